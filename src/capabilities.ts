@@ -106,7 +106,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   );
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
-  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, users });
+  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users });
   const onThrottled = noteThrottled(events);
   return {
     /** The tenant file's own, without what is ours. */
@@ -133,7 +133,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     requestReset: resetRequests({ ...deps, ...own, ...kept, ...sending, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
-    ...secondFactors(deps, { config, background, rateLimits, outbound }),
+    ...secondFactors(deps, { config, ...sending, rateLimits, outbound }),
   };
 }
 
@@ -239,12 +239,12 @@ function secondFactors(
   { settings, store, users, log, clock, wallClock, random }: TenantDependencies,
   {
     config,
-    background,
+    deliveries,
     rateLimits,
     outbound,
   }: {
     config: Config;
-    background: ReturnType<typeof createBackground>;
+    deliveries: Deliveries;
     rateLimits: RateLimits;
     outbound: Outbound;
   },
@@ -258,11 +258,12 @@ function secondFactors(
     webPush: createWebPush({
       allowLoopback: isForThisMachine(settings),
       authenticators,
-      background,
       clock: wallClock,
       config,
+      deliveries,
       log,
       outbound,
+      store,
     }),
     browsers: createKnownBrowsers({ store, clock, random }),
     streams: createStreams(),

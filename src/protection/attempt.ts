@@ -41,9 +41,9 @@ export interface AttemptsDependencies {
   clock: Clock;
   /**
    * Called when an account gets locked. `notify`: whether the tenant wants its owner told. `lockedFor`: a caller by
-   * whom it was proved before, the strangers of one address, or all strangers.
+   * whom it was proved before, the strangers of one address, or all strangers. Once it resolves, what is to be told is kept.
    */
-  onLocked(attempt: Attempt, lock: Lock): void;
+  onLocked(attempt: Attempt, lock: Lock): Promise<void>;
   /** How many counts of failures are kept at most. */
   mostCounts?: number;
   /** Called when an address gets throttled. */

@@ -83,7 +83,7 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
       for (const [index, { most, onFull }] of counts.entries()) {
         const level = levels[index] ?? 0;
         // Reported once, when it gets full, not for each concurrent attempt.
-        if (level > most - 1 && level <= most) onFull(attempt);
+        if (level > most - 1 && level <= most) await onFull(attempt);
       }
     } finally {
       release();

@@ -27,7 +27,7 @@ export interface Count extends FailureCounter {
   /** Whether a full count blocks, or is only reported. */
   blocks: boolean;
   refusal: string;
-  onFull(attempt: Attempt): void;
+  onFull(attempt: Attempt): Promise<void>;
 }
 
 type Dependencies = Pick<AttemptsDependencies, 'config' | 'onLocked' | 'onThrottled'>;
@@ -123,7 +123,7 @@ function addressCount(
       rate,
       blocks: throttling.shields.includes('block'),
       refusal: THROTTLED,
-      onFull: onThrottled,
+      onFull: async (full) => onThrottled(full),
     },
   ];
 }

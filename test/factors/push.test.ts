@@ -1,13 +1,24 @@
 // Approval by a device: the states table at the token endpoint, and the API that a device speaks.
 import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK, jwtVerify } from 'jose';
 import { deadlineIn } from '../../src/runtime/deadline.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type Device, devicesOf } from './device.ts';
 import { callsOf, tenant } from './tenant.ts';
+
+async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 20_000; performance.now() < end; ) {
+    if (await is()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error('it did not come to pass');
+}
 
 describe('approval by a device', () => {
   let server: TestServer;
@@ -171,7 +182,52 @@ describe('approval by a device', () => {
       const started = performance.now();
       await server.tenant.close(deadlineIn(500));
       expect(performance.now() - started).to.be.below(1_500);
-      expect(server.logged()).to.contain('work in the background was not finished before the end');
+      expect(server.logged()).to.contain('what was not sent waits in the store');
+    });
+
+    it('again when the service was busy, and no more when it refuses', async () => {
+      const { user, device } = await enrolled();
+      await subscribe(device, endpoint);
+      status = 503;
+      await challenged(user);
+      await until(() => pushed.length === 1);
+      status = 201;
+      await until(async () => (await server.store.collection('deliveries').count()) === 0);
+      expect(pushed.length).to.be.above(1);
+      pushed.length = 0;
+      status = 400;
+      await challenged(user);
+      await until(async () => (await server.store.collection('deliveries').count()) === 0);
+      expect(pushed).to.have.length(1);
+    });
+
+    it('by the next process, where one has ended before the service answered', async () => {
+      const own = [server, calls] as const;
+      const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-push-'));
+      const start = async () => {
+        server = await startServer({ tenant: { ...tenant, webPush }, dataDir });
+        calls = callsOf(server);
+      };
+      try {
+        await start();
+        const { user, device } = await enrolled();
+        await subscribe(device, endpoint);
+        status = 0;
+        await challenged(user);
+        await until(() => pushed.length === 1);
+        await server.tenant.close(deadlineIn(100));
+        await server.stop();
+        status = 201;
+        await start();
+        // Over a database the first might still be at it, as far as the second knows.
+        server.tick(60_000);
+        await until(() => pushed.length === 2);
+        expect(pushed[1]?.url).to.equal('/push/abc');
+      } finally {
+        await server.stop();
+        rmSync(dataDir, { recursive: true, force: true });
+        [server, calls] = own;
+      }
     });
 
     it('not at this machine where others reach the server, without NODE_ENV as well', async () => {

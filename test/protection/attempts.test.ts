@@ -4,6 +4,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { StoreUnavailable } from '../../src/store/contract.ts';
+import { openStore } from '../../src/store/open.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, USER, webRequest } from '../support/flows.ts';
@@ -261,6 +263,36 @@ describe('failed logins', () => {
       expect(done.text).to.contain('Your account is unlocked');
       expect(await login(email)).to.equal(200);
       expect((await browser.get(path)).status, 'the link again').to.equal(400);
+    });
+
+    it('tell their owner once, where the store failed when the link was made', async () => {
+      let failures = 0;
+      const failing = await startServer({
+        tenant: { ...base, attackProtection: { ...base.attackProtection, ...locks } },
+        open: async (options) => {
+          const store = await openStore(options);
+          const batch: typeof store.batch = async (writes) => {
+            const isLink = writes.some((one) => one.collection === 'challenges');
+            if (isLink && failures++ === 0) throw new StoreUnavailable('the database is away');
+            return store.batch(writes);
+          };
+          return { ...store, batch };
+        },
+      });
+      try {
+        const json = { grant_type: 'password', client_id: 'web', client_secret: 'web-secret' };
+        for (let i = 0; i < 3; i++)
+          await createAgent(failing).request('/oauth/token', {
+            json: { ...json, username: USER.email, password: 'wrong' },
+          });
+        expect((await nextMessageTo(failing, USER.email)).link).to.contain('/u/unblock?ticket=');
+        await failing.tenant.close();
+        expect(failures).to.be.above(1);
+        expect(await messagesTo(failing, USER.email)).to.have.length(1);
+        expect(await failing.store.collection('deliveries').count()).to.equal(0);
+      } finally {
+        await failing.stop();
+      }
     });
 
     it('are forgotten with a new password', async () => {

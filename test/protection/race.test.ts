@@ -32,7 +32,7 @@ describe('tries under way at once', () => {
       config: await openConfig(server.store),
       callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
-      onLocked: () => {},
+      onLocked: async () => {},
       onThrottled: () => {},
     });
   });
@@ -101,7 +101,7 @@ describe('tries under way at once', () => {
       callers: createKnownCallers(server.store, Date.now),
       clock: Date.now,
       mostCounts: 6,
-      onLocked: () => {},
+      onLocked: async () => {},
       onThrottled: () => {},
     });
     const before = await server.store.collection('failures').count();

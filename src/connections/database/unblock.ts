@@ -1,5 +1,6 @@
 // Unlocks an account after failed logins: a mailed link and its page.
 import type { Context } from 'koa';
+import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Messages } from '../../delivery/messages.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
@@ -12,8 +13,8 @@ import type { Attempt, AttemptsDependencies, Lock } from '../../protection/attem
 import type { Attempts } from '../../protection/attempts.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
-import type { Background } from '../../runtime/background.ts';
 import type { Random } from '../../runtime/random.ts';
+import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
@@ -27,17 +28,43 @@ interface LockNoticeDependencies {
   users: Users;
   challenges: Challenges;
   messages: Messages;
-  background: Background;
+  deliveries: Pick<Deliveries, 'add'>;
+  store: Pick<Store, 'batch'>;
   events: Events;
   rateLimits: RateLimits;
 }
 
+/** A lock whose owner is to be told, as it is kept. */
+interface KeptLock
+  extends Pick<Attempt, 'connection' | 'identifier' | 'userId' | 'ip'>,
+    Pick<Lock, 'lockedFor'> {}
+
+/** Pauses between tries, milliseconds: only the store can fail. */
+const PAUSES = [1_000, 5_000, 30_000, 120_000];
+
 /**
  * Mails the owner of a locked account a link that unlocks it, in the background so as not to reveal whether the account
- * exists.
+ * exists. Once it resolves the lock is kept until that is done: of what is no account, too.
  */
 export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
-  return (attempt, { notify, lockedFor }) => {
+  const prepare = deps.deliveries.add<KeptLock>({
+    kind: 'lock-notice',
+    attempt: (lock, { done }) => sendLink(deps, lock, done),
+    mayPass: () => true,
+    gaveUp: async ({ connection, identifier, ip }) =>
+      deps.events.record({
+        type: 'fn',
+        connection,
+        user_name: identifier,
+        ip,
+        description: 'the owner of a locked account could not be told',
+      }),
+    pauses: PAUSES,
+    longest: 30_000,
+    concurrency: 8,
+    capacity: 2_000,
+  });
+  return async (attempt, { notify, lockedFor }) => {
     const { connection, identifier, userId, ip } = attempt;
     deps.events.record({
       type: 'limit_wc',
@@ -46,14 +73,24 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
       ip,
       ...(userId !== undefined && { user_id: userId }),
     });
-    if (notify) deps.background.run('a notice of a lock', () => sendLink(deps, attempt, lockedFor));
+    if (!notify) return;
+    const { write, begin } = prepare({
+      connection,
+      identifier,
+      ip,
+      lockedFor,
+      ...(userId !== undefined && { userId }),
+    });
+    await deps.store.batch([write]);
+    begin();
   };
 }
 
+/** @param done what says that the owner is told. */
 async function sendLink(
   deps: LockNoticeDependencies,
-  { connection: name, userId, ip }: Attempt,
-  lockedFor: Lock['lockedFor'],
+  { connection: name, userId, ip, lockedFor }: KeptLock,
+  done: Write,
 ): Promise<void> {
   const user = userId === undefined ? undefined : await deps.users.get(userId);
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
@@ -61,7 +98,8 @@ async function sendLink(
   // An attacker can lock an account at will; the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
-  if (!(await mayTell(deps.rateLimits, account, from, lockedFor))) return;
+  const limits = limitsOf(account, from, lockedFor);
+  if (!(await spendAll(deps.rateLimits, limits))) return;
   const connection = await deps.config.connection(name);
   const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
@@ -77,20 +115,29 @@ async function sendLink(
     { to: user.email, connection, user, url, ip },
     { ref, ttlSeconds },
   );
-  await keep([letter.write]);
+  try {
+    await keep([letter.write, done]);
+  } catch (error) {
+    // It is tried again, which must not find that the owner was told already.
+    for (const [limit, key] of limits) await deps.rateLimits.giveBack(limit, key);
+    throw error;
+  }
   letter.post();
 }
 
+type SpentLimit = readonly [limit: 'lockNotice' | 'lockNoticeAccount' | 'lockNoticeEverywhere', key: string];
+
 /** Strangers' locks have limits of their own and do not use up those of the owner's. */
-async function mayTell(
-  rateLimits: RateLimits,
-  account: string,
-  from: string,
-  lockedFor: Lock['lockedFor'],
-): Promise<boolean> {
-  if (lockedFor === 'strangers') return rateLimits.spend('lockNoticeEverywhere', account);
-  if (!(await rateLimits.spend('lockNotice', `${account}\n${from}`))) return false;
-  return lockedFor === 'known' || rateLimits.spend('lockNoticeAccount', account);
+function limitsOf(account: string, from: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
+  if (lockedFor === 'strangers') return [['lockNoticeEverywhere', account]];
+  const ofAddress: SpentLimit = ['lockNotice', `${account}\n${from}`];
+  return lockedFor === 'known' ? [ofAddress] : [ofAddress, ['lockNoticeAccount', account]];
+}
+
+/** Spends one limit after the other, until there is nothing left of one. */
+async function spendAll(rateLimits: RateLimits, limits: readonly SpentLimit[]): Promise<boolean> {
+  for (const [limit, key] of limits) if (!(await rateLimits.spend(limit, key))) return false;
+  return true;
 }
 
 export interface UnblockDependencies {

@@ -22,7 +22,7 @@ interface ApprovalDependencies {
 }
 
 /** The devices of a user. @returns what wakes them; undefined where there are none. */
-export type DevicesOf = (userId: string) => Promise<(() => void) | undefined>;
+export type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
 
 /** {@link DevicesOf}, where the tenant has devices as a factor. */
 export function approvingDevices(deps: {
@@ -38,8 +38,8 @@ export function approvingDevices(deps: {
       ({ active, kind, publicKey }) => active && kind === KIND && publicKey !== undefined,
     );
     if (devices.length === 0) return undefined;
-    return () => {
-      for (const device of devices) deps.webPush.wake(device);
+    return async () => {
+      await Promise.all(devices.map((device) => deps.webPush.wake(device)));
     };
   };
 }

@@ -43,7 +43,7 @@ const challenge: Required<Factor>['challenge'] = async (
       'Too many requests to this user’s devices. Try again later.',
     );
   const asked = await issueDevice(deps, { authenticator, clientId, ip });
-  deps.webPush.wake(authenticator);
+  await deps.webPush.wake(authenticator);
   return asked;
 };
 

@@ -2,9 +2,11 @@
 // to approve the device asks for itself; the push service learns nothing but that there is something.
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
+import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Outbound } from '../../http/outbound.ts';
-import type { Background } from '../../runtime/background.ts';
+import { OutboundError } from '../../http/outbound-error.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { setPushEndpoint } from './device-records.ts';
@@ -21,30 +23,55 @@ const SERVICES = [
 const TTL = 300;
 const TOKEN_SECONDS = 3_600;
 const TIMEOUT = 10_000;
+/** Pauses between tries, milliseconds: somebody waits for the device. */
+const PAUSES = [1_000, 5_000, 20_000, 60_000];
 
 export interface WebPush {
   /** The key that a page subscribes with; undefined where the tenant has none. */
   publicKey(): string | undefined;
   /** Whether an address may be called. */
   isService(endpoint: string): boolean;
-  /** Wakes a device, in the background; nothing happens for one that has no address. */
-  wake(device: Authenticator): void;
+  /**
+   * Wakes a device, in the background; nothing happens for one that has no address. Once it resolves, that it is to be
+   * woken is kept.
+   */
+  wake(device: Authenticator): Promise<void>;
 }
 
 interface WebPushDependencies {
   config: Config;
   authenticators: Authenticators;
-  background: Background;
   clock: Clock;
+  deliveries: Pick<Deliveries, 'add'>;
   log: Logger;
   outbound: Outbound;
+  store: Pick<Store, 'batch'>;
   /** Whether a device may name an address of this machine: a stranger's would reach what nobody else does. */
   allowLoopback: boolean;
 }
 
+/** A device that is to be woken, until nobody waits for it any more. */
+interface Waking {
+  id: string;
+  /** Epoch milliseconds. */
+  until: number;
+}
+
+/** A push service that did not take a message. */
+class NotTaken extends Error {
+  /** Whether a later try may succeed. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, mayPass: boolean) {
+    super(message);
+    this.name = 'NotTaken';
+    this.mayPass = mayPass;
+  }
+}
+
 /** Web Push for the devices of a tenant. */
 export function createWebPush(deps: WebPushDependencies): WebPush {
-  const { config, background, allowLoopback } = deps;
+  const { config, clock, store, log, allowLoopback } = deps;
   const isService = (endpoint: string) => {
     const url = URL.parse(endpoint);
     if (url === null || url.username !== '' || endpoint.length > 1000) return false;
@@ -54,21 +81,69 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
       (one) => url.hostname === one || (one.startsWith('.') && url.hostname.endsWith(one)),
     );
   };
+  const addressOf = (device: Pick<Authenticator, 'pushEndpoint'> | undefined) => {
+    const { pushEndpoint: endpoint } = device ?? {};
+    const mayBe = endpoint !== undefined && config.settings().webPush !== undefined && isService(endpoint);
+    return mayBe ? endpoint : undefined;
+  };
+  const prepare = deps.deliveries.add<Waking>({
+    kind: 'web-push',
+    attempt: async ({ id, until }) => {
+      if (clock() >= until) return;
+      // It may have another address by now, or none.
+      const endpoint = addressOf(await deps.authenticators.get(id));
+      if (endpoint !== undefined) await wake(deps, id, endpoint);
+    },
+    mayPass: (error) => error instanceof NotTaken && error.mayPass,
+    gaveUp: async (_waking, error) => log.warn({ err: error }, 'a device could not be woken'),
+    pauses: PAUSES,
+    longest: TIMEOUT * 2,
+    concurrency: 16,
+    capacity: 5_000,
+  });
   return {
     publicKey: () => config.settings().webPush?.public_key,
     isService,
-    wake: (device) => {
-      const { pushEndpoint: endpoint } = device;
-      if (endpoint === undefined || config.settings().webPush === undefined || !isService(endpoint)) return;
-      background.run('waking a device', () => wake(deps, device, endpoint));
+    wake: async (device) => {
+      if (addressOf(device) === undefined) return;
+      const { write, begin } = prepare({ id: device.id, until: clock() + TTL * 1000 });
+      await store.batch([write]);
+      begin();
     },
   };
 }
 
-async function wake(deps: WebPushDependencies, device: Authenticator, endpoint: string): Promise<void> {
+/** Sends one message. @throws NotTaken */
+async function wake(deps: WebPushDependencies, id: string, endpoint: string): Promise<void> {
   const keys = deps.config.settings().webPush;
   if (keys === undefined) return;
-  const { public_key: publicKey, private_key: d, subject } = keys;
+  const authorization = await authorizationFor(deps, keys, endpoint);
+  const answer = await deps.outbound
+    .fetch(endpoint, {
+      method: 'POST',
+      headers: { authorization, ttl: String(TTL), urgency: 'high' },
+      redirect: 'manual',
+      timeout: TIMEOUT,
+      headOnly: true,
+    })
+    .catch((thrown: unknown) => {
+      const mayBe = thrown instanceof OutboundError && thrown.failure !== 'refused';
+      throw new NotTaken('a push service could not be reached', mayBe);
+    });
+  // RFC 8030 §7.3: the subscription is no more.
+  if (answer.status === 404 || answer.status === 410)
+    return setPushEndpoint(deps.authenticators, id, undefined);
+  if (answer.ok) return;
+  const isBusy = answer.status >= 500 || answer.status === 429;
+  throw new NotTaken(`a push service answered ${answer.status}`, isBusy);
+}
+
+/** What a push service knows the tenant by (RFC 8292 §2). */
+async function authorizationFor(
+  { clock }: WebPushDependencies,
+  { public_key: publicKey, private_key: d, subject }: NonNullable<ReturnType<Config['settings']>['webPush']>,
+  endpoint: string,
+): Promise<string> {
   const point = Buffer.from(publicKey, 'base64url');
   const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString('base64url'));
   const key = await importJWK({ kty: 'EC', crv: 'P-256', d, x: x ?? '', y: y ?? '' }, 'ES256');
@@ -76,17 +151,7 @@ async function wake(deps: WebPushDependencies, device: Authenticator, endpoint: 
     .setProtectedHeader({ alg: 'ES256', typ: 'JWT' })
     .setAudience(new URL(endpoint).origin)
     .setSubject(subject)
-    .setExpirationTime(epochSeconds(deps.clock) + TOKEN_SECONDS)
+    .setExpirationTime(epochSeconds(clock) + TOKEN_SECONDS)
     .sign(key);
-  const answer = await deps.outbound.fetch(endpoint, {
-    method: 'POST',
-    headers: { authorization: `vapid t=${jwt}, k=${publicKey}`, ttl: String(TTL), urgency: 'high' },
-    redirect: 'manual',
-    timeout: TIMEOUT,
-    headOnly: true,
-  });
-  // RFC 8030 §7.3: the subscription is no more.
-  if (answer.status === 404 || answer.status === 410)
-    await setPushEndpoint(deps.authenticators, device.id, undefined);
-  else if (!answer.ok) deps.log.warn({ status: answer.status }, 'a push service refused a message');
+  return `vapid t=${jwt}, k=${publicKey}`;
 }

@@ -21,7 +21,7 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
   challenges: Challenges;
   config: Config;
   /** The devices of a user. @returns what wakes them; undefined where there are none. */
-  devicesOf(userId: string): Promise<(() => void) | undefined>;
+  devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
 }
 
@@ -85,7 +85,7 @@ export async function authorizeBackchannel(
     ...(bindingMessage !== undefined && { bindingMessage }),
   };
   const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
-  if (wake !== undefined) wake();
+  if (wake !== undefined) await wake();
   else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
   return { auth_req_id: ticket, expires_in: ttlSeconds, interval: BACKCHANNEL_INTERVAL };
 }
@@ -154,7 +154,7 @@ async function devicesFor(
   { async_approval_notification_channels: channels }: Client,
   { id, email, email_verified: isVerified }: User,
   expiry: number,
-): Promise<(() => void) | undefined> {
+): Promise<(() => Promise<void>) | undefined> {
   const allowed = channels ?? ['guardian-push'];
   const byMail = allowed.includes('email') && email !== undefined && isVerified === true;
   const isForDevices = allowed.includes('guardian-push') && (expiry <= DEVICE_SECONDS || !byMail);
