@@ -2,11 +2,12 @@
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { EventType } from '../records/log-events.ts';
+import type { Clock } from '../runtime/clock.ts';
 
 /** Of the tokens of an exchange. */
 export interface Exchanged {
-  /** They end with the token that they were given for, seconds from now: else one that is exchanged anew never ends. */
-  secondsLeft: number;
+  /** They end with the token that they were given for, epoch seconds: else one that is exchanged anew never ends. */
+  endsAt: number;
   /** Who acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -37,7 +38,14 @@ export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | un
   return (ctx?.state as { exchanged?: Exchanged } | undefined)?.exchanged;
 }
 
-/** A lifetime of a token, within what an exchange leaves. @param seconds its own. */
-export function withinExchanged(ctx: KoaContextWithOIDC | undefined, seconds: number): number {
-  return Math.min(seconds, exchangedOf(ctx)?.secondsLeft ?? seconds);
+/**
+ * A lifetime of a token that is made now, within what an exchange leaves.
+ * @param clock the wall clock, by which tokens are dated.
+ * @param seconds its own.
+ */
+export function withinExchanged(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
+  const { endsAt } = exchangedOf(ctx) ?? {};
+  if (endsAt === undefined) return seconds;
+  // Rounded down: the engine dates the token a moment later, which may be another second. It takes no lifetime of none.
+  return Math.max(1, Math.min(seconds, endsAt - Math.ceil(clock() / 1000)));
 }

@@ -27,11 +27,12 @@ export function lifetimes(config: Config, clock: Clock): NonNullable<Configurati
   return {
     AccessToken: (ctx, token) => {
       const own = token.gty === 'implicit' ? OPAQUE_FRONT_CHANNEL : OPAQUE;
-      return withinExchanged(ctx, token.resourceServer?.accessTokenTTL ?? own);
+      return withinExchanged(ctx, clock, token.resourceServer?.accessTokenTTL ?? own);
     },
     ClientCredentials: (_ctx, token) => token.resourceServer?.accessTokenTTL ?? OPAQUE,
     AuthorizationCode: () => 60,
-    IdToken: (ctx, _token, client) => withinExchanged(ctx, applicationSettings(client).idTokenLifetime),
+    IdToken: (ctx, _token, client) =>
+      withinExchanged(ctx, clock, applicationSettings(client).idTokenLifetime),
     Interaction: () => INTERACTION_SECONDS,
     Session: (_ctx, session) => sessionLifetime(config, clock, session),
     Grant: (ctx, grant) =>

@@ -82,7 +82,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         resource,
         organization: subject.organization,
       }),
-      exchanged: { secondsLeft: Number(subject.claims.exp) - epochSeconds(deps.wallClock), act },
+      exchanged: { endsAt: Number(subject.claims.exp), act },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
   };

@@ -5,6 +5,7 @@ import { startManaged } from '../management/support.ts';
 import { type Provider, startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { messagesTo } from '../support/inbox.ts';
+import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { actionFailures, bindActions, eventsOf, printed } from './support.ts';
@@ -105,9 +106,7 @@ describe('actions of send-phone-message', () => {
       };
       // An action may take longer than the answer waits: what it fails at is taken back then.
       if (answer.status === 503) expect(answer.json()).to.deep.equal(NOT_SENT);
-      for (const end = performance.now() + 10_000; (await kept()).length > 0 && performance.now() < end; )
-        await new Promise((resolve) => setImmediate(resolve));
-      expect(await kept()).to.deep.equal([]);
+      await until(async () => (await kept()).length === 0);
       expect((await actionFailures(server)).length).to.be.above(0);
       expect((await eventsOf(server, 'gd_send_sms')).length).to.equal(0);
       expect((await eventsOf(server, 'fn')).length).to.equal(1);

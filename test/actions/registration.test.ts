@@ -8,6 +8,7 @@ import { authorize, follow, payload, responseOf, token, USER, webRequest } from 
 import { nextMessageTo } from '../support/inbox.ts';
 import { resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
+import { took } from '../support/timing.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
 
 const PASSWORD = 'Good-Enough-1';
@@ -226,10 +227,11 @@ describe('actions around new users', () => {
 
   it('that are slow after a sign-up hold nobody up', async () => {
     await bind(AFTER, 'for (;;);');
-    const before = performance.now();
-    expect((await signUp(fresh())).status).to.equal(200);
-    expect((await signUp(fresh())).status).to.equal(200);
-    expect(performance.now() - before).to.be.below(3_000);
+    const ms = await took(async () => {
+      expect((await signUp(fresh())).status).to.equal(200);
+      expect((await signUp(fresh())).status).to.equal(200);
+    });
+    expect(ms).to.be.below(3_000);
   });
 
   it('are not told of a user who was not made', async () => {

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { managementToken } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
+import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 
 /** An action as a test writes it. */
@@ -73,7 +74,7 @@ export async function eventsOf(server: TestServer, type: string) {
 
 /** What scripts have printed. @param text waits until it is there. @throws Error when it is not in time. */
 export async function printed(server: TestServer, text = ''): Promise<string> {
-  for (const deadline = performance.now() + 10_000; performance.now() < deadline; ) {
+  for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
     const runs = (await createAgent(server).get('/dev/scripts.json')).json() as { log: { text: string }[] }[];
     const all = runs.flatMap(({ log }) => log.map((line) => line.text)).join('\n');
     if (all.includes(text)) return all;

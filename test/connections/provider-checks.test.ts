@@ -8,6 +8,7 @@ import { createAgent } from '../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../support/flows.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { stopwatch } from '../support/timing.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
 
 const NOBODY = 'http://127.0.0.1:1';
@@ -52,12 +53,12 @@ describe('the provider of a connection', () => {
     });
   });
   after(async () => {
-    const begun = performance.now();
+    const time = stopwatch();
     await server?.stop();
     silent.closeAllConnections();
     silent.close();
     await provider?.stop();
-    expect(performance.now() - begun, 'a provider that is silent holds up no end').to.be.below(5_000);
+    expect(time(), 'a provider that is silent holds up no end').to.be.below(5_000);
   });
 
   /** The line of the log that warns of a connection; waits for it. */

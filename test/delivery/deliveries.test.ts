@@ -11,6 +11,7 @@ import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 import { openStore } from '../../src/store/open.ts';
+import { until as waitUntil } from '../support/patience.ts';
 
 const LONGEST = 10_000;
 /** Longer than a lease. */
@@ -88,11 +89,7 @@ for (const [where, open] of Object.entries(STORES))
       return { deliveries, prepare };
     }
     const left = () => store.collection('deliveries').count();
-    const until = async (is: () => boolean | Promise<boolean>) => {
-      for (const end = performance.now() + 5_000; performance.now() < end; await settled())
-        if (await is()) return;
-      throw new Error('it did not come to pass');
-    };
+    const until = (is: () => boolean | Promise<boolean>) => waitUntil(is, settled);
     const write = async (prepared: { write: Parameters<Store['batch']>[0][number] }) =>
       store.batch([prepared.write]);
     const never = () => new Promise<void>(() => {});

@@ -3,8 +3,10 @@ import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
+import { until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { stopwatch } from '../support/timing.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 
 /** The two seconds that are promised, and room for a busy machine; it was 47 seconds, and over 70 for twenty. */
@@ -46,15 +48,8 @@ describe('a provider that hangs', () => {
   const start = (fields: object) =>
     createAgent(server).request('/passwordless/start', { json: { ...web, ...fields } });
   const timed = async <T>(run: () => Promise<T>) => {
-    const began = performance.now();
-    return { result: await run(), ms: performance.now() - began };
-  };
-  const until = async (what: () => boolean | Promise<boolean>) => {
-    for (const deadline = performance.now() + 10_000; performance.now() < deadline; ) {
-      if (await what()) return;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    throw new Error('it did not come to pass');
+    const time = stopwatch();
+    return { result: await run(), ms: time() };
   };
   const eventsOf = async (type: string) =>
     (await server.store.collection('logs').list({ limit: 1000 })).records.filter((one) => one.type === type);

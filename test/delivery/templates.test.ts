@@ -8,6 +8,7 @@ import type { OutgoingEmail, OutgoingSms } from '../../src/delivery/transport.ts
 import type { Client, Connection } from '../../src/records/collections.ts';
 import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant.ts';
 import type { User } from '../../src/users/user.ts';
+import { stopwatch } from '../support/timing.ts';
 
 const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 const KINDS: MessageKind[] = [
@@ -231,7 +232,7 @@ describe('the templates of messages', () => {
     ] as const) {
       it(`that ${what} is ours instead, and said once`, async () => {
         const templates = templatesOf(own({ body, subject: 'Their subject' }));
-        const started = performance.now();
+        const time = stopwatch();
         for (let i = 0; i < 3; i++) {
           const message = (await templates.render('reset_email', {
             to: 'a@b.test',
@@ -241,7 +242,7 @@ describe('the templates of messages', () => {
           expect(message.html).to.contain('Set a new password');
           expect(message.subject).to.equal('Their subject');
         }
-        expect(performance.now() - started).to.be.below(5_000);
+        expect(time()).to.be.below(5_000);
         expect(logged).to.have.length(1);
       });
     }

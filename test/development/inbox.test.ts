@@ -119,7 +119,6 @@ describe('the development inbox', () => {
       browser = await launchBrowser(server.ca);
       context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
       page = await context.newPage();
-      page.setDefaultTimeout(10_000);
       await page.goto(`${server.url}/dev/inbox`);
     });
     afterEach(() => browser.close());

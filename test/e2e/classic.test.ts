@@ -99,7 +99,6 @@ describe('a customized login page in a browser', () => {
       return body === undefined ? route.abort() : route.fulfill({ body, contentType: 'text/javascript' });
     });
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     refused = [];
     page.on('console', (message) => {
       if (/Content Security Policy/.test(message.text())) refused.push(message.text());

@@ -44,7 +44,6 @@ describe('an address that is asked for first, in a browser', () => {
   const visit = async (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => {
     const context = await browser.newContext(options);
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     const request = webRequest({ redirect_uri: callback.url });
     await page.goto(`${server.url}/authorize?${new URLSearchParams(request)}`);
     await use(page);

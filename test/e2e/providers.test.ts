@@ -80,7 +80,6 @@ for (const [name, { file, provider: providerFile, change }] of Object.entries(EX
       browser = await launchBrowser(server.ca);
       context = await browser.newContext({ ignoreHTTPSErrors: true });
       page = await context.newPage();
-      page.setDefaultTimeout(10_000);
     });
     after(async () => {
       await browser?.close();

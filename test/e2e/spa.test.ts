@@ -81,7 +81,6 @@ describe('@auth0/auth0-spa-js in a browser', () => {
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     await page.goto(application.origin);
   });
   afterEach(() => context.close());

@@ -54,7 +54,6 @@ describe('enrolment tickets of second factors', () => {
     expect(ticket_url).not.to.contain(ticket_id);
     const context = await browser.newContext();
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     await page.goto(ticket_url);
     await page.getByRole('link', { name: /Authenticator app/ }).click();
     const secret = secretOf(await page.content());

@@ -39,7 +39,6 @@ describe('the hosted pages of the second factor', () => {
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
   });
   afterEach(() => context.close());
 
@@ -211,7 +210,6 @@ describe('the hosted pages of the second factor', () => {
     });
     beforeEach(async () => {
       device = await (await browser.newContext()).newPage();
-      device.setDefaultTimeout(10_000);
     });
     afterEach(() => device.context().close());
 

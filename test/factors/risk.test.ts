@@ -30,7 +30,6 @@ describe('a second factor by risk', () => {
     /** Logs in as far as the password leads. */
     const logInAt = async (context: BrowserContext, email: string) => {
       const page = await context.newPage();
-      page.setDefaultTimeout(10_000);
       const params = webRequest({
         redirect_uri: callbacks.url,
         response_type: 'id_token',

@@ -15,8 +15,7 @@ import { callsOf, codeOf, tenant } from './tenant.ts';
 
 const PERSON = 'mfa-1@example.test';
 
-describe('the key of the store', function () {
-  this.timeout(60_000);
+describe('the key of the store', () => {
   let dataDir: string;
   let file: string;
   let server: TestServer | undefined;

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, logIn, responseOf, USER, webRequest } from '../support/flows.ts';
+import { until } from '../support/patience.ts';
 import { startWithProviders, type WithProviders } from '../support/providers.ts';
 import type { TestServer } from '../support/server.ts';
 import type { TestMailServer } from '../support/smtp.ts';
@@ -44,13 +45,6 @@ describe('a code of a second factor that cannot be sent', () => {
   };
   const openCodes = async (email: string) =>
     (await kept('challenges', email)).filter(({ boundCode, spent }) => boundCode !== undefined && !spent);
-  const until = async (what: () => Promise<boolean>) => {
-    for (const deadline = performance.now() + 10_000; performance.now() < deadline; ) {
-      if (await what()) return;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    throw new Error('it did not come to pass');
-  };
   /** A user with a phone. */
   const withPhone = async () => {
     const email = someone();

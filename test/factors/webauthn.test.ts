@@ -40,7 +40,6 @@ describe('WebAuthn as a second factor', () => {
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(5_000);
     cdp = await context.newCDPSession(page);
     await cdp.send('WebAuthn.enable');
   });

@@ -60,7 +60,6 @@ describe('the hosted pages', () => {
   const open = async (options: ContextOptions = {}): Promise<{ context: BrowserContext; page: Page }> => {
     const context = await browser.newContext(options);
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     return { context, page };
   };
   const authorizeUrl = (params: Record<string, string>) =>

@@ -36,7 +36,6 @@ for (const javaScriptEnabled of [true, false]) {
     const open = async (): Promise<Page> => {
       const context = await browser.newContext({ javaScriptEnabled, reducedMotion: 'reduce' });
       const page = await context.newPage();
-      page.setDefaultTimeout(10_000);
       return page;
     };
     const type = async (page: Page, label: RegExp | string, text: string) => {

@@ -4,6 +4,7 @@ import { spaRequest, tenant } from '../support/flows.ts';
 import { createRequester } from '../support/many.ts';
 import { connect } from '../support/raw.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { stopwatch } from '../support/timing.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const AUTHORIZE = `/authorize?${new URLSearchParams(spaRequest('x'.repeat(43)))}`;
@@ -81,13 +82,13 @@ describe('pipelined requests', () => {
       isOver = true;
     });
     while (!isOver) {
-      const asked = performance.now();
+      const time = stopwatch();
       expect((await others.ask('GET', '/.well-known/jwks.json')).status).to.equal(200);
-      waits.push(performance.now() - asked);
+      waits.push(time());
     }
     for (const answer of await ends) expect(statuses(answer)).to.deep.equal([...Array(9).fill(302), 503]);
     others.close();
     // All of it at once took several seconds, in which nobody else was answered.
     expect(Math.max(...waits)).to.be.below(1_500);
-  }).timeout(30_000);
+  });
 });

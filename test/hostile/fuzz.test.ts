@@ -61,7 +61,7 @@ describe('any input', () => {
         await answered(method, `${target}?${encodeAsForm(fields())}`, headers, method === 'POST' ? body : '');
       }
     }
-  }).timeout(60_000);
+  });
 
   it('of somebody who is about to log in, at the pages of the request', async () => {
     for (const isAtSecondFactor of [false, true]) {
@@ -96,7 +96,7 @@ describe('any input', () => {
         }
       }
     }
-  }).timeout(60_000);
+  });
 
   it('of applications and users with good credentials, at what they call', async () => {
     const called = /^\/(oauth|mfa|passwordless|co|dbconnections|userinfo|usernamepassword|authenticator)/;
@@ -135,5 +135,5 @@ describe('any input', () => {
         await answered(method, target, headers, method === 'POST' ? body : '');
       }
     }
-  }).timeout(60_000);
+  });
 });

@@ -117,7 +117,7 @@ describe('what waits for a user', () => {
       expect((await submitLogin(first, server, firstPage)).status, 'the oldest is gone').to.equal(400);
       expect(responseOf(await submitLogin(second, server, secondPage)).code).to.be.a('string');
       expect((await answered.get(where)).status, 'the answered one is there').to.be.oneOf([200, 302]);
-    }).timeout(30_000);
+    });
   });
 
   describe('at /samlp', () => {
@@ -145,6 +145,6 @@ describe('what waits for a user', () => {
       expect(readForm(done, 'SAMLResponse').action).to.equal(SAML_CALLBACK);
       const left = (await kept('challenges')).filter(({ id }) => id.startsWith('internal_login:'));
       expect(left, 'nothing is kept of what is done').to.have.length(599);
-    }).timeout(30_000);
+    });
   });
 });

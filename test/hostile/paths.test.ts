@@ -65,7 +65,7 @@ describe('a request', () => {
         );
       }
     }
-  }).timeout(60_000);
+  });
 
   it('of an undeclared path is the error page for a browser, and data for others', async () => {
     const browser = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };

@@ -174,9 +174,7 @@ function changed(random: () => number): string {
   return lines.join('\n');
 }
 
-describe('a tenant file that was changed at random', function () {
-  this.timeout(30_000);
-
+describe('a tenant file that was changed at random', () => {
   for (const seed of [1, 2, 3, 4]) {
     it(`is read, or refused with sentences (seed ${seed})`, () => {
       const random = seeded(seed);

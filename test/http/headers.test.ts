@@ -45,7 +45,6 @@ describe('security headers', () => {
   });
   beforeEach(async () => {
     page = await (await browser.newContext()).newPage();
-    page.setDefaultTimeout(10_000);
     application.html = '';
   });
   afterEach(() => page.context().close());

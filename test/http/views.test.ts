@@ -31,7 +31,6 @@ describe('the pages', () => {
   const inBrowser = async (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => {
     const context = await browser.newContext({ viewport: WIDE, ...options });
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     await use(page);
     await context.close();
   };
@@ -43,7 +42,6 @@ describe('the pages', () => {
     const origins = new Set<string>();
 
     before(async function visits() {
-      this.timeout(180_000);
       // A colour that is still on its way to the other scheme's is no fault.
       await inBrowser({ colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
         page.on('console', (message) => said.push(message.text()));

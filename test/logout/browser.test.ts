@@ -69,7 +69,6 @@ describe('logging out in a browser', () => {
   const open = async (options: Parameters<TestBrowser['newContext']>[0] = {}) => {
     context = await browser.newContext(options);
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
   };
   const at = (params: Record<string, string>) => `${server.url}/authorize?${new URLSearchParams(params)}`;
   const shopLogin = (over = {}) => at(webRequest({ redirect_uri: `${shop.origin}/in`, ...over }));

@@ -42,5 +42,5 @@ describe(`${MANY} logins and logouts at once`, () => {
     // What is remembered of their ends is for requests that are under way.
     server.tick(121_000);
     expect(await counted()).to.deep.equal(before);
-  }).timeout(120_000);
+  });
 });

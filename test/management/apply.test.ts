@@ -38,8 +38,7 @@ const file = (tenant: Member = TENANT) => ({
   ],
 });
 
-describe('a tenant file, applied to a server that runs', function () {
-  this.timeout(30_000);
+describe('a tenant file, applied to a server that runs', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -137,8 +136,7 @@ describe('a tenant file, applied to a server that runs', function () {
   });
 });
 
-describe('what a call has removed', function () {
-  this.timeout(30_000);
+describe('what a call has removed', () => {
   let server: TestServer;
   let dataDir: string;
 

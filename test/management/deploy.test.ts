@@ -19,7 +19,7 @@ const PRELOADED = ['quick-clock', 'kept-functions'].flatMap((name) => [
 
 describe('the deploy tool', function () {
   // It paces itself, and checks what it reads for seconds of processor time.
-  this.timeout(300_000);
+  this.timeout(900_000);
   const servers: TestServer[] = [];
   let folder: string;
 

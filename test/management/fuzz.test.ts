@@ -22,8 +22,7 @@ interface Operation {
 /** What would end the test itself: the keys that its token is signed with. */
 const SPARED = ['/keys/signing/{kid}/revoke', '/keys/signing/rotate'];
 
-describe('requests by the document of the Management API', function () {
-  this.timeout(120_000);
+describe('requests by the document of the Management API', () => {
   let server: TestServer;
 
   before(async () => {

@@ -8,6 +8,7 @@ import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import { createAgent } from '../support/agent.ts';
+import { every, until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
@@ -68,13 +69,12 @@ describe('jobs and tickets of the Management API', () => {
     return api('POST', '/jobs/users-imports', form);
   };
   const finished = async ({ id }: { id: string }): Promise<JobView> => {
-    for (let tries = 0; tries < 500; tries++) {
-      const { body } = await api('GET', `/jobs/${id}`);
-      const job = body as JobView;
-      if (job.status === 'completed' || job.status === 'failed') return job;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error('the job does not end');
+    let job: JobView | undefined;
+    await until(async () => {
+      job = (await api('GET', `/jobs/${id}`)).body as JobView;
+      return job.status === 'completed' || job.status === 'failed';
+    }, every(20));
+    return job as unknown as JobView;
   };
   const logIn = async (username: string, password: string) => {
     const response = await fetch(`${server.url}/oauth/token`, {

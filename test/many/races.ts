@@ -13,6 +13,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
+import { PATIENCE } from '../support/patience.ts';
 import type { TestMailServer } from '../support/smtp.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
@@ -51,7 +52,7 @@ export function oneTimeThings(about: () => Place): void {
   const someone = () => `racer-${++people}@example.test`;
   const agent = () => createAgent(about());
   const mailTo = async (address: string) => {
-    for (const end = performance.now() + 10_000; performance.now() < end; ) {
+    for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
       const found = about().mail.messages.findLast(({ to }) => to?.some((one) => one.address === address));
       if (found !== undefined) return found.text ?? '';
       await new Promise((resolve) => setImmediate(resolve));

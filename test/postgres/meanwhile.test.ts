@@ -7,6 +7,7 @@ import { callsOf, codeOf, OTP_GRANT, tenant } from '../factors/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { tenant as base, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
+import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openPage } from '../support/ways.ts';
@@ -39,10 +40,7 @@ describe('what another process writes while it is used, over PostgreSQL', () => 
       expect(rowCount).to.be.above(0);
       const answer = use();
       const waiting = 'SELECT 1 FROM pg_locks WHERE NOT granted';
-      for (const end = performance.now() + 4_000; performance.now() < end; ) {
-        if (((await cluster.query(waiting)).rowCount ?? 0) > 0) break;
-      }
-      expect((await cluster.query(waiting)).rowCount, 'nobody came to use it').to.be.above(0);
+      await until(async () => ((await cluster.query(waiting)).rowCount ?? 0) > 0);
       await other.query('COMMIT');
       return await answer;
     } finally {

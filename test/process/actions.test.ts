@@ -14,8 +14,7 @@ const CODE = `exports.onExecutePostLogin = async (event, api) => {
 };
 exports.onContinuePostLogin = async (event, api) => { api.authentication.recordMethod('https://example.test/form'); };`;
 
-describe('gatehouse actions test', function () {
-  this.timeout(90_000);
+describe('gatehouse actions test', () => {
   let cwd: string;
   let server: ServerProcess | undefined;
   before(() => {

@@ -48,8 +48,7 @@ async function ended(server: ServerProcess | undefined): Promise<void> {
 
 const socketOf = (cwd: string) => join(cwd, 'data/run/gatehouse.sock');
 
-describe('commands beside a server that is then stopped', function () {
-  this.timeout(90_000);
+describe('commands beside a server that is then stopped', () => {
   const cwd = folder();
   let server: ServerProcess;
   const file = () => join(cwd, 'config/tenant.yaml');
@@ -151,8 +150,7 @@ describe('commands beside a server that is then stopped', function () {
   });
 });
 
-describe('commands after a server was killed, and beside the next', function () {
-  this.timeout(90_000);
+describe('commands after a server was killed, and beside the next', () => {
   const cwd = folder();
   let server: ServerProcess;
 
@@ -230,8 +228,7 @@ describe('commands after a server was killed, and beside the next', function () 
   }
 });
 
-describe('commands for a data directory whose path is too long for a socket', function () {
-  this.timeout(90_000);
+describe('commands for a data directory whose path is too long for a socket', () => {
   const cwd = folder();
   let server: ServerProcess | undefined;
   after(() => ended(server));

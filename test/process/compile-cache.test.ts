@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runServer } from '../support/process.ts';
 
-describe('compiled code', function () {
-  this.timeout(60_000);
+describe('compiled code', () => {
   let cwd: string;
   let cache: string;
   beforeEach(() => {

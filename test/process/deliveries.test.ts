@@ -12,20 +12,11 @@ import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, USER, webRequest } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
+import { until } from '../support/patience.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 
-/** Once the other process is done; nothing here tells this one of it. */
-async function until(is: () => boolean): Promise<void> {
-  for (const end = performance.now() + 20_000; performance.now() < end; ) {
-    if (is()) return;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  throw new Error('it did not come to pass');
-}
-
-describe('a server that is killed', function () {
-  this.timeout(90_000);
+describe('a server that is killed', () => {
   let cwd: string;
   let mail: TestMailServer;
   let server: ServerProcess | undefined;

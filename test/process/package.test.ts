@@ -23,8 +23,7 @@ const PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the published package', function () {
-  this.timeout(120_000);
+describe('the published package', () => {
   let folder: string;
 
   before(() => {

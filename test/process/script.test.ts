@@ -12,8 +12,7 @@ import {
 } from '../support/legacy-database.ts';
 import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 
-describe('gatehouse script test', function () {
-  this.timeout(90_000);
+describe('gatehouse script test', () => {
   let cwd: string;
   const PASSWORD = 'a-password-of-ada';
   let provider: Provider;

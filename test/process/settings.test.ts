@@ -324,8 +324,7 @@ describe('settings', () => {
   });
 });
 
-describe('a process with settings that do not work', function () {
-  this.timeout(60_000);
+describe('a process with settings that do not work', () => {
   let cwd: string;
   beforeEach(() => {
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse-settings-'));

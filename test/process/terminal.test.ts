@@ -15,8 +15,7 @@ import { CLI, MAIN, runServer } from '../support/process.ts';
 
 const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
 
-describe('at a terminal', function () {
-  this.timeout(60_000);
+describe('at a terminal', () => {
   let cwd: string;
   beforeEach(() => {
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse terminal-'));

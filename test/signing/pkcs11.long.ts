@@ -27,8 +27,7 @@ const tenantOf = (alg: string) => ({
   ),
 });
 
-describe('keys in a PKCS #11 token (SoftHSM)', function () {
-  this.timeout(120_000);
+describe('keys in a PKCS #11 token (SoftHSM)', () => {
   let directory: string;
   const tool = (...args: string[]) =>
     execFileSync(

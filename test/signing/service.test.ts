@@ -11,6 +11,7 @@ import { signLocally } from '../../src/signing/local.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
+import { took } from '../support/timing.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
 
 const SECRET = 'secret-of-the-signing-service';
@@ -158,10 +159,11 @@ describe('a place that keeps keys', () => {
 
   it('is given so much time, and what it still does is ended', async () => {
     outside.be('hangs');
-    const began = performance.now();
-    const failed = await failure(holderOf(300)?.sign(request, publicKey));
-    expect(failed?.status).to.equal(503);
-    expect(performance.now() - began).to.be.below(3_000);
+    const ms = await took(async () => {
+      const failed = await failure(holderOf(300)?.sign(request, publicKey));
+      expect(failed?.status).to.equal(503);
+    });
+    expect(ms).to.be.below(3_000);
   });
 
   it('has so many waiting and no more', async () => {

@@ -82,7 +82,7 @@ function verify(expected: Expected, found: [string, string][]): void {
 }
 
 describe('the embedded store killed while it writes', function () {
-  this.timeout(20_000 + kills * 5_000);
+  this.timeout(240_000 + kills * 10_000);
 
   it(`keeps every acknowledged write over ${kills} kills, and always opens`, async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'));

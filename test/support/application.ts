@@ -79,7 +79,6 @@ export function openApplication(options: {
   beforeEach(async () => {
     context = await browser.newContext(options.context);
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
     await page.goto(application.origin);
   });
   afterEach(() => context.close());

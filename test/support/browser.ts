@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
+import { PATIENCE } from './patience.ts';
 
 /** Quiet, and no network of its own: whatever reaches out must be what the test does. */
 const SWITCHES = [
@@ -51,6 +52,7 @@ export async function launchBrowser(ca?: string): Promise<TestBrowser> {
   return {
     newContext: async (options) => {
       const context = await browser.newContext(options);
+      context.setDefaultTimeout(PATIENCE);
       contexts.push(context);
       return context;
     },

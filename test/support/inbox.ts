@@ -1,6 +1,7 @@
 // What was sent to people: the development outbox keeps each message as a file.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PATIENCE } from './patience.ts';
 
 interface Received {
   to: string;
@@ -45,7 +46,7 @@ export async function nextMessageTo(
   count = 1,
   having?: 'link' | 'code',
 ): Promise<Received> {
-  for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+  for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
     const all = await messagesTo(server, to);
     const [newest, ...older] = all.filter((message) => having === undefined || message[having] !== undefined);
     if (newest !== undefined && older.length + 1 >= count) return newest;

@@ -15,8 +15,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { itInFiles } from '../support/store.ts';
 import { EVERYTHING } from './everything.ts';
 
-describe('a tenant that is exported and applied', function () {
-  this.timeout(30_000);
+describe('a tenant that is exported and applied', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -255,8 +254,7 @@ describe('a tenant that is exported and applied', function () {
   });
 });
 
-describe('a file that is applied while the server runs', function () {
-  this.timeout(30_000);
+describe('a file that is applied while the server runs', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({ tenant });

@@ -18,6 +18,7 @@ import {
   movingOptions,
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -117,7 +118,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
     expect([undefined, '']).to.include((await server.store.collection('credentials').get(id))?.passwordHash);
   /** The newest event, once it says so: those of the background take their time. */
   const eventSaying = async (type: string, description: string, about?: string) => {
-    for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+    for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
       const { records } = await server.store.collection('logs').list({ limit: 1000 });
       const found = records
         .filter((one) => one.type === type && one.description === description)
@@ -303,7 +304,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
         const json = { connection: 'moving', email };
         await createAgent(server).request('/dbconnections/change_password', { json });
       }
-      for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+      for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
         const { records } = await server.store.collection('logs').list({ limit: 1000 });
         const given = records.filter(
           (one) => one.description === 'it failed' && addresses.includes(one.user_name ?? ''),

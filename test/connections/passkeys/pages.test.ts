@@ -62,7 +62,6 @@ describe('the hosted pages of passkeys', () => {
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(8_000);
     cdp = await context.newCDPSession(page);
     await cdp.send('WebAuthn.enable');
     const options = {

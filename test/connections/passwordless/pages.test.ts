@@ -48,7 +48,6 @@ describe('the hosted passwordless pages', () => {
   beforeEach(async () => {
     context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     page = await context.newPage();
-    page.setDefaultTimeout(10_000);
   });
   afterEach(() => context.close());
 
