@@ -5,6 +5,7 @@ import type { UpstreamGrant } from '../records/identities.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
+import { openedSession } from './provider-session.ts';
 import { type UpstreamDependencies, type UpstreamLogout, withQuery } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 
@@ -40,8 +41,10 @@ export async function logoutAtProvider(
   const identities = await deps.users.identitiesOf(userId);
   const identity = identities.find((one) => one.connection === connection.name);
   const last = (identity?.upstream ?? {}) as UpstreamGrant;
-  const grant = providerSession === undefined ? last : { ...last, logout: { ...providerSession } };
   try {
+    const own = await openedSession(deps, connection.name, providerSession);
+    const { id_token = last.id_token, ...logout } = own ?? {};
+    const grant = own === undefined ? last : { ...last, ...(id_token !== undefined && { id_token }), logout };
     return await strategy.logout(deps, { ...back, connection, grant });
   } catch (err) {
     // The session here ends all the same.

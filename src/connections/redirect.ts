@@ -88,7 +88,7 @@ export interface UpstreamIdentity {
 /** A session that ends, at the provider that it came from. */
 export interface UpstreamLogout {
   connection: Connection;
-  /** What the provider gave at the user's last login there; `logout` is of the session's own login. */
+  /** What the provider gave at the user's last login there; `logout` and `id_token` are of the session's own login. */
   grant: UpstreamGrant;
   /** Where the browser is to come back to; includes `state`. */
   returnTo: string;

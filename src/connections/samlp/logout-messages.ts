@@ -21,6 +21,7 @@ import { statusResponse } from '../../saml-messages/status-response.ts';
 import { badMessage, parseXml } from '../../saml-messages/xml.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Users } from '../../users/users.ts';
+import { openedSession } from '../provider-session.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { logoutId } from './logout.ts';
 import { isSaml, providerOf, type SamlProvider } from './provider.ts';
@@ -159,12 +160,13 @@ async function isNamed(
 
 /** What a session is called at the provider; of one that does not say it, what the user's last login there is called. */
 async function providerSessionOf(
-  { users }: UpstreamLogoutDependencies,
+  deps: UpstreamLogoutDependencies,
   { name }: Connection,
   { userId, providerSession }: Pick<UserSession, 'userId' | 'providerSession'>,
 ): Promise<Readonly<Record<string, string>>> {
-  if (providerSession !== undefined) return providerSession;
-  const identity = (await users.identitiesOf(userId)).find(({ connection }) => connection === name);
+  const own = await openedSession(deps, name, providerSession);
+  if (own !== undefined) return own;
+  const identity = (await deps.users.identitiesOf(userId)).find(({ connection }) => connection === name);
   return identity?.upstream?.logout ?? {};
 }
 

@@ -8,6 +8,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { sealedSession } from '../provider-session.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
@@ -85,13 +86,14 @@ async function upstreamOf(config: Config, { clientId, connectionId }: PendingLog
 
 /** The login of somebody whom a strategy has verified. @throws AuthError as {@link userOf}. */
 export async function loginOf(
-  deps: Pick<CompleteDependencies, 'users' | 'events' | 'wallClock'>,
+  deps: Pick<CompleteDependencies, 'users' | 'events' | 'wallClock' | 'store' | 'random'>,
   ctx: Context,
   clientId: string,
   { connection, strategy }: Upstream,
   identity: UpstreamIdentity,
 ): Promise<Login> {
   const user = await userOf(deps, { clientId, connection, strategy, ip: ctx.ip }, identity);
+  const providerSession = await sealedSession(deps, connection.name, identity.grant);
   return {
     userId: user.id,
     connection: connection.name,
@@ -99,6 +101,6 @@ export async function loginOf(
     authTime: epochSeconds(deps.wallClock),
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
-    ...(identity.grant?.logout !== undefined && { providerSession: identity.grant.logout }),
+    ...(providerSession !== undefined && { providerSession }),
   };
 }

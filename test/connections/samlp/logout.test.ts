@@ -114,6 +114,15 @@ describe('single logout with a SAML identity provider', () => {
       expect((await away(second)).message).to.include('SessionIndex>_second<');
     });
 
+    it('keeps what the session is called there where nobody reads it', async () => {
+      await loggedIn('unread', createAgent(world.server), '_unread-index');
+      for (const name of ['artifacts', 'challenges'] as const) {
+        const { records } = await world.server.store.collection(name).list({ limit: 1000 });
+        expect(records.length, name).to.be.lessThan(1000);
+        expect(JSON.stringify(records), name).not.to.include('_unread-index');
+      }
+    });
+
     it('goes on, and says so, when the answer is not signed or is not a success', async () => {
       const responder = { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' };
       for (const [over, key] of [

@@ -1,0 +1,56 @@
+// What a session here needs to end the session at the provider that it came from. It goes with the login through every
+// record that holds a login on its way, so it is sealed before it is given to one: it names the user elsewhere, and an ID
+// token holds what the provider says of them.
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import type { UpstreamGrant } from '../records/identities.ts';
+import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
+import { sharedSecret } from '../store/shared-secret.ts';
+import type { Login } from '../users/login.ts';
+import type { UpstreamDependencies } from './redirect.ts';
+
+type ProviderSession = Login['providerSession'];
+type Dependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
+
+/** A longer ID token is not kept: sent back, it would make an address that servers refuse. */
+const LONGEST_TOKEN = 6144;
+
+/**
+ * What is kept of a login's grant in its session.
+ * @param connection the name of the one that it came by; it opens with this alone.
+ * @returns sealed; undefined where the strategy needs nothing.
+ */
+export async function sealedSession(
+  deps: Dependencies,
+  connection: string,
+  grant: UpstreamGrant | undefined,
+): Promise<ProviderSession> {
+  const { logout, id_token: idToken } = grant ?? {};
+  const isShort = idToken !== undefined && idToken.length <= LONGEST_TOKEN;
+  const kept = logout ?? (isShort ? { id_token: idToken } : undefined);
+  if (kept === undefined) return undefined;
+  return { ...sealValue(await keyOf(deps), placeOf(connection), kept) };
+}
+
+/**
+ * What a session was given by {@link sealedSession}. Sessions of earlier releases have it open.
+ * @returns undefined where it has none, or nobody can open it any more.
+ */
+export async function openedSession(
+  deps: Dependencies,
+  connection: string,
+  session: ProviderSession,
+): Promise<ProviderSession> {
+  if (session === undefined || !isSealed(session)) return session;
+  try {
+    return openValue(await keyOf(deps), placeOf(connection), session) as Record<string, string>;
+  } catch (thrown) {
+    // The key was lost with others and is a new one: then the user's last login is gone by.
+    if (thrown instanceof SealFault) return undefined;
+    throw thrown;
+  }
+}
+
+const keyOf = async (deps: Dependencies): Promise<KeyObject> =>
+  createSecretKey(await sharedSecret(deps, 'provider-sessions'));
+
+const placeOf = (id: string) => ({ collection: 'connections', id, member: ['providerSession'] });
