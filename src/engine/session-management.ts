@@ -54,14 +54,15 @@ function appendCookie(ctx: KoaContextWithOIDC, cookie: string): void {
 }
 
 /**
- * §3.2, §3.3: the answer to `<client_id> <session_state>`. The origin that asks is part of what is compared, so that
- * a page learns nothing of an application that it is not.
+ * §3.2, §3.3: the answer to `<client_id> <session_state>`. Who asks may be a frame beside this one, as in the
+ * standard's example. The origin that asks is part of what is compared, so that a page learns nothing of an application
+ * that it is not.
  */
 const SCRIPT = `(function(){
 function state(){var all=document.cookie.split('; ');for(var i=0;i<all.length;i++)if(all[i].indexOf('${COOKIE}=')===0)return all[i].slice(${COOKIE.length + 1});return '';}
 function base64url(bytes){return btoa(String.fromCharCode.apply(null,new Uint8Array(bytes))).replace(/\\+/g,'-').replace(/\\//g,'_').replace(/=+$/,'');}
 addEventListener('message',function(event){
-if(typeof event.data!=='string'||!event.source||event.source!==window.parent||event.origin==='null')return;
+if(typeof event.data!=='string'||!event.source||event.origin==='null')return;
 function answer(text){event.source.postMessage(text,event.origin);}
 var parts=event.data.split(' ');
 var given=parts.pop().split('.');

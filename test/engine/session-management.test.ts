@@ -116,6 +116,47 @@ describe('session management', () => {
     }
   });
 
+  it('tells a frame of the application beside it, which asks for the page that holds both', async () => {
+    const browser = await launchBrowser(server.ca);
+    try {
+      const page = await (await browser.newContext()).newPage();
+      await page.goto(
+        `${server.url}/authorize?${new URLSearchParams(webRequest({ redirect_uri: `${origin}/in` }))}`,
+      );
+      await page.getByLabel('Email address').fill(USER.email);
+      await page.getByLabel('Password', { exact: true }).fill(USER.password);
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.waitForURL((url) => url.origin === origin);
+      const session = new URL(page.url()).searchParams.get('session_state') ?? '';
+      const answer = await page.evaluate(
+        ([address, text]) =>
+          new Promise<string>((resolve) => {
+            const { document } = globalThis as any;
+            const frameOf = (src: string, then: (window: any) => void) => {
+              const frame = document.createElement('iframe');
+              frame.onload = () => then(frame.contentWindow);
+              frame.src = src;
+              document.body.append(frame);
+            };
+            frameOf(`${address}/check_session`, (provider) =>
+              frameOf('/frame', (own) => {
+                own.addEventListener('message', (event: { origin: string; data: string }) =>
+                  resolve(`${event.origin === address} ${event.data}`),
+                );
+                // The sender is the frame whose code runs.
+                own.provider = provider;
+                own.eval(`provider.postMessage(${JSON.stringify(text)}, ${JSON.stringify(address)})`);
+              }),
+            );
+          }),
+        [server.url, `web ${session}`] as const,
+      );
+      expect(answer).to.equal('true unchanged');
+    } finally {
+      await browser.close();
+    }
+  });
+
   it('is off where the tenant does not say so', async () => {
     const plain = await startServer({ tenant });
     try {
