@@ -119,6 +119,7 @@ export function readStatements(name: string, { parameter: p, stored }: Dialect) 
     /** Records after an id, at most so many. */
     page: `SELECT ${columns} FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
     count: `SELECT (SELECT count(*) FROM "${name}") - (SELECT count(*) FROM "${name}" WHERE expires_at <= ${p(1)}) AS n`,
+    any: `SELECT EXISTS (SELECT 1 FROM "${name}") AS n`,
     /** Records that have expired, at most so many. */
     expired: `SELECT ${columns} FROM "${name}" r WHERE r.expires_at <= ${p(1)} LIMIT ${p(2)}`,
   };

@@ -146,7 +146,9 @@ async function ready(writer: Writer): Promise<void> {
 }
 
 async function find(threads: SearchThreads, file: string, table: SqlTable, query: Query) {
-  const { collection, clock, seal } = table;
+  const { collection, committed, clock, seal } = table;
+  // As at most starts, of what is to be delivered: a thread for it takes 10 MB, and most of the time that the store takes to open.
+  if (committed.isEmpty()) return { records: [], more: false, total: query.total ? 0 : undefined };
   const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
   const { limit = defaultLimit } = query;
   const [rows, counted] = await Promise.all([

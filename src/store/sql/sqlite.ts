@@ -96,6 +96,7 @@ export function sqliteCommitted(
       ),
     page: (after, limit, now) => all('page', after === '' ? '' : columnText(after), now, limit),
     count: (now) => Number(prepare('count').get(now)?.n),
+    isEmpty: () => Number(prepare('any').get()?.n) === 0,
     expired: (now, limit) => all('expired', now, limit),
   };
 }

@@ -24,6 +24,8 @@ export interface Committed {
   /** At most `limit` records with their ids after `after`, in id order. */
   page(after: string, limit: number, now: number): AnyRecord[];
   count(now: number): number;
+  /** Whether there is no record, expired or not. */
+  isEmpty(): boolean;
   /** At most `limit` records that have expired by `now`. */
   expired(now: number, limit: number): AnyRecord[];
 }
