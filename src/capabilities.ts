@@ -1,6 +1,7 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { accountApi } from './account/api.ts';
 import type { Actions } from './actions/actions.ts';
 import { phoneActions } from './actions/phone-message.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
@@ -192,8 +193,13 @@ export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
 /** The tenant's configuration with what is there beside it: the APIs that are ours, and the application of "Try login". */
 function withOurs(tenantConfig: Config, settings: Settings): Config {
   const { issuer } = settings;
-  const config = withMtlsOrigin(withApi(withMfaApi(tenantConfig, issuer), managementApi(issuer)), settings);
+  const config = withMtlsOrigin(withOurApis(tenantConfig, issuer), settings);
   return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
+}
+
+function withOurApis(tenantConfig: Config, issuer: string): Config {
+  const apis = [managementApi(issuer), accountApi(issuer)];
+  return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
 }
 
 /** The address where clients are asked for certificates is ours beside those of the custom domains. */
@@ -253,6 +259,7 @@ function secondFactors(
   const authenticators = createAuthenticators({ store, factorChanges, clock, random });
   return {
     factors: FACTORS,
+    factorChanges,
     authenticators,
     elevation: createElevation({ users, factorChanges }),
     webPush: createWebPush({

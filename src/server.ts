@@ -1,6 +1,7 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
+import { account, accountArea } from './account/feature.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
@@ -104,7 +105,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
       // The router has asked at start whether it is one.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
       readBody: ({ largest = LARGEST_BODY, texts }) => readBody(largest, texts),
-      areas: [managementArea],
+      areas: [managementArea, accountArea],
       mostAtOnce: MOST_AT_ONCE,
     }),
   );
@@ -134,7 +135,7 @@ function routesOf(
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
-  const { attempts, outbox, messages, tickets, views, csrf, authenticators, webPush, streams } = capabilities;
+  const { attempts, outbox, messages, tickets, views, csrf, streams } = capabilities;
   const { away, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
@@ -206,23 +207,16 @@ function routesOf(
       log,
       readApiToken,
     }),
+    ...bind(account, {
+      ...factorDependencies(deps, capabilities),
+      issuer,
+      readApiToken,
+      sessions,
+      store,
+    }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
-    ...bind(authenticator, {
-      authenticators,
-      baseUrl,
-      challenges,
-      config,
-      ending,
-      events,
-      rateLimits,
-      log,
-      streams,
-      users,
-      views,
-      wallClock,
-      webPush,
-    }),
+    ...bind(authenticator, { ...factorDependencies(deps, capabilities), ending, log, streams, views }),
     ...bind(logout, {
       logoutAtProvider: (session, back) => logoutAtProvider({ ...elsewhere, users }, session, back),
       allowLoopback: isForThisMachine(settings),

@@ -1,4 +1,5 @@
 // The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
+import { accountAudience } from './account/audience.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
@@ -183,7 +184,7 @@ function upstreamDependencies(
 
 /** What the engine asks the features for: grants and logout channels. */
 function engineParts(
-  { store, users, log, clock, wallClock, random }: TenantDependencies,
+  { settings, store, users, log, clock, wallClock, random }: TenantDependencies,
   {
     attempts,
     callers,
@@ -232,7 +233,8 @@ function engineParts(
     bindEngineParts(logout, { config, backChannel: tellers }),
     bindEngineParts(saml, { clock, config, idp, random, store }),
   ];
-  return { firstFactors, parts, secondFactor: createSecondFactor(factors, mfaApi) };
+  const secondFactor = createSecondFactor(factors, [mfaApi, accountAudience(settings.issuer)]);
+  return { firstFactors, parts, secondFactor };
 }
 
 export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;
@@ -243,7 +245,8 @@ export function factorDependencies(
   capabilities: Capabilities,
 ) {
   const { config, events, challenges, rateLimits, attempts, messages } = capabilities;
-  const { factors, authenticators, elevation, webPush, browsers, limitDestination } = capabilities;
+  const { factors, authenticators, factorChanges, elevation, webPush, browsers, limitDestination } =
+    capabilities;
   return {
     baseUrl: settings.baseUrl,
     config,
@@ -255,6 +258,7 @@ export function factorDependencies(
     messages,
     factors,
     authenticators,
+    factorChanges,
     elevation,
     webPush,
     browsers,

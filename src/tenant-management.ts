@@ -1,5 +1,6 @@
 // What the Management API is given of a tenant, and its background work: removals and jobs that a stop cut short.
 import { join } from 'node:path';
+import { accountApi } from './account/api.ts';
 import type { accountEndings } from './account-endings.ts';
 import { warnOfPackages } from './actions/warn-of-packages.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
@@ -91,7 +92,7 @@ export function managementDependencies(
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,
-    systemApis: () => [managementApi(issuer)],
+    systemApis: () => [managementApi(issuer), accountApi(issuer)],
     tenantName,
     users,
     wallClock,

@@ -23,6 +23,7 @@ const LAYERS: string[][] = [
   ['settings.ts'],
   ['settings-faults.ts'],
   ['settings-schema.ts'],
+  ['account'],
   [
     'connections',
     'factors',

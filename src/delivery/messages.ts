@@ -6,7 +6,7 @@ import type { Write } from '../store/contract.ts';
 import type { User } from '../users/user.ts';
 
 /**
- * Named as in the tenant file's `emailTemplates`; `password_changed` is our own, and the template of
+ * Named as in the tenant file's `emailTemplates`; `password_changed` and `method_…` are our own, and the template of
  * `passwordless_email` is in the connection's options.
  */
 export type EmailKind =
@@ -19,6 +19,8 @@ export type EmailKind =
   | 'mfa_oob_code'
   | 'async_approval'
   | 'password_changed'
+  | 'method_added'
+  | 'method_removed'
   | 'passwordless_email';
 
 /** `passwordless_sms`: its template is in the connection's options. */
@@ -38,6 +40,8 @@ export interface Notice {
   inviter?: { readonly name: string };
   url?: string;
   code?: string;
+  /** What of what one logs in with was added or removed: its published type. */
+  method?: string;
   /** Whether the code is to confirm a second factor that is new. */
   isEnrollment?: boolean;
   /** How long link or code are good, where the template does not decide it. */

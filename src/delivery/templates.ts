@@ -199,7 +199,7 @@ function lifetimeOf(
 
 function emailModel(
   kind: EmailKind,
-  { code, url, application, organization, inviter, to }: Notice,
+  { code, url, application, organization, inviter, method, to }: Notice,
   { tenant, branding }: Frozen<TenantRecord>,
   locale: Locale,
   lifetime: number,
@@ -212,6 +212,7 @@ function emailModel(
       tenant: tenant.friendly_name,
       organization: organization?.display_name ?? organization?.name ?? '',
       inviter: inviter?.name ?? '',
+      method: method === undefined ? '' : locale.text(`method.${method}`),
       to,
     });
   const logo = branding.logo_url ?? tenant.picture_url;

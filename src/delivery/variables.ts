@@ -20,7 +20,7 @@ const USER_FIELDS = [
 /** The variables of a message. */
 export function variablesOf(
   { tenant }: Frozen<TenantRecord>,
-  { to, application, connection, organization, inviter, user, url, code, languages }: Notice,
+  { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,
   { locale }: { locale: string },
 ): Record<string, unknown> {
   const callback = application?.callbacks[0];
@@ -54,6 +54,7 @@ export function variablesOf(
     code,
     password: code,
     otp: code,
+    method,
     send: url === undefined ? 'code' : 'link',
     tenant: tenant.friendly_name,
     friendly_name: tenant.friendly_name,

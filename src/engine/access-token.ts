@@ -98,15 +98,32 @@ export function accessTokenFormat({
         : { authorization_details: payload.authorization_details }),
       ...(userId === undefined || api === undefined
         ? {}
-        : await secondFactor.tokenClaims(api.identifier, loginOf(userId, ctx?.oidc.entities.Grant))),
+        : await secondFactor.tokenClaims(api.identifier, loginOf(ctx, userId))),
     };
   };
 }
 
 /** The login that a grant was made by; a grant of an older version proves only who the user is. */
-function loginOf(userId: string, grant: object = {}): JudgedLogin {
-  const { amr = [], factors } = grant as { amr?: readonly string[]; factors?: string };
-  return { userId, amr, factors, credentialVersion: credentialVersionOf(grant) };
+function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLogin {
+  const grant: object = ctx?.oidc.entities.Grant ?? {};
+  const { amr = [], factors, authTime, sessionUid } = grant as KeptLogin;
+  return {
+    userId,
+    amr,
+    factors,
+    credentialVersion: credentialVersionOf(grant),
+    // A token that was exchanged proves nothing of when its user was there.
+    ...(exchangedOf(ctx) === undefined && { authTime }),
+    sessionId: sessionUid,
+  };
+}
+
+/** What a grant keeps of its login. */
+interface KeptLogin {
+  amr?: readonly string[];
+  factors?: string;
+  authTime?: number;
+  sessionUid?: string;
 }
 
 /** `gty` of grants other than a browser login. */

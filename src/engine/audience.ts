@@ -103,7 +103,7 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
       if (api === undefined) throw new errors.AccessDenied(`Service not found: ${audience}`);
       const scope = isClientCredentials(ctx)
         ? await clientScope(deps, ctx, client, api)
-        : [...OIDC_SCOPES, ...(await presentScopes(deps, ctx, api))];
+        : [...OIDC_SCOPES, ...(await userScope(deps, ctx, client, api))];
       return {
         audience,
         scope: scope.join(' '),
@@ -113,6 +113,27 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
       };
     },
   };
+}
+
+/** What an application may have of an API for a user. @throws errors.AccessDenied where it may have nothing. */
+async function userScope(
+  deps: AudienceDependencies,
+  ctx: KoaContextWithOIDC,
+  { clientId }: Client,
+  api: Api,
+): Promise<string[]> {
+  const policy = api.subject_type_authorization?.user?.policy ?? 'allow_all';
+  if (policy === 'allow_all') return presentScopes(deps, ctx, api);
+  const grant = policy === 'deny_all' ? undefined : await deps.config.clientGrant(clientId, api.identifier);
+  if (grant?.subject_type !== 'user') throw notGranted(api);
+  const scopes = await presentScopes(deps, ctx, api);
+  return grant.allow_all_scopes === true ? scopes : scopes.filter((scope) => grant.scope.includes(scope));
+}
+
+function notGranted({ identifier }: Api) {
+  return new errors.AccessDenied(
+    `Client is not authorized to access "${identifier}". You need to create a "client-grant" associated to this API.`,
+  );
 }
 
 /**
@@ -131,11 +152,13 @@ async function presentScopes(
   return userScopes(api).filter((scope) => permitted.includes(scope));
 }
 
-/** The scopes of an API that a user's token can have: of our Management API those for the user's own record. */
+/** The scopes of an API that a user's token can have: of our own APIs those for the user's own record. */
 function userScopes({ scopes, is_system }: Api): string[] {
   const all = scopes.map(({ value }) => value);
-  return is_system === true ? all.filter((scope) => scope.includes(':current_user')) : all;
+  return is_system === true ? all.filter(isForOneself) : all;
 }
+
+const isForOneself = (scope: string) => scope.includes(':current_user') || scope.includes(':me:');
 
 function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
   return ctx.oidc.params?.grant_type === 'client_credentials';
@@ -165,11 +188,9 @@ async function clientScope(
   const audience = api.identifier;
   const scopes = api.scopes.map(({ value }) => value);
   const grant = await config.clientGrant(client.clientId, audience);
-  if (grant === undefined) {
-    throw new errors.AccessDenied(
-      `Client is not authorized to access "${audience}". You need to create a "client-grant" associated to this API.`,
-    );
-  }
+  const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
+  // One for users says nothing of what the application may do for itself.
+  if (isClosed || grant === undefined || grant.subject_type === 'user') throw notGranted(api);
   await machines.check(ctx.req, grant);
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;

@@ -85,6 +85,7 @@ function judged(session: Session & { accountId: string }): JudgedLogin {
     amr: session.amr ?? [],
     credentialVersion: credentialVersionOf(session),
     factors: factorsOf(session),
+    sessionId: session.uid,
   };
 }
 

@@ -148,6 +148,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     Object.assign(grant, {
       sessionUid,
       amr,
+      authTime: session.loginTs,
       credentialVersion,
       factors: factorsOf(session),
       ...kept,

@@ -269,6 +269,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
   extendPayload(Grant, [
     'sessionUid',
     'amr',
+    'authTime',
     'credentialVersion',
     'factors',
     'organization',

@@ -68,6 +68,10 @@ export interface SecondFactor {
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
   /** {@link SecondFactor.factorsOf} when its session began; undefined for a login without one, which is just over. */
   factors?: string | undefined;
+  /** When its last proof was given, epoch seconds; undefined where whoever gets the tokens was not there then. */
+  authTime?: number | undefined;
+  /** The `sid` of its session, where there is one. */
+  sessionId?: string | undefined;
 }
 
 /** What a request asks of the login that answers it. */

@@ -80,6 +80,8 @@ export async function respondWithTokens(
   Object.assign(grant, {
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
+    // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
+    ...(asked.isFromPages !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization, connection: login.connection }),
   });
   const refusal = await deps.settle.settle(login, clientId, {

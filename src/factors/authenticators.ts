@@ -64,8 +64,9 @@ export interface Authenticators {
   /**
    * Removes one; with the last that counts goes the recovery code.
    * @param by the id of the token that it is removed with, where there is one.
+   * @returns false when it was gone.
    */
-  remove(id: string, by?: string): Promise<void>;
+  remove(id: string, by?: string): Promise<boolean>;
   /** Removes one that is not confirmed. @returns false when it is. */
   removeBegun(id: string): Promise<boolean>;
   /** Removes all of a user's that are not confirmed. */
@@ -154,10 +155,12 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
     remove: async (id, by) => {
       const { user_id: userId } = (await records.get(id)) ?? {};
       // What is only begun is no factor yet.
-      if (userId === undefined || (await removeIf(records, id, isBegun))) return;
-      await factorChanges.around(userId, by, async () => {
-        await records.delete(id);
+      if (userId === undefined) return false;
+      if (await removeIf(records, id, isBegun)) return true;
+      return factorChanges.around(userId, by, async () => {
+        const isRemoved = await records.delete(id);
         await removeLoneRecoveryCode(records, userId);
+        return isRemoved;
       });
     },
     removeBegun: (id) => removeIf(records, id, isBegun),

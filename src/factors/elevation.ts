@@ -14,7 +14,9 @@ export interface Right {
 export interface Elevation {
   /** The id of the last change of a user's factors. */
   factorsOf(userId: string): Promise<string>;
-  /** What a token for the MFA API says of its login: judged by it later. */
+  /** Whether a login's second factors are those that its user has, but for what was changed in its own session. */
+  isCurrent(login: JudgedLogin): Promise<boolean>;
+  /** What a token for the APIs that change factors says of its login: judged by it later. */
   claimsOf(login: JudgedLogin): Promise<Record<string, unknown>>;
   /**
    * What a token may do now. One that proves no second factor may only while its user has none, which the caller
@@ -34,8 +36,12 @@ export function createElevation({
 }): Elevation {
   return {
     factorsOf: factorChanges.last,
-    claimsOf: async ({ userId, amr, credentialVersion, factors }) => ({
+    isCurrent: async ({ userId, factors, sessionId = '' }) =>
+      factors === undefined || factorChanges.isOwn(userId, factors, sessionId),
+    claimsOf: async ({ userId, amr, credentialVersion, factors, authTime, sessionId }) => ({
       amr: [...amr],
+      ...(authTime !== undefined && { auth_time: authTime }),
+      ...(sessionId !== undefined && { sid: sessionId }),
       credential_version: credentialVersion,
       // A session proves the second factor that was given when it began.
       factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),

@@ -231,7 +231,10 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
 /** Removes an authenticator by what the token may do at that moment. @throws AuthError 401 */
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
   const right = await judge(deps, user, token);
-  if (right.proved) return deps.authenticators.remove(id, token.id);
+  if (right.proved) {
+    await deps.authenticators.remove(id, token.id);
+    return;
+  }
   // Who has given no second factor has no say in one that counts, whatever was confirmed just now.
   if (!(await deps.authenticators.removeBegun(id))) throw new AuthError(401, 'access_denied', 'Unauthorized');
 }

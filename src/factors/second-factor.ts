@@ -10,11 +10,11 @@ const REQUIRED = 'Multifactor authentication required';
 
 /**
  * The engine's question, answered.
- * @param mfaApi the identifier of the API by which users manage their second factors.
+ * @param ownApis the identifiers of the APIs by which users manage their second factors.
  */
-export function createSecondFactor(deps: FactorDependencies, mfaApi: string): SecondFactor {
+export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
   return {
-    isDemanded: (login, asked) => isDemanded(deps, mfaApi, login, asked),
+    isDemanded: (login, asked) => isDemanded(deps, ownApis, login, asked),
     error: 'mfa_required',
     description: REQUIRED,
     offers: async (user, { mode, types }, amr) => {
@@ -37,7 +37,8 @@ export function createSecondFactor(deps: FactorDependencies, mfaApi: string): Se
       return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));
     },
     factorsOf: (userId) => deps.elevation.factorsOf(userId),
-    tokenClaims: async (audience, login) => (audience === mfaApi ? deps.elevation.claimsOf(login) : {}),
+    tokenClaims: async (audience, login) =>
+      ownApis.includes(audience) ? deps.elevation.claimsOf(login) : {},
     refusal: async (userId, clientId, request) => {
       const user = await deps.users.get(userId);
       if (user === undefined) return new AuthError(403, 'invalid_grant', 'The user does not exist.');
@@ -51,25 +52,24 @@ export function createSecondFactor(deps: FactorDependencies, mfaApi: string): Se
 
 async function isDemanded(
   deps: FactorDependencies,
-  mfaApi: string,
+  ownApis: readonly string[],
   login: JudgedLogin,
   asked: AskedOfLogin,
 ): Promise<boolean> {
   const { userId, amr } = login;
   const { clientId, acrValues, browser, userAddress, ctx } = asked;
   const audience = asked.audience ?? deps.config.settings().tenant.default_audience;
+  const managesFactors = audience !== undefined && ownApis.includes(audience);
   // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
-  if (audience === mfaApi && (await deps.users.credentialVersion(userId)) !== login.credentialVersion)
-    return true;
+  if (managesFactors && (await deps.users.credentialVersion(userId)) !== login.credentialVersion) return true;
   // Nor of one whose second factor need not be among those that the user has now.
-  const isOutdated =
-    login.factors !== undefined && login.factors !== (await deps.elevation.factorsOf(userId));
-  if (amr.includes('mfa') && !(audience === mfaApi && isOutdated)) return false;
+  const isOutdated = managesFactors && !(await deps.elevation.isCurrent(login));
+  if (amr.includes('mfa') && !isOutdated) return false;
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && enrollable(deps).length > 0) return true;
-  // Whatever the policy: a token for the MFA API adds and removes factors, which the password alone must not.
-  if (audience === mfaApi && (await activeAuthenticators(deps, user)).length > 0) return true;
+  // Whatever the policy: a token for these APIs adds and removes factors, which the password alone must not.
+  if (managesFactors && (await activeAuthenticators(deps, user)).length > 0) return true;
   const demand = await demandOf(deps, await deps.config.client(clientId), user);
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;

@@ -38,7 +38,9 @@ export async function usableAuthenticators(
   // A new password ends what was begun with the old one.
   const begun = all.filter((one) => !one.active && one.credential_version === claimant.credentialVersion);
   // What a ticket enrols is proved by itself alone.
-  if (claimant.permit !== undefined) return begun;
+  const { permit } = claimant;
+  if (permit !== undefined)
+    return begun.filter(({ id }) => permit.authenticatorId === undefined || id === permit.authenticatorId);
   const active = await activeAuthenticators(deps, claimant.user);
   const mayConfirm = active.length === 0 || (await rightOf(deps, claimant))?.proved === true;
   return mayConfirm ? [...active, ...begun] : active;

@@ -10,6 +10,7 @@ const EXPOSED_HEADERS = [
   'retry-after',
   'www-authenticate',
   'dpop-nonce',
+  'location',
 ];
 
 /** Seconds for which a browser may remember a preflight's answer. */

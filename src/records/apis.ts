@@ -14,6 +14,10 @@ const scopeToken = z
     'must be a scope: ASCII without spaces, quotation marks and backslashes',
   );
 
+const accessPolicy = z.looseObject({
+  policy: z.enum(['allow_all', 'deny_all', 'require_client_grant']).optional(),
+});
+
 const resourceServerFields = z.looseObject({
   id: z.string().optional(),
   name: z.string().min(1),
@@ -45,6 +49,10 @@ const resourceServerFields = z.looseObject({
   authorization_details: z
     .array(z.looseObject({ type: z.string().min(1).max(255), template: z.string().max(10_000).optional() }))
     .nullish(),
+  /** Which applications get tokens for it, for users and for themselves: all, none, or those with a client grant. */
+  subject_type_authorization: z
+    .looseObject({ user: accessPolicy.optional(), client: accessPolicy.optional() })
+    .nullish(),
   /** Its access tokens are encrypted, for a key of its own. */
   token_encryption: tokenEncryption.nullish(),
 });
@@ -65,6 +73,11 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
  */
 export function isManagementAudience(audience: string): boolean {
   return /^https?:\/\/[^/?#]+\/api\/v2\/$/.test(audience);
+}
+
+/** As {@link isManagementAudience}, of the API by which users manage their own accounts. */
+export function isMyAccountAudience(audience: string): boolean {
+  return /^https?:\/\/[^/?#]+\/me\/$/.test(audience);
 }
 
 export const clientGrantSchema = z.looseObject({

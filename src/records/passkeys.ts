@@ -7,8 +7,10 @@ export interface PasskeyRecord extends Stored, WebAuthnCredential {
   user_id: string;
   /** The connection that its user is of, by name. */
   connection: string;
-  /** What an administrator calls it. */
+  /** What its user, or an administrator, calls it. */
   name?: string;
+  /** The user handle that it was made for, base64url. */
+  user_handle?: string;
   /** What it was made with: `User-Agent`. */
   user_agent: string;
   /** ISO 8601. */

@@ -2,7 +2,7 @@
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
 import { bindingFault } from '../records/actions.ts';
-import { isManagementAudience } from '../records/apis.ts';
+import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { streamFaults } from '../records/log-streams.ts';
@@ -134,7 +134,8 @@ function referenceFaults(file: TenantFile): string[] {
   file.clientGrants.forEach((grant, index) => {
     if (!clients.has(grant.client_id))
       faults.push(`clientGrants[${index}].client_id: ${grant.client_id} is no application here`);
-    if (!apis.has(grant.audience) && !isManagementAudience(grant.audience))
+    const isOurs = isManagementAudience(grant.audience) || isMyAccountAudience(grant.audience);
+    if (!apis.has(grant.audience) && !isOurs)
       faults.push(`clientGrants[${index}].audience: ${grant.audience} is no API here`);
   });
   const { default_directory: directory, default_audience: audience } = file.tenant;

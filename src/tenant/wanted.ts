@@ -1,6 +1,6 @@
 // The records that a tenant file asks for.
 import { createHash } from 'node:crypto';
-import { isManagementAudience } from '../records/apis.ts';
+import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import {
   type AuthenticationMethod,
   authenticationMethod,
@@ -181,10 +181,16 @@ function clientGrantsOf(
   const clientId = clientIdOf(file);
   const grants = file.clientGrants.map((grant) => ({
     ...grant,
-    audience: isManagementAudience(grant.audience) ? managementAudience : grant.audience,
+    audience: ownAudience(grant.audience, managementAudience),
     client_id: clientId(grant.client_id),
   }));
   return withIds('cgr', grants, there.clientGrants, ({ client_id, audience }) => `${client_id}\n${audience}`);
+}
+
+/** That of the tenant that a file was exported from is ours here. */
+function ownAudience(audience: string, managementAudience: string): string {
+  if (isManagementAudience(audience)) return managementAudience;
+  return isMyAccountAudience(audience) ? new URL('/me/', managementAudience).href : audience;
 }
 
 function organizationsOf(

@@ -1,4 +1,5 @@
-// The relying party of our own pages (WebAuthn Level 3 §4).
+// The relying party (WebAuthn Level 3 §4), and whose pages and apps may answer.
+import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
 /** Who asks: the relying party, by a domain and the origins that may answer. */
@@ -20,4 +21,25 @@ export interface PartyDependencies {
 export function ownParty({ baseUrl, config }: PartyDependencies): RelyingParty & { origin: string } {
   const { hostname: id, origin } = new URL(baseUrl);
   return { id, origin, name: config.settings().tenant.friendly_name };
+}
+
+/**
+ * The relying party where an application asks: its pages, by their origins as it has registered them, and its apps, by
+ * the certificates that sign them (Android) or our own host (iOS).
+ */
+export function partyFor(
+  deps: PartyDependencies,
+  client: Pick<Client, 'web_origins' | 'mobile'>,
+): RelyingParty {
+  const own = ownParty(deps);
+  const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
+  return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
+}
+
+/** The origin of an Android app, by the fingerprint of its certificate in hexadecimal with colons. */
+function apkOrigin(fingerprint: unknown): string[] {
+  if (typeof fingerprint !== 'string' || !/^([0-9a-f]{2}:){31}[0-9a-f]{2}$/i.test(fingerprint)) return [];
+  return [
+    `android:apk-key-hash:${Buffer.from(fingerprint.replaceAll(':', ''), 'hex').toString('base64url')}`,
+  ];
 }

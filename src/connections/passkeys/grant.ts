@@ -17,8 +17,8 @@ import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
 import { readAssertion, readRegistration, verifyRegistration } from '../../webauthn/ceremonies.ts';
+import { partyFor } from '../../webauthn/party.ts';
 import { askToVerify, type VerificationDependencies } from '../database/verification-link.ts';
-import { partyFor } from './party.ts';
 import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
 import { endSession, type PasskeySession, type SessionDependencies } from './session.ts';
@@ -55,6 +55,7 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
     const ended = await endSession(deps, requiredField(params, 'auth_session'), clientId);
     if (ended === undefined) throw new AuthError(403, 'invalid_grant', 'Invalid or expired auth_session.');
     const { session, challenge } = ended;
+    if (session.owner !== undefined) throw NOT_GOOD();
     if (params.realm !== undefined && params.realm !== session.connection) throw NOT_GOOD();
     // It may have been switched off since.
     const connection = await passkeyConnection(deps.config, clientId, session.connection);
@@ -128,7 +129,12 @@ async function signUp(
   });
   if (!('user' in made)) throw refuse('taken');
   const { user } = made;
-  const owner = { user_id: user.id, connection: connection.name, userAgent: ctx.get('User-Agent') };
+  const owner = {
+    user_id: user.id,
+    connection: connection.name,
+    userAgent: ctx.get('User-Agent'),
+    registration: asked,
+  };
   if (!(await keepPasskey(deps, credential, owner))) {
     await deps.users.remove(user.id);
     throw refuse('the credential is somebody’s already');

@@ -188,7 +188,7 @@ async function enroll(
   const registration = await registrationFor(deps, userId, ended.challenge);
   const credential = await verifyRegistration(ownParty(deps), answered, registration);
   const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
-  const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent') };
+  const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent'), registration };
   if (credential === undefined || !(await mayEnroll(deps, login)) || !(await isSame()))
     return showOffer(deps, ctx, page, 'passkey.failed');
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');

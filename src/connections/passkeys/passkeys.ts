@@ -32,15 +32,25 @@ const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
  * A registration of a passkey.
  * @param account what stands for the account: authenticators are told a hash of it, which says nothing of the person
  *   (WebAuthn Level 3 §14.6.1).
+ * @param exclude those that the account has.
  */
-export function passkeyRegistration(challenge: string, account: string, name: string): Registration {
+export function passkeyRegistration(
+  challenge: string,
+  account: string,
+  name: string,
+  exclude: Registration['exclude'] = [],
+): Registration {
   const user = { handle: sha256(`passkey of\n${account}`), name };
-  return { challenge, user, exclude: [], discoverable: true, userVerification: PASSKEY_VERIFICATION };
+  return { challenge, user, exclude, discoverable: true, userVerification: PASSKEY_VERIFICATION };
 }
 
 /** Whose a new passkey is, and the browser that it was made with. */
 interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
   userAgent: string;
+  /** What it was registered as. */
+  registration: Registration;
+  /** What it is called at first. */
+  name?: string | undefined;
 }
 
 /** Browsers say who they are in fewer characters. */
@@ -50,7 +60,7 @@ const LONGEST_USER_AGENT = 500;
 export async function keepPasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
-  { user_id, connection, userAgent }: PasskeyOwner,
+  { user_id, connection, userAgent, registration, name }: PasskeyOwner,
 ): Promise<boolean> {
   const created_at = new Date(wallClock()).toISOString();
   const user_agent = userAgent.slice(0, LONGEST_USER_AGENT);
@@ -59,7 +69,9 @@ export async function keepPasskey(
       ...credential,
       id: idOf(credential.credential_id),
       user_id,
+      user_handle: registration.user.handle,
       connection,
+      ...(name !== undefined && { name }),
       user_agent,
       created_at,
     });
@@ -73,7 +85,7 @@ export async function keepPasskey(
 /** Removes a passkey. */
 export async function endPasskey(
   { store }: Pick<PasskeyDependencies, 'store'>,
-  { credential_id }: { credential_id: string },
+  { credential_id }: Pick<WebAuthnCredential, 'credential_id'>,
 ): Promise<void> {
   await store.collection('passkeys').delete(idOf(credential_id));
 }

@@ -11,9 +11,9 @@ import type { Config } from '../../tenant/config.ts';
 import type { Profile } from '../../users/create.ts';
 import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
 import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
+import { partyFor } from '../../webauthn/party.ts';
 import { databaseFor } from '../database/connection.ts';
 import { signUpBody } from '../database/signup.ts';
-import { partyFor } from './party.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
 import { beginSession, type SessionDependencies } from './session.ts';
 

@@ -12,6 +12,8 @@ export interface PasskeySession {
   connection: string;
   /** The waiting request, where it was begun at our own pages. */
   request?: string;
+  /** Of a further passkey: whose it will be, and the login that asked for it. */
+  owner?: { userId: string; login: string };
   /** Of a sign-up: who signs up. */
   newUser?: { email: string; username?: string | undefined; handle: string; profile: Profile };
 }
@@ -31,8 +33,9 @@ export async function beginSession(
 ): Promise<{ authSession: string; challenge: string }> {
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
-    // Each look at a page of a request ends what the one before began.
-    subject: session.request ?? random(16).toString('base64url'),
+    // Each look at a page of a request ends what the one before began, and so does a login's next passkey.
+    subject: session.request ?? session.owner?.login ?? random(16).toString('base64url'),
+    userId: session.owner?.userId,
     ttlSeconds: SECONDS,
     data: { session },
   });

@@ -14,6 +14,9 @@ export const KIND = 'recovery-code';
 /** What the id of a recovery code's record begins with. */
 export const PREFIX = 'recovery-code';
 
+/** The id of a user's recovery code. */
+export const recoveryCodeId = (userId: string) => onlyId(PREFIX, userId);
+
 /** Letters and digits that are not mistaken for one another. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const LENGTH = 24;
@@ -28,13 +31,19 @@ export async function bringRecoveryCode(
   return code;
 }
 
+/** A recovery code that is nobody's yet. @returns it, and what of it is kept ({@link keepRecoveryCode}). */
+export function prepareRecoveryCode(random: Random): { code: string; codeHash: string } {
+  const code = newCode(random);
+  return { code, codeHash: hashSecret(code) };
+}
+
 /** Makes a recovery code the user's that their first authenticator has brought. */
 export function keepRecoveryCode(
   { authenticators }: Pick<CodeDependencies, 'authenticators'>,
   userId: string,
   codeHash: string,
 ): Promise<void> {
-  return authenticators.put({ id: onlyId(PREFIX, userId), user_id: userId, kind: KIND, codeHash });
+  return authenticators.put({ id: recoveryCodeId(userId), user_id: userId, kind: KIND, codeHash });
 }
 
 /** A new recovery code for the user, the one before is dead. */
@@ -52,7 +61,7 @@ export async function useRecoveryCode(
 ): Promise<string | undefined> {
   const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
   const next = newCode(random);
-  const isRight = await judge(authenticators, onlyId(PREFIX, userId), (current) =>
+  const isRight = await judge(authenticators, recoveryCodeId(userId), (current) =>
     isSameSecret(current.codeHash ?? '', given)
       ? { verdict: true, next: { ...current, codeHash: hashSecret(next) } }
       : { verdict: false },

@@ -32,7 +32,7 @@ interface UserFactors {
     options?: { instead?: boolean },
   ): Promise<Authenticator[]>;
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
-  remove(id: string): Promise<void>;
+  remove(id: string): Promise<unknown>;
   removeAllOf(userId: string): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ interface OwnMethod {
   view: object;
   /** @returns as it is answered then. */
   rename(name: string | undefined): Promise<object>;
-  remove(): Promise<void>;
+  remove(): Promise<unknown>;
 }
 
 /** @throws AuthError 404 for another user's, too. */

@@ -1,0 +1,36 @@
+// Bodies and answers of the My Account API, for its checks and the document of the API.
+import { z } from 'zod';
+import { METHOD_TYPES, methodAnswer } from './views.ts';
+
+export const listAnswer = z.object({ authentication_methods: z.array(methodAnswer) });
+export const factorsAnswer = z.object({
+  factors: z.array(
+    z.object({ type: z.enum(METHOD_TYPES), usage: z.array(z.enum(['primary', 'secondary'])) }),
+  ),
+});
+
+export const createBody = z.object({
+  type: z.enum(METHOD_TYPES),
+  connection: z.string().max(255).optional().describe('Of a passkey: the connection that it is for.'),
+  identity_user_id: z.string().max(255).optional().describe('Of a passkey: the identity that it is for.'),
+  phone_number: z.string().max(40).optional().describe('Of `phone`, in E.164.'),
+  preferred_authentication_method: z.enum(['sms']).optional().describe('Of `phone`.'),
+  email: z.string().max(320).optional().describe('Of `email`.'),
+});
+export const begunAnswer = z.looseObject({
+  auth_session: z.string().describe('For `/verify`, within ten minutes, by the same login.'),
+  id: z.string().optional(),
+  authn_params_public_key: z.looseObject({}).optional().describe('Of a passkey.'),
+  barcode_uri: z.string().optional().describe('Of `totp` and `push-notification`.'),
+  manual_input_code: z.string().optional().describe('Of `totp`.'),
+  recovery_code: z.string().optional(),
+});
+export const verifyBody = z.object({
+  auth_session: z.string().max(100),
+  otp_code: z.string().max(20).optional().describe('Of `totp`, `phone` and `email`.'),
+  authn_response: z.looseObject({}).optional().describe('Of a passkey, as `toJSON` writes it.'),
+});
+export const patchBody = z.object({
+  name: z.string().trim().min(1).max(100).optional(),
+  preferred_authentication_method: z.enum(['sms']).optional(),
+});

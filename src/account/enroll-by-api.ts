@@ -1,0 +1,70 @@
+// Beginning and verifying an enrolment by the My Account API: what is asked of a passkey, and of a second factor.
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import type { FactorDependencies } from '../factors/factor.ts';
+import type { Actor } from './actor.ts';
+import type { CallerDependencies } from './caller.ts';
+import type { createBody, verifyBody } from './described.ts';
+import { beginFactor, type EnrollmentDependencies, verifyFactor } from './enrollments.ts';
+import { invalidField } from './errors.ts';
+import { beginPasskey, NEW_PASSKEY, verifyPasskey } from './passkeys.ts';
+import type { MethodType } from './views.ts';
+
+export interface AccountRoutesDependencies extends EnrollmentDependencies, CallerDependencies {
+  users: FactorDependencies['users'];
+  config: FactorDependencies['config'];
+}
+
+type Deps = AccountRoutesDependencies;
+
+/** Where authentication methods are. */
+export const METHODS = '/me/v1/authentication-methods';
+
+/** `POST /authentication-methods`. */
+export async function handleCreate(
+  deps: Deps,
+  ctx: Context,
+  actor: Actor,
+  body: z.output<typeof createBody>,
+): Promise<void> {
+  const { type, phone_number: phone, email } = body;
+  const begun = type === 'passkey' ? await createPasskey(deps, actor, body) : undefined;
+  const { id, ...answer } = begun ?? (await createFactor(deps, actor, type, phone ?? email));
+  ctx.status = 201;
+  ctx.set('Location', `${deps.issuer}${METHODS.slice(1)}/${encodeURIComponent(id)}`);
+  ctx.body = { ...(begun === undefined && { id }), ...answer };
+}
+
+async function createPasskey(deps: Deps, actor: Actor, wanted: z.output<typeof createBody>) {
+  const { authSession, options } = await beginPasskey(deps, actor, wanted);
+  return { id: NEW_PASSKEY, auth_session: authSession, authn_params_public_key: options };
+}
+
+async function createFactor(deps: Deps, actor: Actor, type: MethodType, address: string | undefined) {
+  const begun = await beginFactor(deps, actor, { type, address });
+  const { id, authSession, barcodeUri, secret, recoveryCode } = begun;
+  return {
+    id,
+    auth_session: authSession,
+    ...(barcodeUri !== undefined && { barcode_uri: barcodeUri }),
+    ...(secret !== undefined && { manual_input_code: secret }),
+    ...(recoveryCode !== undefined && { recovery_code: recoveryCode }),
+  };
+}
+
+/** `POST /authentication-methods/:id/verify`. */
+export async function handleVerify(
+  deps: Deps,
+  ctx: Context,
+  actor: Actor,
+  { auth_session: authSession, otp_code: code = '', authn_response: answered }: z.output<typeof verifyBody>,
+): Promise<void> {
+  const id = String(ctx.params.id);
+  if (id === NEW_PASSKEY && answered === undefined) throw invalidField('authn_response', 'Required');
+  const made =
+    id === NEW_PASSKEY
+      ? await verifyPasskey(deps, actor, { authSession, answered: JSON.stringify(answered) })
+      : await verifyFactor(deps, actor, { id, authSession, code });
+  ctx.status = 201;
+  ctx.body = made;
+}

@@ -1,0 +1,81 @@
+// How the My Account API words its failures: problem details (RFC 9457), as its SDKs read them.
+import { STATUS_CODES } from 'node:http';
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { presentedToken } from '../engine/proof-of-possession.ts';
+import { AuthError, type ErrorShape, isBusy } from '../http/errors.ts';
+
+/** What `type` begins with; the code of the failure follows. */
+const TYPE = 'urn:gatehouse:error:';
+
+/** A login that is too old, or had too few factors, for what is asked (RFC 9470 §3). */
+export const STEP_UP = 'insufficient_user_authentication';
+
+/** What of a further login makes up for the one that is not enough. */
+interface Needed {
+  /** How old it may be, seconds. */
+  max_age?: number;
+  acr_values?: string;
+}
+
+/** @param needed what the application asks for at `/authorize` to go on. */
+export function stepUp(needed: Needed, description: string): AuthError {
+  return new AuthError(401, STEP_UP, description, { extra: { ...needed } });
+}
+
+/** A failure of one member of the body. */
+export function invalidField(field: string, detail: string): AuthError {
+  return invalidBody([{ detail, field, pointer: `/${field}`, source: 'body' }]);
+}
+
+function invalidBody(validation_errors: object[]): AuthError {
+  return new AuthError(400, 'invalid_request', 'The request body is not valid.', {
+    extra: { validation_errors },
+  });
+}
+
+/** The body of every failure. */
+export const problemShape: ErrorShape = (ctx: Context, error: AuthError): void => {
+  const { status, error: code, error_description: detail, extra } = error;
+  ctx.status = status;
+  ctx.set('Cache-Control', 'no-store');
+  if (isBusy(error)) ctx.set('Retry-After', '1');
+  // Where a proof of possession failed, the header says so already.
+  if (CHALLENGED.has(code) && !ctx.res.hasHeader('WWW-Authenticate'))
+    ctx.set('WWW-Authenticate', challenge(ctx, error));
+  ctx.body = { type: `${TYPE}${code}`, status, title: STATUS_CODES[status] ?? 'Error', detail, ...extra };
+  ctx.type = 'application/problem+json';
+};
+
+/** Failures that are told in the header, too (RFC 6750 §3.1, RFC 9470 §3). */
+const CHALLENGED: ReadonlySet<string> = new Set(['invalid_token', 'insufficient_scope', STEP_UP]);
+
+function challenge(ctx: Context, { error, error_description, extra }: AuthError): string {
+  const scheme = presentedToken(ctx)?.scheme === 'dpop' ? 'DPoP' : 'Bearer';
+  const said = { error, error_description, ...extra };
+  return `${scheme} ${Object.entries(said)
+    .map(([name, value]) => `${name}="${String(value)}"`)
+    .join(', ')}`;
+}
+
+problemShape.described = {
+  name: 'Problem',
+  body: z.looseObject({
+    type: z.string().describe(`\`${TYPE}\` and a code for programs.`),
+    status: z.number(),
+    title: z.string(),
+    detail: z.string().describe('A sentence for people who write them.'),
+    validation_errors: z
+      .array(z.looseObject({ detail: z.string(), field: z.string().optional() }))
+      .optional(),
+  }),
+};
+
+problemShape.invalid = (faults) =>
+  invalidBody(
+    faults.map(({ field, message }) => ({
+      detail: message,
+      ...(field === undefined ? {} : { field, pointer: `/${field.replaceAll('.', '/')}` }),
+      source: 'body',
+    })),
+  );

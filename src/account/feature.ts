@@ -1,0 +1,33 @@
+// What users do with their own account: the My Account API.
+import { feature } from '../engine/feature.ts';
+import type { Area } from '../http/routes.ts';
+import type { Limits } from '../records/limits.ts';
+import type { AccountRoutesDependencies } from './enroll-by-api.ts';
+import { problemShape } from './errors.ts';
+import { accountRoutes } from './routes.ts';
+
+const limits = {
+  myAccount: { capacity: 100, perMinute: 100, per: 'address', where: '`/me/`' },
+} satisfies Limits;
+
+const events = {
+  passkey_removed: 'A user removed a passkey of theirs.',
+};
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const account = feature<AccountRoutesDependencies>({
+  name: 'account',
+  limits,
+  events,
+  routes: accountRoutes,
+});
+
+/** What is not there is told in the shape of the API, too. */
+export const accountArea: Area = { below: '/me/', limit: 'myAccount', errors: problemShape };

@@ -1,0 +1,153 @@
+// What one logs in with: listed, renamed, removed, by its user.
+
+import type { FactorDependencies } from '../factors/factor.ts';
+import type { FactorChanges } from '../factors/factor-changes.ts';
+import { AuthError } from '../http/errors.ts';
+import { DATABASE } from '../records/connections.ts';
+import type { PasskeyRecord } from '../records/passkeys.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Store } from '../store/contract.ts';
+import type { Identity } from '../users/identities.ts';
+import type { User } from '../users/user.ts';
+import { ownParty } from '../webauthn/party.ts';
+import { type Actor, requireFactor, requireFreshLogin, requireRight } from './actor.ts';
+import { tellChange } from './tell.ts';
+import {
+  authenticatorView,
+  type MethodView,
+  PASSKEY_PREFIX,
+  passkeyView,
+  passwordId,
+  passwordView,
+} from './views.ts';
+
+export interface MethodDependencies extends FactorDependencies {
+  store: Store;
+  factorChanges: FactorChanges;
+}
+
+/**
+ * All that a user logs in with, passwords and passkeys first; of second factors those that count.
+ * @throws AuthError 401 `insufficient_user_authentication` for a login that lacks the second factor.
+ */
+export async function listMethods(deps: MethodDependencies, actor: Actor): Promise<MethodView[]> {
+  await requireFactor(deps, actor);
+  const { user } = actor;
+  const [passwords, passkeys, factors] = await Promise.all([
+    passwordsOf(deps, user),
+    passkeysOf(deps, user.id),
+    deps.authenticators.of(user.id),
+  ]);
+  const party = ownParty(deps).id;
+  return [
+    ...passwords.map((identity) => passwordView(user, identity)),
+    ...passkeys.map((one) => passkeyView(one, party)),
+    ...factors.filter(({ active }) => active).map(authenticatorView),
+  ];
+}
+
+/** Identities of databases whose password is kept here. */
+async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
+  const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
+  const has = await Promise.all(
+    identities.map(({ connection, email, username }) =>
+      users.hasPassword({ connection, identifier: email ?? username ?? '' }),
+    ),
+  );
+  return identities.filter((_, index) => has[index]);
+}
+
+/** A user's passkeys. */
+export function passkeysOf(
+  { store }: Pick<MethodDependencies, 'store'>,
+  userId: string,
+): Promise<Frozen<PasskeyRecord>[]> {
+  return store.collection('passkeys').findBy('user', userId);
+}
+
+/** @throws AuthError 404, for another user's, too; 401 as {@link listMethods}. */
+export async function getMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<MethodView> {
+  await requireFactor(deps, actor);
+  return (await methodOf(deps, actor, id)).view;
+}
+
+/**
+ * Names one.
+ * @throws AuthError 404 for one that is not there, or another user's; 400 for one that has no name; 401 as
+ *   {@link listMethods}.
+ */
+export async function renameMethod(
+  deps: MethodDependencies,
+  actor: Actor,
+  id: string,
+  name: string,
+): Promise<MethodView> {
+  await requireRight(deps, actor);
+  const { rename } = await methodOf(deps, actor, id);
+  if (rename === undefined) throw new AuthError(400, 'invalid_request', 'This method has no name.');
+  const renamed = await rename(name);
+  if (renamed === undefined) throw noMethod();
+  return renamed;
+}
+
+/**
+ * Removes one, and tells the user by mail.
+ * @throws AuthError 404 as {@link renameMethod}; 400 for a password; 401 for a login that is not fresh.
+ */
+export async function removeMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<void> {
+  await requireFreshLogin(deps, actor);
+  const { view, remove } = await methodOf(deps, actor, id);
+  if (remove === undefined)
+    throw new AuthError(400, 'invalid_request', 'This method cannot be removed by its user.');
+  if (!(await remove())) throw noMethod();
+  const { user, clientId, ip } = actor;
+  const type = view.type === 'passkey' ? 'passkey_removed' : 'gd_unenroll';
+  deps.events.record({ type, user_id: user.id, client_id: clientId, ip });
+  await tellChange(deps, actor, 'method_removed', view.type);
+}
+
+/** One of a user's own, and what may be done with it. */
+interface OwnMethod {
+  view: MethodView;
+  /** @returns undefined when it is gone. */
+  rename?(name: string): Promise<MethodView | undefined>;
+  /** @returns false when it was gone. */
+  remove?(): Promise<boolean>;
+}
+
+/** One answer for what is not there and what is another's. */
+export function noMethod(): AuthError {
+  return new AuthError(404, 'not_found', 'There is no such authentication method.');
+}
+
+async function methodOf(deps: MethodDependencies, actor: Actor, id: string): Promise<OwnMethod> {
+  const { user } = actor;
+  if (id.startsWith(PASSKEY_PREFIX)) return passkeyOf(deps, actor, id.slice(PASSKEY_PREFIX.length));
+  const password = (await passwordsOf(deps, user)).find((identity) => passwordId(identity.id) === id);
+  if (password !== undefined) return { view: passwordView(user, password) };
+  const found = await deps.authenticators.get(id);
+  if (found === undefined || found.user_id !== user.id || !found.active) throw noMethod();
+  return {
+    view: authenticatorView(found),
+    rename: async (name) => {
+      const renamed = await deps.authenticators.update(id, (current) => ({ ...current, name }));
+      return renamed && authenticatorView(renamed);
+    },
+    remove: () => deps.authenticators.remove(id, actor.login.id),
+  };
+}
+
+async function passkeyOf(deps: MethodDependencies, { user, login }: Actor, id: string): Promise<OwnMethod> {
+  const passkeys = deps.store.collection('passkeys');
+  const found = await passkeys.get(id);
+  if (found === undefined || found.user_id !== user.id) throw noMethod();
+  const party = ownParty(deps).id;
+  return {
+    view: passkeyView(found, party),
+    rename: async (name) => {
+      const renamed = await passkeys.update(id, (current) => ({ ...current, name }));
+      return renamed && passkeyView(renamed, party);
+    },
+    remove: async () => deps.factorChanges.around(user.id, login.id, () => passkeys.delete(id)),
+  };
+}

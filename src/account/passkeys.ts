@@ -1,0 +1,135 @@
+// A further passkey of somebody who is logged in: begun, then verified once by the login that began it.
+import { endPasskey, keepPasskey, passkeyRegistration } from '../connections/passkeys/passkeys.ts';
+import { beginSession, endSession } from '../connections/passkeys/session.ts';
+import { accountOf } from '../factors/enroll.ts';
+import { AuthError } from '../http/errors.ts';
+import { passkeyOptions } from '../records/database-options.ts';
+import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
+import { ownParty, partyFor, type RelyingParty } from '../webauthn/party.ts';
+import { authenticatorName } from './aaguids.ts';
+import { type Actor, requireFreshLogin, requireRight } from './actor.ts';
+import { unknownSession } from './enrollments.ts';
+import { invalidField } from './errors.ts';
+import { type MethodDependencies, noMethod, passkeysOf } from './methods.ts';
+import { tellChange } from './tell.ts';
+import { type MethodView, PASSKEY_PREFIX, passkeyView } from './views.ts';
+
+/** In place of an id while a passkey is none yet. */
+export const NEW_PASSKEY = `${PASSKEY_PREFIX}new`;
+
+/** How many passkeys a user may have. */
+const MOST = 20;
+
+/** Whose identity it is for; that of the first connection with passkeys where nothing is said. */
+export interface WantedIdentity {
+  connection?: string | undefined;
+  identity_user_id?: string | undefined;
+}
+
+/** What was begun. */
+export interface BegunPasskey {
+  authSession: string;
+  /** For `navigator.credentials.create` (WebAuthn Level 3 §5.1.10). */
+  options: object;
+}
+
+/**
+ * Begins to make a passkey.
+ * @throws AuthError 401 for a login that is not fresh; 400 where no connection of the user's has passkeys, or there are too
+ *   many.
+ */
+export async function beginPasskey(
+  deps: MethodDependencies,
+  actor: Actor,
+  wanted: WantedIdentity,
+): Promise<BegunPasskey> {
+  await requireFreshLogin(deps, actor);
+  const { user, clientId, login } = actor;
+  const connection = await connectionFor(deps, user.id, wanted);
+  const own = await passkeysOf(deps, user.id);
+  if (own.length >= MOST) throw invalidField('type', 'There are too many passkeys: one must be removed.');
+  const owner = { userId: user.id, login: login.id };
+  const { authSession, challenge } = await beginSession(deps, { clientId, connection, owner });
+  const registration = passkeyRegistration(challenge, user.id, accountOf(user), own);
+  return { authSession, options: creationOptions(await partyOf(deps, clientId), registration) };
+}
+
+/** The name of the connection whose passkey it will be. @throws AuthError 400 */
+async function connectionFor(
+  { users, config }: MethodDependencies,
+  userId: string,
+  { connection: named, identity_user_id: identityUserId }: WantedIdentity,
+): Promise<string> {
+  for (const { connection: name, upstream_id: id, provider } of await users.identitiesOf(userId)) {
+    if (named !== undefined && named !== name) continue;
+    if (identityUserId !== undefined && ![id, `${provider}|${id}`].includes(identityUserId)) continue;
+    const connection = await config.connection(name);
+    if (connection !== undefined && passkeyOptions(connection) !== undefined) return name;
+  }
+  throw invalidField('connection', 'Passkeys are not enabled for a connection of this user.');
+}
+
+/** Our own pages have no application's origins. */
+async function partyOf(deps: MethodDependencies, clientId: string): Promise<RelyingParty> {
+  const client = await deps.config.client(clientId);
+  return client === undefined ? ownParty(deps) : partyFor(deps, client);
+}
+
+/**
+ * Keeps a passkey that the authenticator has made: of any number of racers one succeeds.
+ * @param answered what `navigator.credentials.create` gave, as `toJSON` writes it; JSON.
+ * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` for an `auth_session` that is unknown, used, over or
+ *   another login's, and for an answer that is not good.
+ */
+export async function verifyPasskey(
+  deps: MethodDependencies,
+  actor: Actor,
+  { authSession, answered }: { authSession: string; answered: string },
+): Promise<MethodView> {
+  await requireRight(deps, actor);
+  const { user, clientId, userAgent, login } = actor;
+  const ended = await endSession(deps, authSession, clientId);
+  const owner = ended?.session.owner;
+  if (ended === undefined || owner?.userId !== user.id || owner.login !== login.id) throw unknownSession();
+  const read = readRegistration(answered);
+  if (read === undefined) throw notGood();
+  const registration = passkeyRegistration(ended.challenge, user.id, accountOf(user));
+  const party = await partyOf(deps, clientId);
+  const credential = await verifyRegistration(party, read, registration);
+  if (credential === undefined) throw notGood();
+  const { connection } = ended.session;
+  await connectionFor(deps, user.id, { connection });
+  const name = authenticatorName(credential.aaguid);
+  const isKept = await deps.factorChanges.around(user.id, login.id, () =>
+    keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, name }),
+  );
+  if (!isKept) throw notGood();
+  // Whatever ended the login meanwhile did not find it.
+  if (!(await isStillGood(deps, actor))) {
+    await endPasskey(deps, credential);
+    throw unknownSession();
+  }
+  deps.events.record({
+    type: 'passkey_enrolled',
+    user_id: user.id,
+    connection,
+    client_id: clientId,
+    ip: actor.ip,
+  });
+  await tellChange(deps, actor, 'method_added', 'passkey');
+  const made = (await passkeysOf(deps, user.id)).find(
+    (one) => one.credential_id === credential.credential_id,
+  );
+  if (made === undefined) throw noMethod();
+  return passkeyView(made, party.id);
+}
+
+async function isStillGood(deps: MethodDependencies, { user, login }: Actor): Promise<boolean> {
+  const now = await deps.users.get(user.id);
+  const isSame = (await deps.users.credentialVersion(user.id)) === login.credentialVersion;
+  return isSame && now !== undefined && now.blocked !== true;
+}
+
+function notGood(): AuthError {
+  return new AuthError(400, 'invalid_grant', 'The passkey is not good.');
+}

@@ -1,0 +1,115 @@
+// What one logs in with, as applications are told of it.
+import { z } from 'zod';
+import type { Authenticator } from '../factors/authenticators.ts';
+import type { PasskeyRecord } from '../records/passkeys.ts';
+import type { Frozen } from '../records/record.ts';
+import type { WebAuthnCredential } from '../records/webauthn.ts';
+import type { Identity } from '../users/identities.ts';
+import type { User } from '../users/user.ts';
+import { authenticatorName } from './aaguids.ts';
+
+/** The types of authentication methods, as they are published. */
+export const METHOD_TYPES = [
+  'password',
+  'passkey',
+  'totp',
+  'phone',
+  'email',
+  'push-notification',
+  'webauthn-roaming',
+  'webauthn-platform',
+  'recovery-code',
+] as const;
+
+export type MethodType = (typeof METHOD_TYPES)[number];
+
+/** Kinds of authenticators that are published under another name. */
+const PUBLISHED: Readonly<Record<string, MethodType>> = {
+  otp: 'totp',
+  sms: 'phone',
+  push: 'push-notification',
+};
+
+/** The published type of a kind of authenticators. */
+export function methodTypeOf(kind: string): MethodType {
+  return PUBLISHED[kind] ?? (kind as MethodType);
+}
+
+export const PASSKEY_PREFIX = 'passkey|';
+const PASSWORD_PREFIX = 'password|';
+
+/** An authentication method as it is answered. */
+export const methodAnswer = z.looseObject({
+  id: z.string(),
+  type: z.enum(METHOD_TYPES),
+  created_at: z.iso.datetime(),
+  usage: z.array(z.enum(['primary', 'secondary'])),
+  name: z.string().optional(),
+  last_auth_at: z.iso.datetime().optional(),
+});
+
+export type MethodView = z.output<typeof methodAnswer>;
+
+/** A second factor: never what it is proved by. */
+export function authenticatorView(one: Authenticator): MethodView {
+  return {
+    id: one.id,
+    type: methodTypeOf(one.kind),
+    confirmed: one.active,
+    usage: ['secondary'],
+    ...(one.name !== undefined && { name: one.name }),
+    ...(one.phone_number !== undefined && {
+      phone_number: one.phone_number,
+      preferred_authentication_method: 'sms',
+    }),
+    ...(one.email !== undefined && { email: one.email }),
+    ...(one.webauthn !== undefined && credentialView(one.webauthn)),
+    created_at: one.created_at,
+  };
+}
+
+function credentialView(one: Frozen<WebAuthnCredential>) {
+  return {
+    key_id: one.credential_id,
+    public_key: one.credential_key,
+    credential_device_type: one.backup_eligible ? 'multi_device' : 'single_device',
+    credential_backed_up: one.backed_up,
+    key_backed_up: one.backed_up,
+    transports: one.transports,
+    aaguid: one.aaguid,
+  };
+}
+
+/** A passkey; without a name of its user's it is called what its authenticator is. */
+export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): MethodView {
+  const name = one.name ?? authenticatorName(one.aaguid);
+  return {
+    id: `${PASSKEY_PREFIX}${one.id}`,
+    type: 'passkey',
+    confirmed: true,
+    usage: ['primary'],
+    ...(name !== undefined && { name }),
+    ...credentialView(one),
+    identity_user_id: one.user_id,
+    ...(one.user_handle !== undefined && { user_handle: one.user_handle }),
+    user_agent: one.user_agent,
+    relying_party_id: relyingParty,
+    created_at: one.created_at,
+    ...(one.last_used_at !== undefined && { last_auth_at: one.last_used_at }),
+  };
+}
+
+/** The password of an identity. */
+export function passwordView(user: User, { id, upstream_id, provider }: Identity): MethodView {
+  return {
+    id: passwordId(id),
+    type: 'password',
+    usage: ['primary'],
+    identity_user_id: `${provider}|${upstream_id}`,
+    created_at: user.created_at,
+    ...(user.last_password_reset !== undefined && { last_password_reset: user.last_password_reset }),
+  };
+}
+
+/** @param identityId that of the identity whose password it is. */
+export const passwordId = (identityId: string) => `${PASSWORD_PREFIX}${identityId}`;

@@ -1,0 +1,132 @@
+// The My Account API: what one logs in with, listed, added, named and removed by its user.
+import { expect } from 'chai';
+import { codeOf } from '../factors/tenant.ts';
+import { payload } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { callsOf, SCOPES, tenant } from './tenant.ts';
+
+describe('the My Account API', () => {
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  let people = 0;
+  before(async () => {
+    server = await startServer({ tenant });
+    calls = callsOf(server);
+  });
+  after(() => server.stop());
+  const someone = () => `mfa-${people++}@example.test`;
+  const typesOf = async (bearer: string) => (await calls.methods(bearer)).map(({ type }) => type);
+
+  it('lists a password, and what the tenant has on', async () => {
+    const bearer = await calls.accountToken(someone());
+    expect(await typesOf(bearer)).to.deep.equal(['password']);
+    const { factors } = (await calls.me(bearer, 'factors')).json();
+    expect(factors.map(({ type }: { type: string }) => type)).to.include.members([
+      'totp',
+      'phone',
+      'email',
+      'push-notification',
+      'recovery-code',
+    ]);
+    expect((await calls.me(bearer, 'authentication-methods?type=passkey')).json()).to.deep.equal({
+      authentication_methods: [],
+    });
+    expect((await calls.me(bearer, 'authentication-methods?type=nothing')).status).to.equal(400);
+  });
+
+  it('enrols a passkey, which is told by mail, named, and removed', async () => {
+    const user = someone();
+    const bearer = await calls.accountToken(user);
+    const { path, begun, verify, authn_response } = await calls.beginPasskey(bearer);
+    expect(path).to.equal('authentication-methods/passkey%7Cnew');
+    expect(begun.authn_params_public_key.authenticatorSelection).to.include({ userVerification: 'required' });
+    const made = await verify({ authn_response });
+    expect(made.status, made.text).to.equal(201);
+    const { id } = made.json();
+    expect(made.json()).to.include({ type: 'passkey', credential_backed_up: false });
+    expect((await nextMessageTo(server, user)).subject).to.equal('New way to log in: passkey');
+    expect(await typesOf(bearer)).to.deep.equal(['password', 'passkey']);
+    const at = `authentication-methods/${encodeURIComponent(id)}`;
+    const named = await calls.me(bearer, at, { name: 'Blue key' }, 'PATCH');
+    expect(named.json(), named.text).to.include({ id, name: 'Blue key' });
+    expect((await calls.me(bearer, at)).json()).to.include({ name: 'Blue key' });
+    expect((await calls.me(bearer, at, undefined, 'DELETE')).status).to.equal(204);
+    expect((await calls.me(bearer, at, undefined, 'DELETE')).status).to.equal(404);
+    expect((await nextMessageTo(server, user, 2)).subject).to.equal('Way to log in removed: passkey');
+    expect(await typesOf(bearer)).to.deep.equal(['password']);
+  });
+
+  it('makes no second passkey of the same authenticator', async () => {
+    const bearer = await calls.accountToken(someone());
+    const { verify, authn_response } = await calls.beginPasskey(bearer);
+    expect((await verify({ authn_response })).status).to.equal(201);
+    const { begun } = await calls.begin(bearer, { type: 'passkey' });
+    const { excludeCredentials } = begun.authn_params_public_key;
+    expect(excludeCredentials).to.have.length(1);
+  });
+
+  it('enrols an authenticator app, once, of any number that verify it at a time', async () => {
+    const user = someone();
+    const bearer = await calls.accountToken(user);
+    const { begun, verify } = await calls.begin(bearer, { type: 'totp' });
+    expect(begun).to.include.keys('id', 'auth_session', 'barcode_uri', 'manual_input_code', 'recovery_code');
+    expect((await verify({ otp_code: '000000' })).json()).to.include({ status: 400 });
+    const proof = { otp_code: codeOf(begun.manual_input_code) };
+    const answers = await Promise.all(Array.from({ length: 50 }, () => verify(proof)));
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+    expect(answers.filter(({ status }) => status >= 500)).to.deep.equal([]);
+    expect((await nextMessageTo(server, user)).subject).to.equal('New way to log in: authenticator app');
+    expect(await messagesTo(server, user)).to.have.length(1);
+    // The password alone has no say any more.
+    const after = await calls.me(bearer, 'authentication-methods');
+    expect(after.status).to.equal(401);
+    expect(after.json()).to.include({
+      type: 'urn:gatehouse:error:insufficient_user_authentication',
+      acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor',
+    });
+    const refused = await calls.login(user, { audience: calls.audience, scope: SCOPES.join(' ') });
+    expect(refused.json().error).to.equal('mfa_required');
+    server.tick(31_000);
+    const mfa_token = refused.json().mfa_token;
+    const given = await calls.verify('otp', { mfa_token, otp: codeOf(begun.manual_input_code, Date.now()) });
+    expect(given.status, given.text).to.equal(200);
+    const strong = given.json().access_token;
+    expect(payload(strong)).to.include.keys('auth_time', 'amr', 'credential_version');
+    expect(await typesOf(strong)).to.include.members(['password', 'totp', 'recovery-code']);
+  });
+
+  it('enrols a phone and an address by the codes that are sent there', async () => {
+    const bearer = await calls.accountToken(someone());
+    const number = '+14155550123';
+    const phone = await calls.begin(bearer, { type: 'phone', phone_number: number });
+    const { code } = await nextMessageTo(server, number);
+    const made = await phone.verify({ otp_code: code });
+    expect(made.status, made.text).to.equal(201);
+    expect(made.json()).to.include({ type: 'phone', phone_number: number, confirmed: true });
+    const other = await calls.accountToken(someone());
+    const email = await calls.begin(other, { type: 'email', email: 'second@example.test' });
+    const mailed = await nextMessageTo(server, 'second@example.test');
+    expect((await email.verify({ otp_code: mailed.code })).status).to.equal(201);
+  });
+
+  it('says what is wrong with a body, in the published shape', async () => {
+    const bearer = await calls.accountToken(someone());
+    for (const body of [
+      {},
+      { type: 'nothing' },
+      { type: 'phone', phone_number: 'x' },
+      { type: 'phone', phone_number: '+14155550123', preferred_authentication_method: 'voice' },
+      { type: 'password' },
+      { type: 'passkey', connection: 'staff' },
+      { type: 'passkey', identity_user_id: 'auth0|somebody' },
+      { type: 'recovery-code' },
+    ]) {
+      const answer = await calls.me(bearer, 'authentication-methods', body);
+      expect(answer.status, JSON.stringify(body)).to.equal(400);
+      expect(answer.json()).to.include.keys('type', 'status', 'title', 'detail');
+    }
+    const unknown = await calls.me(bearer, 'nothing');
+    expect([unknown.status, unknown.json().status]).to.deep.equal([404, 404]);
+  });
+});
