@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { fail } from './fault.ts';
+import { shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
 import { isTracingAsked, type Tracing } from './runtime/tracing.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
@@ -102,6 +103,7 @@ async function serve(
   } catch (thrown) {
     return fail(thrown);
   }
+  shrinkHeapWhenQuiet();
   // Last, because a supervisor that waits for this line may send a signal at once.
   if (tellReady === undefined) return announce(running, log, output);
   tellReady(readyOf(running));

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect } from 'chai';
+
+const MODULE = new URL('../../src/runtime/idle-memory.ts', import.meta.url).href;
+
+/** Says how large its heap is with what it needs no more, in MB; and, when it has become small, how small. */
+const PROGRAM = `
+  import { getHeapStatistics } from 'node:v8';
+  import { shrinkHeapWhenQuiet } from '${MODULE}';
+  const size = () => getHeapStatistics().total_heap_size / 1e6;
+  let kept = Array.from({ length: 400_000 }, (_, at) => ({ at, text: [at] }));
+  const large = size();
+  kept = undefined;
+  shrinkHeapWhenQuiet(100);
+  const watch = setInterval(() => {
+    if (size() > large / 2) return;
+    clearInterval(watch);
+    console.log(JSON.stringify({ large, small: size(), exposed: typeof globalThis.gc }));
+  }, 50);
+`;
+
+describe('The memory of a quiet process', () => {
+  it('is given back, and the function that does it stays hidden', async function () {
+    this.timeout(60_000);
+    const child = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.on('data', (data) => {
+      output += String(data);
+    });
+    const [code] = await once(child, 'close');
+    expect(code).to.equal(0);
+    const { large, small, exposed } = JSON.parse(output) as Record<string, unknown>;
+    expect(small).to.be.below(Number(large) / 2);
+    expect(exposed).to.equal('undefined');
+  });
+});
