@@ -169,5 +169,23 @@ function databaseFault(text: string, production: boolean): string | undefined {
   if (production && mode === null && !isNear) {
     return 'needs sslmode=verify-full in production; sslmode=disable says that the network between is to be trusted';
   }
+  return databaseNumbersFault(url.searchParams);
+}
+
+/** What may stand in the address of a database: milliseconds, and connections of each process. */
+const DATABASE_NUMBERS = {
+  statement_timeout: [1, 600_000],
+  lock_timeout: [1, 600_000],
+  idle_in_transaction_session_timeout: [1, 600_000],
+  connections: [2, 200],
+} as const;
+
+function databaseNumbersFault(parameters: URLSearchParams): string | undefined {
+  for (const [name, [least, most]] of Object.entries(DATABASE_NUMBERS)) {
+    const given = parameters.get(name);
+    if (given === null) continue;
+    const isRight = /^\d{1,7}$/.test(given) && Number(given) >= least && Number(given) <= most;
+    if (!isRight) return `${name} must be a number from ${least} to ${most}`;
+  }
   return undefined;
 }

@@ -68,6 +68,44 @@ describe('a connection to PostgreSQL by TLS', () => {
   });
 });
 
+describe('the connections to PostgreSQL', () => {
+  let dataDir: string;
+  let cluster: Cluster;
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-connections-'));
+    cluster = await startCluster({ settings: ['max_connections=30'] });
+  });
+  after(async () => {
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+  const open = (query: string, user = 'postgres') => {
+    const url = new URL(`${cluster.url()}?${query}`);
+    url.username = user;
+    return openStore({ dataDir, databaseUrl: url.href, clock: Date.now });
+  };
+
+  it('are as many as the address asks for, and no more', async () => {
+    const store = await open('connections=4');
+    const users = store.collection('users');
+    await Promise.all(Array.from({ length: 100 }, (_, i) => users.delete(`nobody-${i}`)));
+    const { rows } = await cluster.query(
+      `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'gatehouse'`,
+    );
+    await store.close();
+    expect(rows[0].n).to.be.within(4, 4 + 2 + 1);
+  });
+
+  it('are refused at start where the database does not give so many, to all or to this user', async () => {
+    expect(String(await rejection(open('connections=25')))).to.match(
+      /gives 27 connections, and this process has up to 28/,
+    );
+    await (await open('connections=24')).close();
+    await cluster.query(`CREATE ROLE few LOGIN CONNECTION LIMIT 12; GRANT ALL ON SCHEMA public TO few`);
+    expect(String(await rejection(open('connections=10', 'few')))).to.match(/gives 12 connections/);
+  });
+});
+
 describe('the configuration in PostgreSQL', () => {
   let dataDir: string;
   let cluster: Cluster;

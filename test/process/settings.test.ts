@@ -287,6 +287,16 @@ describe('settings', () => {
       [{ DATABASE_URL: 'hidden' }, 'must be postgres://'],
       [{ DATABASE_URL: 'postgres://user:hidden@db/x?sslmode=prefer' }, 'sslmode must be one of'],
       [{ ...production, DATABASE_URL: 'postgres://user:hidden@db/x' }, 'needs sslmode=verify-full'],
+      ...['connections=1', 'connections=201', 'connections=', 'connections=ten', 'connections=1e1'].map(
+        (query): [Record<string, string>, string] => [
+          { DATABASE_URL: `postgres://user:hidden@db/x?${query}` },
+          'connections must be a number from 2 to 200',
+        ],
+      ),
+      ...['statement_timeout=0', 'lock_timeout=never'].map((query): [Record<string, string>, string] => [
+        { DATABASE_URL: `postgres://user:hidden@db/x?${query}` },
+        'must be a number from 1 to 600000',
+      ]),
     ];
     for (const [env, fault] of cases) {
       const faults = faultsOf(env);
@@ -298,6 +308,7 @@ describe('settings', () => {
     }
     for (const url of [
       'postgres://u@127.0.0.1/x',
+      'postgres://u@127.0.0.1/x?connections=40&statement_timeout=20000',
       'postgres://u@db/x?sslmode=disable',
       'postgresql://u@db/x?sslmode=verify-full',
     ]) {

@@ -5,8 +5,10 @@ import type pg from 'pg';
 const acquireMilliseconds = 5000;
 const statementMilliseconds = 10_000;
 const lockMilliseconds = 5000;
-/** Where the way to the database is cut, nobody says so. */
-const answerMilliseconds = statementMilliseconds + 5000;
+/** For writes and searches, unless the address says otherwise. */
+const defaultConnections = 10;
+/** Beyond what a statement may take: where the way to the database is cut, nobody says so. */
+const answerMilliseconds = 5000;
 
 /**
  * What each connection says first. Statements look few rows up by an index; a plan for the tables as they were, small or
@@ -18,10 +20,7 @@ export function greeting({ searchParams }: URL): string {
     lock_timeout: lockMilliseconds,
     idle_in_transaction_session_timeout: statementMilliseconds,
   };
-  const given = Object.entries(limits).map(([name, value]) => [
-    name,
-    /^\d+$/.test(searchParams.get(name) ?? '') ? searchParams.get(name) : value,
-  ]);
+  const given = Object.entries(limits).map(([name, value]) => [name, numberIn(searchParams, name, value)]);
   const planning = [
     ['enable_hashjoin', 'off'],
     ['enable_mergejoin', 'off'],
@@ -29,6 +28,14 @@ export function greeting({ searchParams }: URL): string {
   ];
   return [...given, ...planning].map(([name, value]) => `SET ${name} = ${value}`).join('; ');
 }
+
+/** A number of the address, which was checked with the settings. */
+const numberIn = (parameters: URLSearchParams, name: string, otherwise: number) =>
+  Number(parameters.get(name) ?? otherwise);
+
+/** How many connections for writes and searches an address asks for: `?connections=`. */
+export const connectionCount = ({ searchParams }: URL): number =>
+  numberIn(searchParams, 'connections', defaultConnections);
 
 /** The settings of a connection. @throws Error when a file that the address names cannot be read. */
 export function connectionSettings(url: string): pg.ClientConfig {
@@ -38,10 +45,11 @@ export function connectionSettings(url: string): pg.ClientConfig {
     address.searchParams.set('sslmode', 'verify-full');
   }
   return {
-    connectionString: withoutLimits(address).href,
+    connectionString: withoutOurs(address).href,
     application_name: 'gatehouse',
     connectionTimeoutMillis: acquireMilliseconds,
-    query_timeout: answerMilliseconds,
+    query_timeout:
+      numberIn(address.searchParams, 'statement_timeout', statementMilliseconds) + answerMilliseconds,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     // All values come as texts: JSON is parsed once, by the record's own reader.
@@ -49,10 +57,9 @@ export function connectionSettings(url: string): pg.ClientConfig {
   };
 }
 
-/** They are said once connected (see {@link greeting}): poolers refuse them before. */
-function withoutLimits(address: URL): URL {
-  for (const name of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout']) {
-    address.searchParams.delete(name);
-  }
+/** Time-outs are said once connected (see {@link greeting}): poolers refuse them before. The rest is for us alone. */
+function withoutOurs(address: URL): URL {
+  const ours = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'connections'];
+  for (const name of ours) address.searchParams.delete(name);
   return address;
 }

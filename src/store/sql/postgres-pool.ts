@@ -2,7 +2,7 @@
 // so many wait. What fails because of the database's state, and not of what was asked, is a StoreUnavailable.
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
-import { connectionSettings, greeting } from './postgres-connection.ts';
+import { connectionCount, connectionSettings, greeting } from './postgres-connection.ts';
 import { type Lanes, openLanes } from './postgres-lane.ts';
 import { toPostgres } from './postgres-text.ts';
 
@@ -35,6 +35,8 @@ export interface Pool {
   alone<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /** Settings of a connection that is not one of these. */
   settings: pg.ClientConfig;
+  /** How many connections this process has at most. */
+  most: number;
   /** The process of the database that serves a connection of the pool. */
   isOwn(processId: number): boolean;
   close(): Promise<void>;
@@ -47,7 +49,6 @@ export interface Pool {
 const retried = ['40001', '40P01'];
 const uniqueViolation = '23505';
 const mostTries = 8;
-const connections = 10;
 /** Connections that all reads of records share. */
 const readers = 2;
 /** Those beyond are refused at once: what waits takes memory, and would wait in vain. */
@@ -62,6 +63,7 @@ export function stateOf(error: unknown): string | undefined {
 export function openPool(url: string, onError: (error: Error) => void): Pool {
   const settings = connectionSettings(url);
   const hello = greeting(new URL(url));
+  const connections = connectionCount(new URL(url));
   const pool = new pg.Pool({
     ...settings,
     max: connections,
@@ -83,6 +85,8 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
 
   return {
     settings,
+    // One more hears of changes of the configuration.
+    most: connections + readers + 1,
     read,
     isOwn: (processId) => processes.has(processId),
     run: (statement, parameters) =>

@@ -59,8 +59,7 @@ export interface Migrating {
  * @throws Error when a newer release has changed it, the database is another program's, or the key is another.
  */
 export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Promise<KeyObject> {
-  return pool.alone(async (run) => {
-    await run({ text: `SELECT pg_advisory_lock(hashtext('gatehouse ' || current_schema()))` }, []);
+  return oneAtATime(pool, async (run) => {
     const version = await currentVersion(run);
     if (version > versions.length) {
       throw new Error(
@@ -97,6 +96,19 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Pr
   });
 }
 
+/** Works while no other process does; the lock is a transaction's, which poolers leave on its connection. */
+function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
+  return pool.alone((lock) =>
+    inTransaction(lock, async () => {
+      await lock({ text: 'SET LOCAL idle_in_transaction_session_timeout = 0' }, []);
+      await lock({ text: 'SET LOCAL lock_timeout = 0' }, []);
+      await lock({ text: 'SET LOCAL statement_timeout = 0' }, []);
+      await lock({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
+      return pool.alone(work);
+    }),
+  );
+}
+
 async function currentVersion(run: Run): Promise<number> {
   const { rows } = await run({ text: `SELECT to_regclass('gatehouse_meta')` }, []);
   if (rows[0]?.[0] === null) {
@@ -118,11 +130,12 @@ export async function meta(run: Run, name: string): Promise<string | undefined> 
 const setMeta =
   'INSERT INTO gatehouse_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
 
-async function inTransaction(run: Run, work: () => Promise<void>): Promise<void> {
+async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   await run({ text: 'BEGIN' }, []);
   try {
-    await work();
+    const result = await work();
     await run({ text: 'COMMIT' }, []);
+    return result;
   } catch (error) {
     await run({ text: 'ROLLBACK' }, []).catch(() => undefined);
     throw error;

@@ -22,6 +22,7 @@ import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
+import { checkWay } from './postgres-way.ts';
 
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
@@ -44,6 +45,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, log } = options;
   const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
   try {
+    const warn = (message: string) => log?.warn(message);
+    await checkWay({ settings: pool.settings, connections: pool.most, warn });
     const openKey = (run: Run) => sealingKey(run, options);
     const key = await migrateSchema(pool, { openKey, ...(log && { log }) });
     return await openTables(pool, key, options);

@@ -142,11 +142,17 @@ describe('the metadata of a SAML identity provider', () => {
     let world: SamlWorld;
     before(async () => {
       published.set(metadata(all()));
+      const before = published.asked();
       world = await samlWorld(() => ({
         signInEndpoint: undefined,
         signingCert: undefined,
         metadataUrl: published.url,
       }));
+      // The server asks its providers when it starts, in the background: that is not to be counted below.
+      for (const end = performance.now() + 20_000; published.asked() === before; ) {
+        expect(performance.now(), 'the metadata were not asked for').to.be.below(end);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     });
     after(() => world.server.stop());
 

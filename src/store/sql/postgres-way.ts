@@ -1,0 +1,98 @@
+// What is between this process and its database, and whether it will do: asked at start, so that no request finds out.
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { stateOf } from './postgres-pool.ts';
+
+/** What a connection leads to: the database, or a pooler that lends its own for a session or for a transaction. */
+export type Way = 'direct' | 'session' | 'transaction';
+
+interface Asked {
+  settings: pg.ClientConfig;
+  /** How many connections this process has at most. */
+  connections: number;
+  /** Told what an operator should change though it works. */
+  warn?(message: string): void;
+}
+
+/** SQLSTATE: a prepared statement that is not there, or is there already. */
+const unknownStatement = ['26000', '42P05'];
+
+/**
+ * Looks where connections lead.
+ * @throws Error when the database grants fewer connections than this process has, or the pooler between does not keep
+ * prepared statements or transactions; and as connecting throws.
+ */
+export async function checkWay({ settings, connections, warn }: Asked): Promise<Way> {
+  const one = new pg.Client(settings);
+  const other = new pg.Client(settings);
+  for (const client of [one, other]) client.on('error', () => undefined);
+  try {
+    await one.connect();
+    const way = await wayOf(one, other);
+    if (way === 'direct') await checkRoom(one, connections);
+    if (way === 'transaction') {
+      await checkStatements(one, other);
+      const { rows } = await one.query(`SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout'`);
+      if (String(rows[0]?.reset_val) === '0') warn?.(NO_TIMEOUT);
+    }
+    return way;
+  } finally {
+    await Promise.allSettled([one.end(), other.end()]);
+  }
+}
+
+const NO_TIMEOUT =
+  'the pooler before the database lends its connections for a transaction each, to which no time-outs can be given: ALTER ROLE … SET statement_timeout and lock_timeout';
+
+/** @param other not connected yet; connected where there is a pooler. */
+async function wayOf(one: pg.Client, other: pg.Client): Promise<Way> {
+  const { rows } = await one.query('SELECT pg_backend_pid() AS pid');
+  // A pooler names a process of its own for a connection to itself.
+  if (Number(rows[0]?.pid) === Number((one as unknown as { processID: number }).processID)) return 'direct';
+  // What one connection sets is seen by another where both are lent the same.
+  const mark = randomBytes(8).toString('hex');
+  await one.query(`SET gatehouse.mark = '${mark}'`);
+  await other.connect();
+  const seen = await other.query(`SELECT current_setting('gatehouse.mark', true) AS mark`);
+  return seen.rows[0]?.mark === mark ? 'transaction' : 'session';
+}
+
+/** @throws Error when a statement that a connection has prepared is not there in its next transaction. */
+async function checkStatements(one: pg.Client, other: pg.Client): Promise<void> {
+  const prepared = { name: `gatehouse_${randomBytes(8).toString('hex')}`, text: 'SELECT 1' };
+  try {
+    await one.query(prepared);
+    // While this lasts, the first is lent another connection than it was.
+    await other.query('BEGIN');
+    await other.query('SELECT 1');
+    await one.query(prepared);
+    await other.query('ROLLBACK');
+  } catch (error) {
+    if (unknownStatement.includes(stateOf(error) ?? '')) throw new Error(NO_STATEMENTS, { cause: error });
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`${NO_TRANSACTIONS} (${why})`, { cause: error });
+  }
+}
+
+const NO_STATEMENTS =
+  'the pooler before the database lends its connections for a transaction each and does not keep prepared statements: PgBouncer 1.21 or later with max_prepared_statements, or pool_mode = session';
+const NO_TRANSACTIONS =
+  'the pooler before the database must lend at least two connections, for a transaction or a session each';
+
+/** @throws Error when the database cannot give this process the connections that it has at most. */
+async function checkRoom(client: pg.Client, connections: number): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true), '0')::int AS room, rolsuper, rolconnlimit, datconnlimit
+      FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()`,
+  );
+  const { room, rolsuper, rolconnlimit, datconnlimit } = rows[0] ?? {};
+  const own = rolsuper === 't' || rolsuper === true ? [] : [rolconnlimit, datconnlimit];
+  // A limit of -1 is none.
+  const limits = [room, ...own].map(Number).filter((limit) => limit >= 0);
+  const most = Math.min(...limits);
+  if (most >= connections) return;
+  throw new Error(
+    `the database gives ${most} connections, and this process has up to ${connections}: raise max_connections, or lower connections= in DATABASE_URL`,
+  );
+}
