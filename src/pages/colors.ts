@@ -14,9 +14,9 @@ const HEX = /^#[0-9a-f]{6}$/i;
 const WHITE: Hex = '#ffffff';
 const BLACK: Hex = '#000000';
 /** Text on its background: §1.4.3 wants 4.5; a little more, because surfaces are shaded under the pointer. */
-const TEXT_CONTRAST = 5.5;
+export const TEXT_CONTRAST = 5.5;
 /** The edge of a control on its background; §1.4.11. */
-const EDGE_CONTRAST = 3;
+export const EDGE_CONTRAST = 3;
 
 interface Scheme {
   primary: Hex;
@@ -33,16 +33,22 @@ const OWN = {
   dark: { primary: '#8fd3be', page: '#0b0e10', tint: 0.03, surface: '#171b1e', ink: '#eceff0' },
 } as const satisfies Record<string, Scheme>;
 
+/** Custom properties, by their names without the two hyphens. */
+export type Properties = Readonly<Record<string, string>>;
+
 /** The custom properties of both colour schemes, as CSS. Invalid colours fall back to the defaults. */
 export function themeCss(brand: BrandColors): string {
+  const { light, dark } = brandSchemes(brand);
+  return `:root{${declarations(light)}}@media (prefers-color-scheme:dark){:root{${declarations(dark)}}}`;
+}
+
+function brandSchemes(brand: BrandColors): { light: Properties; dark: Properties } {
   const primary = parseHex(brand.primary);
   const { page_background: background } = brand;
   const page = parseHex(typeof background === 'object' ? background.start : background);
   // The dark scheme keeps the tenant's page colour only if that is dark.
   const darkPage = page !== undefined && luminance(page) < 0.1 ? page : undefined;
-  const light = scheme(OWN.light, primary, page);
-  const dark = scheme(OWN.dark, primary, darkPage);
-  return `:root{${light}}@media (prefers-color-scheme:dark){:root{${dark}}}`;
+  return { light: scheme(OWN.light, primary, page), dark: scheme(OWN.dark, primary, darkPage) };
 }
 
 /**
@@ -50,15 +56,22 @@ export function themeCss(brand: BrandColors): string {
  * @param url its file; what is no https address is left out.
  */
 export function fontCss(url: unknown): { css: string; origin?: string } {
-  const address = typeof url === 'string' ? URL.parse(url) : null;
-  if (address?.protocol !== 'https:') return { css: '' };
-  // Written into a style element: no sign of this may end the text or the element.
-  const href = address.href.replaceAll(/[\\"'<>()]/g, encodeSign);
-  const face = `@font-face{font-family:tenant;src:url("${href}");font-display:swap}`;
+  const file = addressCss(url);
+  if (file === undefined) return { css: '' };
+  const face = `@font-face{font-family:tenant;src:${file.css};font-display:swap}`;
   return {
     css: `${face}body,button,input,select{font-family:tenant,system-ui,sans-serif}`,
-    origin: address.origin,
+    origin: file.origin,
   };
+}
+
+/** An https address as CSS, and its origin; undefined for what is none. */
+export function addressCss(url: unknown): { css: string; origin: string } | undefined {
+  const address = typeof url === 'string' ? URL.parse(url) : null;
+  if (address?.protocol !== 'https:') return undefined;
+  // Written into a style element: no sign of this may end the text or the element.
+  const href = address.href.replaceAll(/[\\"'<>()]/g, encodeSign);
+  return { css: `url("${href}")`, origin: address.origin };
 }
 
 const encodeSign = (sign: string) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`;
@@ -88,24 +101,32 @@ export function mailColors(brand: BrandColors): { light: MailColors; dark: MailC
   return { light: colors(OWN.light, own), dark: colors(OWN.dark, own) };
 }
 
-function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): string {
+function scheme(own: Scheme, primary: Hex = own.primary, page?: Hex): Record<string, Hex> {
   const { surface, ink } = own;
-  const onPrimary = blackOrWhite(primary);
-  const pageColor = page ?? mix(own.page, primary, own.tint);
   const accent = readable(primary, surface, TEXT_CONTRAST);
-  return properties({
-    page: pageColor,
-    'on-page': blackOrWhite(pageColor),
+  return {
+    ...pageColors(page ?? mix(own.page, primary, own.tint), accent),
     surface,
     ink,
-    primary,
-    'on-primary': onPrimary,
-    // Away from the text's colour, so that hovering raises the contrast.
-    'primary-hover': mix(primary, onPrimary === WHITE ? BLACK : WHITE, 0.14),
-    'primary-edge': contrast(primary, surface) >= EDGE_CONTRAST ? primary : accent,
+    ...primaryColors(primary, blackOrWhite(primary), surface, accent),
     accent,
-    ...arches(pageColor, accent),
-  });
+  };
+}
+
+/** Of the page behind the card. */
+export function pageColors(page: Hex, accent: Hex): Record<string, Hex> {
+  return { page, 'on-page': blackOrWhite(page), ...arches(page, accent) };
+}
+
+/** Of a button that is pressed to go on, on a surface. @param label the colour of its text, readable on it. */
+export function primaryColors(primary: Hex, label: Hex, surface: Hex, accent: Hex): Record<string, Hex> {
+  return {
+    primary,
+    'on-primary': label,
+    // Away from the text's colour, so that hovering raises the contrast.
+    'primary-hover': mix(primary, luminance(label) > luminance(primary) ? BLACK : WHITE, 0.14),
+    'primary-edge': contrast(primary, surface) >= EDGE_CONTRAST ? primary : accent,
+  };
 }
 
 /** The arches behind the card: from the page's colour towards white, inwards. */
@@ -116,13 +137,15 @@ function arches(page: Hex, accent: Hex): Record<string, Hex> {
   return Object.fromEntries(shares.map((share, i) => [`arch-${i + 1}`, mix(page, light, share)]));
 }
 
-function properties(all: Record<string, Hex>): string {
+/** Custom properties as CSS. */
+export function declarations(all: Properties): string {
   return Object.entries(all)
-    .map(([name, hex]) => `--${name}:${hex}`)
+    .map(([name, value]) => `--${name}:${value}`)
     .join(';');
 }
 
-function parseHex(text: string | undefined): Hex | undefined {
+/** A colour as `#rrggbb`; undefined for what is none. */
+export function parseHex(text: string | undefined): Hex | undefined {
   return text !== undefined && HEX.test(text) ? (text.toLowerCase() as Hex) : undefined;
 }
 
@@ -148,7 +171,7 @@ export function readable(color: Hex, background: Hex, wanted: number): Hex {
 }
 
 /** WCAG 2.2 "relative luminance": from 0, black, to 1, white. */
-function luminance(hex: Hex): number {
+export function luminance(hex: Hex): number {
   const [r = 0, g = 0, b = 0] = channels(hex).map((value) => {
     const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
@@ -161,7 +184,7 @@ function channels(hex: Hex): number[] {
 }
 
 /** @param share of `other`, 0 to 1. */
-function mix(hex: Hex, other: Hex, share: number): Hex {
+export function mix(hex: Hex, other: Hex, share: number): Hex {
   const to = channels(other);
   const mixed = channels(hex).map((value, i) => Math.round(value + ((to[i] ?? 0) - value) * share));
   return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;

@@ -16,6 +16,7 @@ import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
 import { describeTenant, imagesOf } from './described.ts';
 import { chooseLocale, type Locale, readLocales } from './locales.ts';
 import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
+import { fontOf, logoOf, type OwnColors, type Theme, themeLook } from './theme.ts';
 
 export interface PageOptions {
   status?: number;
@@ -51,7 +52,7 @@ interface ViewsDependencies {
   directory: string;
   random: Random;
   settings(): Settings;
-  look(): { texts: CustomTexts; template: string | undefined };
+  look(): { texts: CustomTexts; template: string | undefined; theme?: Theme | undefined };
   log?: Pick<Logger, 'warn'>;
 }
 
@@ -70,17 +71,18 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     model,
     { status = 200, formAction, frames = [], uiLocales, organization } = {},
   ) => {
-    const { tenant, branding } = branded(settings(), organization);
-    const { texts, template: around } = look();
+    const { texts, template: around, theme } = look();
+    const { tenant, branding, own } = branded(themed(settings(), theme), organization);
     const company = tenant.friendly_name;
     const locale = withCustomTexts(localeOf(ctx, uiLocales), texts, { template, model, company });
     const nonce = random(16).toString('base64');
-    const font = fontCss((branding.font as { url?: unknown } | undefined)?.url);
+    const font = fontCss((theme && fontOf(theme)) ?? (branding.font as { url?: unknown } | undefined)?.url);
+    const shown = theme === undefined ? { css: '' } : themeLook(theme, own);
     const isWithinTemplate = around !== undefined && isFramed(template);
     const described = describeTenant(tenant, branding);
     const html: unknown = await liquid.renderFile(template, model, {
       globals: {
-        page: describePage(locale, nonce, themeCss(branding.colors) + font.css),
+        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + shown.css),
         tenant: described,
         locale,
       },
@@ -88,7 +90,7 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     ctx.status = status;
     const formTargets = [formAction ?? []].flat();
     // The tenant's own template may show whatever it likes.
-    const images = isWithinTemplate ? 'any' : imagesOf(described, model);
+    const images = isWithinTemplate ? 'any' : [...imagesOf(described, model), ...(shown.image ?? [])];
     setPageHeaders(ctx, template, { nonce, locale, frames, images, font: font.origin, formTargets });
     const mark = random(16).toString('hex');
     const given = () => templateModel({ tenant, branding }, { template, model, organization, locale });
@@ -131,9 +133,15 @@ const organizationBranding = z.object({
     .catch(undefined),
 });
 
-/** The tenant's look, or an organization's where it has its own. */
-function branded(look: Settings, organization: PageOptions['organization']): Settings {
-  if (organization === undefined) return look;
+/** With the theme's own logo, where it has one. */
+function themed(look: Settings, theme: Theme | undefined): Settings {
+  const logo = theme && logoOf(theme);
+  return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
+}
+
+/** The tenant's look, or an organization's where it has its own; `own` is what no theme of the tenant changes. */
+function branded(look: Settings, organization: PageOptions['organization']): Settings & { own: OwnColors } {
+  if (organization === undefined) return { ...look, own: {} };
   const own = organizationBranding.safeParse(organization.branding);
   const { logo_url: logo, colors } = own.success ? own.data : {};
   const { tenant, branding } = look;
@@ -144,6 +152,7 @@ function branded(look: Settings, organization: PageOptions['organization']): Set
       ...(logo !== undefined && { logo_url: logo }),
       colors: { ...branding.colors, ...defined(colors) },
     } as Settings['branding'],
+    own: { primary: colors?.primary, page: colors?.page_background },
   };
 }
 

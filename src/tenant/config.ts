@@ -77,6 +77,8 @@ export interface Look {
   texts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   /** The page template, Liquid. */
   template: string | undefined;
+  /** The theme, as it was given. */
+  theme: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The whole configuration at one revision of the store. */
@@ -211,20 +213,24 @@ async function readDocuments(
   store: Store,
 ): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
   const documents = store.collection('documents');
-  const [texts, template, domains, actions, triggers, rules, variables, profiles] = await Promise.all([
-    documents.findBy('kind', 'custom-text'),
-    documents.get('universal-login'),
-    documents.findBy('kind', 'custom-domain'),
-    documents.findBy('kind', 'action'),
-    documents.findBy('kind', 'trigger'),
-    documents.findBy('kind', RULE),
-    documents.findBy('kind', RULE_VARIABLE),
-    documents.findBy('kind', EXCHANGE_PROFILE),
-  ]);
+  const [texts, template, themes, domains, actions, triggers, rules, variables, profiles] = await Promise.all(
+    [
+      documents.findBy('kind', 'custom-text'),
+      documents.get('universal-login'),
+      documents.findBy('kind', 'theme'),
+      documents.findBy('kind', 'custom-domain'),
+      documents.findBy('kind', 'action'),
+      documents.findBy('kind', 'trigger'),
+      documents.findBy('kind', RULE),
+      documents.findBy('kind', RULE_VARIABLE),
+      documents.findBy('kind', EXCHANGE_PROFILE),
+    ],
+  );
   return {
     look: {
       texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
       template: typeof template?.body.body === 'string' ? template.body.body : undefined,
+      theme: themes[0]?.body,
     },
     customDomains: customDomainsOf(domains),
     actions: boundActions(actions, triggers),

@@ -69,6 +69,102 @@ describe('the look of the pages, set while the server runs', () => {
     expect((await page()).headers['content-security-policy']).not.to.contain('font-src');
   });
 
+  describe('with a theme', () => {
+    const THEME = {
+      borders: {
+        buttons_style: 'pill',
+        inputs_style: 'sharp',
+        widget_corner_radius: 8,
+        show_widget_shadow: false,
+      },
+      colors: {
+        primary_button: '#7a1fa2',
+        primary_button_label: '#ffffff',
+        widget_background: '#FFE',
+        body_text: '#fff',
+      },
+      fonts: {
+        title: { bold: true, size: 150 },
+        reference_text_size: 18,
+        font_url: 'https://letters.example.test/b.woff2',
+      },
+      page_background: {
+        background_color: '#0d1b2a',
+        background_image_url: 'https://pictures.example.test/a.png?")}</style><script>',
+        page_layout: 'left',
+      },
+      widget: {
+        logo_url: 'https://logos.example.test/l.svg',
+        logo_height: 40,
+        header_text_alignment: 'left',
+      },
+    };
+    const themes = (method: string, path = '', body?: object) =>
+      callApi(server, method, `/branding/themes${path}`, body);
+    let id: string;
+    before(async () => {
+      const made = await themes('POST', '', THEME);
+      expect(made.status).to.equal(200);
+      id = ((await made.json()) as { themeId: string }).themeId;
+    });
+    after(() => themes('DELETE', `/${id}`));
+
+    it('has its colours, readable, its borders, sizes and places', async () => {
+      const { text } = await page();
+      expect(text).to.contain('--primary:#7a1fa2').and.contain('--on-primary:#ffffff');
+      expect(text).to.contain('--surface:#ffffee').and.contain('--page:#0d1b2a');
+      expect(text).not.to.contain('--ink:#ffffff;');
+      expect(text)
+        .to.contain('--round-button:999px')
+        .and.contain('--round-input:0')
+        .and.contain('--round-card:8px');
+      expect(text)
+        .to.contain('--shadow-card:none')
+        .and.contain('--size-root:112.5%')
+        .and.contain('--size-title:1.5rem');
+      expect(text)
+        .to.contain('place-content:center start')
+        .and.contain('.card h1,.card .lead{text-align:start}');
+    });
+
+    it('has its logo, font and picture, and nothing of their addresses that is more than an address', async () => {
+      const { text, headers } = await page();
+      expect(text).to.contain('src="https://logos.example.test/l.svg"').and.contain('.logo{height:40px}');
+      expect(text).to.contain('url("https://letters.example.test/b.woff2")');
+      expect(text)
+        .to.contain('url("https://pictures.example.test/a.png')
+        .and.not.match(/<\/style><script>/);
+      const policy = headers['content-security-policy'];
+      expect(policy).to.match(
+        /img-src [^;]*https:\/\/logos\.example\.test[^;]*https:\/\/pictures\.example\.test/,
+      );
+      expect(policy).to.contain('font-src https://letters.example.test');
+    });
+
+    it('has a change with the next request, and the look of before without it', async () => {
+      await themes('PATCH', `/${id}`, { colors: { ...THEME.colors, primary_button: '#005f3c' } });
+      expect((await page()).text).to.contain('--primary:#005f3c');
+      await themes('DELETE', `/${id}`);
+      expect((await page()).text).not.to.contain('--round-card');
+      id = ((await (await themes('POST', '', THEME)).json()) as { themeId: string }).themeId;
+    });
+
+    for (const [what, body] of [
+      ['a colour that is none', { colors: { body_text: 'red;}body{background:url(//evil.test)' } }],
+      ['a size that is a text', { fonts: { reference_text_size: '16px' } }],
+      [
+        'a picture that is no https address',
+        { page_background: { background_image_url: 'javascript:alert(1)' } },
+      ],
+      ['a style that there is not', { borders: { buttons_style: 'round' } }],
+    ] as const) {
+      it(`refuses ${what}`, async () => {
+        expect((await themes('PATCH', `/${id}`, body)).status).to.equal(400);
+        expect((await page()).text).to.contain('--primary:#7a1fa2');
+      });
+    }
+  });
+
   it('is within the page template, whose own scripts and styles have the nonce', async () => {
     expect((await around(TEMPLATE)).status).to.be.oneOf([201, 204]);
     const shown = await page();

@@ -7,15 +7,46 @@ import { apiError } from '../errors.ts';
 import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
 import { conflict, merged, notFound } from '../resource.ts';
 
-const object = z.record(z.string(), z.unknown());
+const color = z.string().regex(/^(#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8}))?$/i);
+/** Empty where there is none. */
+const address = z.union([z.literal(''), z.url({ protocol: /^https$/ })]);
+const size = z.number().min(0).max(200);
+const style = z.enum(['pill', 'rounded', 'sharp']).optional();
+const font = z.looseObject({ bold: z.boolean().optional(), size: size.optional() }).optional();
+const side = z.enum(['center', 'left', 'right']).optional();
+
+// Members that the pages do not know are kept.
 const theme = z.strictObject({
   displayName: z.string().max(2048).optional(),
-  borders: object,
-  identifiers: object.optional(),
-  colors: object,
-  fonts: object,
-  page_background: object,
-  widget: object,
+  borders: z.looseObject({
+    button_border_radius: size.optional(),
+    button_border_weight: size.optional(),
+    buttons_style: style,
+    input_border_radius: size.optional(),
+    input_border_weight: size.optional(),
+    inputs_style: style,
+    show_widget_shadow: z.boolean().optional(),
+    widget_border_weight: size.optional(),
+    widget_corner_radius: size.optional(),
+  }),
+  identifiers: z.record(z.string(), z.unknown()).optional(),
+  colors: z.record(z.string(), z.union([color, z.enum(['auto', 'light', 'dark'])])),
+  fonts: z.looseObject({
+    ...{ body_text: font, buttons_text: font, input_labels: font, links: font, subtitle: font, title: font },
+    font_url: address.optional(),
+    reference_text_size: size.optional(),
+  }),
+  page_background: z.looseObject({
+    background_color: color.optional(),
+    background_image_url: address.optional(),
+    page_layout: side,
+  }),
+  widget: z.looseObject({
+    header_text_alignment: side,
+    logo_height: size.optional(),
+    logo_position: z.enum(['center', 'left', 'right', 'none']).optional(),
+    logo_url: address.optional(),
+  }),
 });
 
 const noTheme = notFound(

@@ -1,0 +1,221 @@
+// The theme of the tenant (`/branding/themes`) as custom properties of the pages and a few rules. Its colours are adjusted
+// to the contrast of colors.ts; what it leaves out, and what is no colour or number, stays as the brand has it.
+import {
+  addressCss,
+  blackOrWhite,
+  contrast,
+  declarations,
+  EDGE_CONTRAST,
+  type Hex,
+  mix,
+  pageColors,
+  parseHex,
+  primaryColors,
+  readable,
+  TEXT_CONTRAST,
+} from './colors.ts';
+
+/** A theme as it is stored: nothing in it is checked before it is used. */
+export type Theme = Readonly<Record<string, unknown>>;
+
+/** What of a theme goes into a page. */
+export interface ThemeLook {
+  /** For a style element, after the brand's. */
+  css: string;
+  /** Where a picture behind the card comes from; the page's policy lets it. */
+  image?: string[];
+}
+
+/** What an organization has in the theme's place. */
+export interface OwnColors {
+  primary?: string | undefined;
+  page?: string | undefined;
+}
+
+/** Of a surface: the share of the text's colour that is in lines and in quiet parts. */
+const LINE = 0.14;
+const QUIET = 0.05;
+const WHITE: Hex = '#ffffff';
+const BLACK: Hex = '#000000';
+/** A smaller text is read by nobody, and a larger one does not fit the card. */
+const FONT = { smallest: 75, largest: 200 };
+
+/** @see ThemeLook */
+export function themeLook(theme: Theme, own: OwnColors = {}): ThemeLook {
+  const { colors, isDark } = schemeOf(theme, own);
+  const background = addressCss(section(theme, 'page_background').background_image_url);
+  const scheme = `:root{color-scheme:${isDark ? 'dark' : 'light'};${declarations(colors)}}`;
+  // A light theme would glare in the dark: the brand's dark scheme is shown there.
+  const colorsCss = isDark ? scheme : `@media not (prefers-color-scheme:dark){${scheme}}`;
+  const css = [
+    colorsCss,
+    `:root{${declarations({ ...bordersOf(theme), ...fontsOf(theme) })}}`,
+    placesCss(theme),
+    background === undefined
+      ? ''
+      : `.arch{display:none}.gate{background:${background.css} center/cover no-repeat}`,
+  ].join('');
+  return { css, ...(background !== undefined && { image: [background.origin] }) };
+}
+
+/** What texts are read on: the card, and its quiet parts, which are shaded towards the text or, where that reads badly, away from it. */
+function groundsOf(surface: Hex) {
+  const end = blackOrWhite(surface);
+  const towards = mix(surface, end, QUIET);
+  const isTowards = contrast(towards, end) >= 7;
+  const quiet = isTowards ? towards : mix(surface, end === WHITE ? BLACK : WHITE, QUIET);
+  // Who reads well on this one reads better on the other.
+  return { end, quiet, worst: isTowards ? quiet : surface };
+}
+
+/** The colours of a theme, each moved until it has its contrast, and whether they are light on dark. */
+function schemeOf(theme: Theme, own: OwnColors): { colors: Record<string, string>; isDark: boolean } {
+  const colors = section(theme, 'colors');
+  const color = (name: string): Hex | undefined => colorOf(colors[name]);
+  const surface = color('widget_background') ?? WHITE;
+  const { end, quiet, worst } = groundsOf(surface);
+  const text = (name: string, other: Hex = end) => readable(color(name) ?? other, worst, TEXT_CONTRAST);
+  const edge = (name: string) => readable(color(name) ?? mix(surface, end, 0.5), worst, EDGE_CONTRAST);
+  const ink = text('body_text');
+  const primary = parseHex(own.primary) ?? color('primary_button') ?? '#2b5b52';
+  const label = own.primary === undefined ? color('primary_button_label') : undefined;
+  const isRead = label !== undefined && contrast(label, primary) >= 4.5;
+  const accent = text('links_focused_components', primary);
+  const page = parseHex(own.page) ?? colorOf(section(theme, 'page_background').background_color);
+  const field = color('input_background') ?? surface;
+  const danger = text('error', '#b3261e');
+  const reddish = mix(surface, danger, 0.06);
+  return {
+    isDark: end === WHITE,
+    colors: {
+      ...pageColors(page ?? mix(surface, primary, 0.08), accent),
+      surface,
+      ink,
+      heading: text('header', ink),
+      muted: text('input_labels_placeholders', mix(ink, surface, 0.3)),
+      accent,
+      ...primaryColors(primary, isRead ? label : blackOrWhite(primary), surface, accent),
+      edge: edge('input_border'),
+      hairline: mix(surface, end, LINE),
+      quiet,
+      field,
+      'on-field': readable(color('input_filled_text') ?? ink, field, TEXT_CONTRAST),
+      'on-secondary': text('secondary_button_label', ink),
+      'edge-secondary': edge('secondary_button_border'),
+      danger,
+      'danger-quiet': contrast(reddish, danger) >= 4.5 ? reddish : surface,
+      good: text('success', '#1c6b43'),
+      'edge-card': color('widget_border') ?? mix(surface, end, LINE),
+    },
+  };
+}
+
+/** Corners and lines. */
+function bordersOf(theme: Theme): Record<string, string> {
+  const borders = section(theme, 'borders');
+  const corner = (style: unknown, radius: unknown) => {
+    if (style === 'pill') return '999px';
+    return style === 'sharp' ? '0' : pixels(radius, 0, 24);
+  };
+  return defined({
+    'round-button': corner(borders.buttons_style, borders.button_border_radius),
+    'round-input': corner(borders.inputs_style, borders.input_border_radius),
+    'line-button': pixels(borders.button_border_weight, 0, 10),
+    // Without a line nobody sees where a field is on a surface of its colour.
+    'line-input': pixels(borders.input_border_weight, 1, 10),
+    'line-card': pixels(borders.widget_border_weight, 0, 10),
+    'round-card': pixels(borders.widget_corner_radius, 0, 50),
+    'shadow-card': borders.show_widget_shadow === false ? 'none' : undefined,
+  });
+}
+
+/** Sizes are shares of the reader's own size, and not of the screen: whoever needs large text has it. */
+function fontsOf(theme: Theme): Record<string, string> {
+  const fonts = section(theme, 'fonts');
+  const size = (name: string) => {
+    const percent = numberIn(section(fonts, name).size, FONT.smallest, FONT.largest);
+    return percent === undefined ? undefined : `${percent / 100}rem`;
+  };
+  const weight = (name: string) => {
+    const { bold } = section(fonts, name);
+    return typeof bold === 'boolean' ? (bold ? '700' : '400') : undefined;
+  };
+  const reference = numberIn(fonts.reference_text_size, 12, 24);
+  return defined({
+    'size-root': reference === undefined ? undefined : `${(reference / 16) * 100}%`,
+    'size-title': size('title'),
+    'bold-title': weight('title'),
+    'size-lead': size('subtitle'),
+    'bold-lead': weight('subtitle'),
+    'size-body': size('body_text'),
+    'bold-body': weight('body_text'),
+    'size-button': size('buttons_text'),
+    'bold-button': weight('buttons_text'),
+    'size-label': size('input_labels'),
+    'bold-label': weight('input_labels'),
+    'bold-link': weight('links'),
+  });
+}
+
+/** Where the card is on the page, and what is at its head. */
+function placesCss(theme: Theme): string {
+  const widget = section(theme, 'widget');
+  const side = { left: 'start', right: 'end' };
+  const place = sideOf(section(theme, 'page_background').page_layout, side);
+  const logo = sideOf(widget.logo_position, side);
+  const head = sideOf(widget.header_text_alignment, side);
+  const height = pixels(widget.logo_height, 1, 100);
+  return [
+    place && `@media (min-width:48rem){.gate{place-content:center ${place};padding-inline:6vw}}`,
+    logo && `.brand{align-items:${logo}}`,
+    widget.logo_position === 'none' && '.card .brand .marks{display:none}',
+    head && `.card h1,.card .lead{text-align:${head}}`,
+    height && `.logo{height:${height}}`,
+  ]
+    .filter((rule) => typeof rule === 'string')
+    .join('');
+}
+
+const sideOf = (value: unknown, sides: Readonly<Record<string, string>>): string | undefined =>
+  typeof value === 'string' && Object.hasOwn(sides, value) ? sides[value] : undefined;
+
+/** A theme's own logo. */
+export function logoOf(theme: Theme): string | undefined {
+  const { logo_url: logo } = section(theme, 'widget');
+  return typeof logo === 'string' && logo !== '' ? logo : undefined;
+}
+
+/** The address of a theme's own font. */
+export function fontOf(theme: Theme): string | undefined {
+  const { font_url: font } = section(theme, 'fonts');
+  return typeof font === 'string' && font !== '' ? font : undefined;
+}
+
+function section(theme: Theme, name: string): Theme {
+  const value = theme[name];
+  return typeof value === 'object' && value !== null ? (value as Theme) : {};
+}
+
+/** `#rgb`, `#rrggbb`, and both with an opacity, which is left out: it would be of what is behind. */
+function colorOf(value: unknown): Hex | undefined {
+  if (typeof value !== 'string') return undefined;
+  const [, short] = /^#([0-9a-f]{3})[0-9a-f]?$/i.exec(value) ?? [];
+  if (short !== undefined) return parseHex(`#${[...short].map((sign) => sign + sign).join('')}`);
+  return parseHex(/^#[0-9a-f]{8}$/i.test(value) ? value.slice(0, 7) : value);
+}
+
+function numberIn(value: unknown, least: number, most: number): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value)
+    ? Math.min(most, Math.max(least, value))
+    : undefined;
+}
+
+function pixels(value: unknown, least: number, most: number): string | undefined {
+  const number = numberIn(value, least, most);
+  return number === undefined ? undefined : `${number}px`;
+}
+
+const defined = (all: Record<string, string | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
