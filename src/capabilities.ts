@@ -70,6 +70,8 @@ export interface TenantDependencies {
   random: Random;
   /** How the pauses between tries of a message are waited for. */
   pause?: Pause;
+  /** How long a request waits to hear what became of its message, milliseconds. */
+  patience?: number;
   /** Where they are on. */
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;

@@ -52,6 +52,8 @@ interface StartOptions {
   tracing?: Tracing | undefined;
   /** Waits between retries of messages; injected by tests. */
   pause?: Pause;
+  /** How long a request waits to hear what became of its message, milliseconds; injected by tests. */
+  patience?: number;
   /** Whether it is one of several processes of a server: commands then go to the database themselves. */
   isWorker?: boolean;
 }
@@ -114,8 +116,9 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     });
     const users = createUsers({ store, hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
-    const { pause } = options;
-    const tenant = { settings: read, store, users, log, clock, wallClock, random, ...(pause && { pause }) };
+    const { pause, patience } = options;
+    const given = { ...(pause && { pause }), ...(patience !== undefined && { patience }) };
+    const tenant = { settings: read, store, users, log, clock, wallClock, random, ...given };
     const { isWorker = false } = options;
     const running = await serve({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);

@@ -35,9 +35,11 @@ interface MessagesDependencies {
   /** Takes back the credential of a message that was given up. */
   takeBack(ref: CredentialRef): Promise<void>;
   measures?: Pick<Measures, 'message'> | undefined;
+  /** How long a caller waits for the outcome over all tries, milliseconds. */
+  patience?: number;
 }
 
-/** How long a caller waits for the outcome over all tries, milliseconds. */
+/** Milliseconds. */
 const PATIENCE = 2_000;
 /** Failed tries after which a waiting caller gets the failure. */
 const PATIENT_TRIES = 3;
@@ -51,7 +53,7 @@ const LONGEST = 60_000;
 
 /** The messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
-  const { store, deliveries, templates, clock } = deps;
+  const { store, deliveries, templates, clock, patience = PATIENCE } = deps;
   // A kind each, so that a hanging mail server does not delay SMS.
   const prepare = {
     email: deliveries.add(channel(deps, 'email')),
@@ -59,8 +61,10 @@ export function createMessages(deps: MessagesDependencies): Messages {
   };
   const prepared = (content: LetterContent) => prepare[isSms(content.kind) ? 'sms' : 'email'](content);
   const messages: Messages = {
-    letter: (kind, notice, carried) => letter(prepared(contentOf(kind, notice, { carried, clock }))),
-    decoy: (kind, notice) => letter(prepared({ ...contentOf(kind, notice, { clock }), decoy: true })),
+    letter: (kind, notice, carried) =>
+      letter(prepared(contentOf(kind, notice, { carried, clock })), patience),
+    decoy: (kind, notice) =>
+      letter(prepared({ ...contentOf(kind, notice, { clock }), decoy: true }), patience),
     post: async (kind, notice, carried) => {
       const { write, post } = messages.letter(kind, notice, carried);
       await store.batch([write]);
@@ -74,13 +78,13 @@ export function createMessages(deps: MessagesDependencies): Messages {
   return messages;
 }
 
-function letter({ write, begin }: Prepared): Letter {
+function letter({ write, begin }: Prepared, patience: number): Letter {
   return {
     write,
     post: () => begin(),
     send: async () => {
       let awaited = true;
-      const patience = new AbortController();
+      const waits = new AbortController();
       const outcome = new Promise<void>((resolve, reject) => {
         begin({
           isAwaited: () => awaited,
@@ -90,10 +94,10 @@ function letter({ write, begin }: Prepared): Letter {
         });
       });
       try {
-        await Promise.race([outcome, timerPause(PATIENCE, patience.signal)]);
+        await Promise.race([outcome, timerPause(patience, waits.signal)]);
       } finally {
         awaited = false;
-        patience.abort();
+        waits.abort();
       }
     },
   };

@@ -11,6 +11,7 @@ import { DeliveryError } from '../../src/delivery/messages.ts';
 import type { OutgoingEmail } from '../../src/delivery/transport.ts';
 import { smtpSettings } from '../../src/delivery/transports.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 
 const MESSAGE: OutgoingEmail = {
@@ -21,7 +22,8 @@ const MESSAGE: OutgoingEmail = {
   text: 'Your code is 123456.',
   html: '<p>Your code is <b>123456</b>.</p>',
 };
-const OPTIONS = { host: 'login.example.test', timeout: 500 };
+const OPTIONS = { host: 'login.example.test', timeout: PATIENCE };
+const HASTY = { timeout: 500 };
 
 describe('mail', () => {
   let server: TestMailServer;
@@ -92,7 +94,7 @@ describe('mail', () => {
 
   it('waits no longer than it should for a server that says nothing', async () => {
     server.behave('silence');
-    expect(await deliver()).to.include({ code: 'unavailable' });
+    expect(await deliver(MESSAGE, {}, HASTY)).to.include({ code: 'unavailable' });
   });
 
   it('waits no longer for a server that trickles its answers, never too slow in any one of them', async () => {
@@ -108,7 +110,7 @@ describe('mail', () => {
     await once(trickling, 'listening');
     try {
       const { port } = trickling.address() as AddressInfo;
-      expect(await deliver(MESSAGE, { port })).to.include({ code: 'unavailable' });
+      expect(await deliver(MESSAGE, { port }, HASTY)).to.include({ code: 'unavailable' });
     } finally {
       trickling.close();
     }

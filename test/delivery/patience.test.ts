@@ -20,6 +20,7 @@ describe('a provider that hangs', () => {
     mail = await startMailServer();
     twilio = await startTwilio();
     server = await startServer({
+      patience: 2_000,
       tenant: {
         ...tenant,
         guardianFactors: [{ name: 'sms', enabled: true }],
@@ -107,7 +108,7 @@ describe('a provider that hangs', () => {
       Array.from({ length: 10 }, (_, i) => start({ connection: 'email', email: `stuck-${i}@example.test` })),
     );
     expect((await start({ connection: 'sms', phone_number: '+16505551234' })).status).to.equal(200);
-    expect(twilio.messages).to.have.length(1);
+    await until(() => twilio.messages.length === 1);
     twilio.behave('silence');
     const { result, ms } = await timed(() => start({ connection: 'sms', phone_number: '+16505551235' }));
     expect(result.status).to.equal(200);

@@ -5,6 +5,7 @@ import { createSmsTransport } from '../../src/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/delivery/transport.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 
 const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
@@ -23,7 +24,7 @@ describe('SMS', () => {
   after(() => twilio.stop());
   afterEach(() => twilio.behave('accept'));
 
-  const deliver = (message = MESSAGE, settings: object = { from: '+15005550006' }, timeout = 5_000) =>
+  const deliver = (message = MESSAGE, settings: object = { from: '+15005550006' }, timeout = PATIENCE) =>
     createSmsTransport({ ...TWILIO, apiUrl: twilio.url, ...settings }, outbound, timeout)
       .deliver(message, 'an-id')
       .then(

@@ -23,7 +23,7 @@ describe('a code of a second factor that cannot be sent', () => {
   let calls: ReturnType<typeof callsOf>;
   let people = 0;
   before(async () => {
-    started = await startWithProviders(tenant);
+    started = await startWithProviders(tenant, { patience: 5_000 });
     ({ mail, twilio, server } = started);
     calls = callsOf(server);
   });
@@ -127,7 +127,7 @@ describe('a code of a second factor that cannot be sent', () => {
       const binding_code = codeIn(mail.messages.at(-1)?.text);
       await calls.verify('oob', { mfa_token, oob_code, binding_code });
       const browser = createAgent(server);
-      // The page waits two seconds for the mail server; what it says after that nobody at the page hears.
+      // The page waits so long for the mail server; what it says after that nobody at the page hears.
       mail.behave('hold');
       const page = await open(browser, email);
       const { action, fields } = readForm(page, 'code');

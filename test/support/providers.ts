@@ -11,10 +11,14 @@ export interface WithProviders {
 }
 
 /** Starts the doubles, and a server that sends by them. */
-export async function startWithProviders(tenant: object): Promise<WithProviders> {
+export async function startWithProviders(
+  tenant: object,
+  options: { patience?: number } = {},
+): Promise<WithProviders> {
   const mail = await startMailServer();
   const twilio = await startTwilio();
   const server = await startServer({
+    ...options,
     tenant,
     env: {
       SMTP_URL: mail.url,

@@ -10,6 +10,7 @@ import type { openStore } from '../../src/store/open.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
+import { PATIENCE } from './patience.ts';
 import { databaseFor } from './postgres-databases.ts';
 import { fillDataDir } from './template.ts';
 
@@ -52,6 +53,8 @@ interface TestServerOptions {
   hasher?: Hasher;
   /** In place of pauses; they take no time by default. */
   pause?: (ms: number) => Promise<void>;
+  /** How long a request waits to hear what became of its message: with a busy machine, too, unless that is the point. */
+  patience?: number;
   /** Opens another store than the embedded one. */
   open?: typeof openStore;
 }
@@ -65,6 +68,7 @@ export async function startServer({
   ownKeys,
   hasher,
   pause = async () => new Promise((resolve) => setImmediate(resolve)),
+  patience = PATIENCE,
   open,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(DIRECTORY, 'gatehouse-test-'));
@@ -93,6 +97,7 @@ export async function startServer({
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause,
+    patience,
   });
   const caFile = running.caFile ?? '';
   return {
