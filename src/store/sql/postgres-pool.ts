@@ -207,7 +207,7 @@ const unfit = /^(?:08|53|57|58|28)|^(?:25006|55P03)/;
  * What an error of a connection means: StoreUnavailable where the database, or the way to it, was not fit to answer; a
  * refusal of the statement itself is left as it is.
  */
-function meaning(error: unknown): unknown {
+export function meaning(error: unknown): unknown {
   const state = stateOf(error);
   if (state !== undefined && !unfit.test(state)) return error;
   return new StoreUnavailable(error instanceof Error ? error.message : String(error), error);

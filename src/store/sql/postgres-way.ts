@@ -1,7 +1,7 @@
 // What is between this process and its database, and whether it will do: asked at start, so that no request finds out.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { stateOf } from './postgres-pool.ts';
+import { meaning, stateOf } from './postgres-pool.ts';
 
 /** What a connection leads to: the database, or a pooler that lends its own for a session or for a transaction. */
 export type Way = 'direct' | 'session' | 'transaction';
@@ -20,14 +20,14 @@ const unknownStatement = ['26000', '42P05'];
 /**
  * Looks where connections lead.
  * @throws Error when the database grants fewer connections than this process has, or the pooler between does not keep
- * prepared statements or transactions; and as connecting throws.
+ * prepared statements or transactions; StoreUnavailable when it cannot be reached.
  */
 export async function checkWay({ settings, connections, warn }: Asked): Promise<Way> {
   const one = new pg.Client(settings);
   const other = new pg.Client(settings);
   for (const client of [one, other]) client.on('error', () => undefined);
   try {
-    await one.connect();
+    await connect(one);
     const way = await wayOf(one, other);
     if (way === 'direct') await checkRoom(one, connections);
     if (way === 'transaction') {
@@ -44,6 +44,12 @@ export async function checkWay({ settings, connections, warn }: Asked): Promise<
 const NO_TIMEOUT =
   'the pooler before the database lends its connections for a transaction each, to which no time-outs can be given: ALTER ROLE … SET statement_timeout and lock_timeout';
 
+async function connect(client: pg.Client): Promise<void> {
+  await client.connect().catch((error: unknown) => {
+    throw meaning(error);
+  });
+}
+
 /** @param other not connected yet; connected where there is a pooler. */
 async function wayOf(one: pg.Client, other: pg.Client): Promise<Way> {
   const { rows } = await one.query('SELECT pg_backend_pid() AS pid');
@@ -52,7 +58,7 @@ async function wayOf(one: pg.Client, other: pg.Client): Promise<Way> {
   // What one connection sets is seen by another where both are lent the same.
   const mark = randomBytes(8).toString('hex');
   await one.query(`SET gatehouse.mark = '${mark}'`);
-  await other.connect();
+  await connect(other);
   const seen = await other.query(`SELECT current_setting('gatehouse.mark', true) AS mark`);
   return seen.rows[0]?.mark === mark ? 'transaction' : 'session';
 }
