@@ -9,7 +9,7 @@ import { stepUp } from './errors.ts';
 
 /** The login that somebody acts by. */
 export interface ActingLogin {
-  /** Its session's id, or where there is none a hash of its token: what it changes does not end its own right. */
+  /** Its session's id, or where there is none what stands for its grant: what it changes does not end its own right. */
   id: string;
   amr: readonly string[];
   /** When its last proof was given, epoch seconds; undefined where nobody knows that its user was there. */

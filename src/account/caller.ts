@@ -43,7 +43,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
     userAgent: ctx.get('User-Agent'),
     languages: languagesOf(ctx),
     login: {
-      id: typeof claims.sid === 'string' ? claims.sid : token.id,
+      id: textOf(claims.sid) ?? textOf(claims.grant) ?? token.id,
       amr: Array.isArray(claims.amr) ? claims.amr.map(String) : [],
       authTime: typeof claims.auth_time === 'number' ? claims.auth_time : undefined,
       credentialVersion: Number(claims.credential_version),
@@ -51,6 +51,8 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
     },
   };
 }
+
+const textOf = (claim: unknown) => (typeof claim === 'string' ? claim : undefined);
 
 async function userOf(deps: CallerDependencies, { userId, clientId, claims }: ApiToken) {
   const { sid, credential_version: version } = claims;

@@ -1,6 +1,7 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
@@ -106,7 +107,7 @@ export function accessTokenFormat({
 /** The login that a grant was made by; a grant of an older version proves only who the user is. */
 function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
-  const { amr = [], factors, authTime, sessionUid } = grant as KeptLogin;
+  const { amr = [], factors, authTime, sessionUid, jti } = grant as KeptLogin;
   return {
     userId,
     amr,
@@ -115,6 +116,7 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLog
     // A token that was exchanged proves nothing of when its user was there.
     ...(exchangedOf(ctx) === undefined && { authTime }),
     sessionId: sessionUid,
+    grant: jti && sha256(`grant\n${jti}`),
   };
 }
 
@@ -124,6 +126,7 @@ interface KeptLogin {
   factors?: string;
   authTime?: number;
   sessionUid?: string;
+  jti?: string;
 }
 
 /** `gty` of grants other than a browser login. */

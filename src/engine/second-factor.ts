@@ -72,6 +72,8 @@ export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialV
   authTime?: number | undefined;
   /** The `sid` of its session, where there is one. */
   sessionId?: string | undefined;
+  /** What stands for the grant of its tokens, those by refresh tokens included. */
+  grant?: string | undefined;
 }
 
 /** What a request asks of the login that answers it. */

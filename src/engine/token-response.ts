@@ -21,7 +21,7 @@ import type { Settle } from './settle.ts';
 
 export interface TokenDependencies extends GrantDependencies {
   events: Events;
-  secondFactor: Pick<SecondFactor, 'refusal'>;
+  secondFactor: Pick<SecondFactor, 'refusal' | 'factorsOf'>;
   settle: Settle;
   commits: Commits;
   judged: JudgedUsers;
@@ -80,6 +80,7 @@ export async function respondWithTokens(
   Object.assign(grant, {
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
+    factors: await deps.secondFactor.factorsOf(login.userId),
     // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
     ...(asked.isFromPages !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization, connection: login.connection }),

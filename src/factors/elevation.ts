@@ -38,10 +38,11 @@ export function createElevation({
     factorsOf: factorChanges.last,
     isCurrent: async ({ userId, factors, sessionId = '' }) =>
       factors === undefined || factorChanges.isOwn(userId, factors, sessionId),
-    claimsOf: async ({ userId, amr, credentialVersion, factors, authTime, sessionId }) => ({
+    claimsOf: async ({ userId, amr, credentialVersion, factors, authTime, sessionId, grant }) => ({
       amr: [...amr],
       ...(authTime !== undefined && { auth_time: authTime }),
       ...(sessionId !== undefined && { sid: sessionId }),
+      ...(grant !== undefined && { grant }),
       credential_version: credentialVersion,
       // A session proves the second factor that was given when it began.
       factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),

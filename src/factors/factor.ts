@@ -218,7 +218,10 @@ export interface Factor {
   /** It stands in for others, and is none without one. */
   recovers?: true;
   /** The authenticator that a user has by their profile, in no store. */
-  ofProfile?(users: Pick<Users, 'identitiesOf'>, user: User): Promise<Authenticator | undefined>;
+  ofProfile?(
+    deps: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },
+    user: User,
+  ): Promise<Authenticator | undefined>;
   /** An authenticator's name, as its owner is shown it: enough to know it by, not enough to learn it. */
   nameOf?(authenticator: Authenticator): string | undefined;
   enroll?: Enrollment;

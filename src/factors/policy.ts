@@ -45,7 +45,7 @@ export async function activeAuthenticators(deps: PolicyDependencies, user: User)
     (one) => one.active && enabled.some(({ kind }) => kind === one.kind),
   );
   const missing = enabled.filter(({ kind }) => own.every((one) => one.kind !== kind));
-  const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps.users, user)));
+  const implied = await Promise.all(missing.map((factor) => factor.ofProfile?.(deps, user)));
   const all = [...own, ...implied.flatMap((one) => one ?? [])];
   return all.every((one) => isRecovery(deps, one)) ? [] : all;
 }

@@ -69,7 +69,11 @@ export const databaseOptionsSchema = z.looseObject({
   /** The global `configuration` of the scripts. */
   configuration: z.record(z.string(), z.unknown()).nullish(),
   authentication_methods: z
-    .looseObject({ passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish() })
+    .looseObject({
+      passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
+      /** A code by e-mail in place of the password. */
+      email_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
+    })
     .nullish(),
   passkey_options: z
     .looseObject({

@@ -23,6 +23,13 @@ export function passkeyOptions(connection: Connection): NonNullable<z.output<typ
   return passkeys.parse(options.passkey_options) ?? {};
 }
 
+/** Whether users of a database connection log in with a code by e-mail in place of their password; never of one elsewhere. */
+export function hasEmailCodes(connection: Connection): boolean {
+  const { strategy, options } = connection;
+  if (strategy !== DATABASE || customDatabase(connection) !== undefined) return false;
+  return methods.parse(options.authentication_methods)?.email_otp?.enabled === true;
+}
+
 /**
  * Whether the users of a connection are in a database elsewhere: `moves` where they move here at their first login,
  * `elsewhere` where they and their passwords stay there; undefined for all other connections.

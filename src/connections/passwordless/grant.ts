@@ -8,26 +8,32 @@ import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { passwordlessConnection } from './connection.ts';
+import { redeemSession } from './session-code.ts';
 import { redeem } from './verify.ts';
 
 export interface PasswordlessGrantDependencies extends ProofDependencies {
   config: Config;
 }
 
+/** Its type, below the tenant's `vendor_host`. */
+export const OTP_GRANT = '/oauth/grant-type/passwordless/otp';
+
 /** The `passwordless/otp` grant. */
 export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> = {
-  grantType: '/oauth/grant-type/passwordless/otp',
+  grantType: OTP_GRANT,
   summary: 'A code that was sent by e-mail or SMS',
   parameters: z.object({
-    username: required('The e-mail address or phone number.'),
-    realm: required('The name of a passwordless connection.'),
     otp: required('The code.'),
+    username: optional('The e-mail address or phone number.'),
+    realm: optional('The name of a passwordless connection.'),
+    auth_session: optional('In their place, of a code for a database: as `/otp/challenge` gave it.'),
     redirect_uri: optional('Where given, a callback of the application.'),
   }),
   gty: 'passwordless',
   events: { failure: 'fepotpft' },
   authenticate: async (deps, request) => {
     const { config } = deps;
+    if (request.params.auth_session !== undefined) return { login: await redeemSession(deps, request) };
     const username = requiredField(request.params, 'username');
     const realm = requiredField(request.params, 'realm');
     const secret = requiredField(request.params, 'otp');

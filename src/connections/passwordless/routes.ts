@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { bodyObject, requiredField, textsOf } from '../../http/body-fields.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
-import type { RouteDeclarations } from '../../http/routes.ts';
+import { type RouteDeclarations, taking } from '../../http/routes.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
@@ -23,6 +23,7 @@ import {
   startBody,
   verifyBody,
 } from './requests.ts';
+import { handleSession, sessionAnswer, sessionBody } from './session-routes.ts';
 import { type StartDependencies, start } from './start.ts';
 import { check } from './verify.ts';
 
@@ -47,6 +48,14 @@ export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
     body: startBody,
     answers: { 200: { description: 'It was sent, or it looks as if it was', body: startAnswer } },
     handle: handleStart,
+  },
+  'POST /otp/challenge': {
+    ...api,
+    also: ['passwordlessStart'],
+    summary: 'Have a code sent with which a user of a database logs in, or signs up',
+    security: ['client'],
+    answers: { 200: { description: 'It was sent, or it looks as if it was', body: sessionAnswer } },
+    ...taking(sessionBody, handleSession),
   },
   'POST /passwordless/verify': {
     ...api,

@@ -1,11 +1,17 @@
 // Starts a passwordless login: creates and sends a code or link.
 import type { Context } from 'koa';
-import { DeliveryError, type MessageKind, type Messages, type Notice } from '../../delivery/messages.ts';
+import {
+  DeliveryError,
+  type Letter,
+  type MessageKind,
+  type Messages,
+  type Notice,
+} from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Languages } from '../../http/languages.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import { askersOf, type Caller, type KnownCallers } from '../../protection/callers.ts';
-import type { Challenges, Issued, NewChallenge } from '../../protection/challenges.ts';
+import type { Challenges, NewChallenge, Prepared } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Organization } from '../../records/collections.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -30,6 +36,8 @@ interface Start {
   address: string;
   /** Makes a link from its secret; without it a code is sent. */
   link?: (secret: string) => string;
+  /** Of a database: the code is good with a ticket alone, which who asks is given; and for whom it is sent. */
+  session?: { purpose: string; data: Record<string, unknown>; isFor(user: User): boolean };
   caller: Caller;
   organization?: Organization | undefined;
   languages: Languages;
@@ -38,11 +46,16 @@ interface Start {
 /**
  * Creates and sends a code or link, which replaces the same caller's earlier one. Without telling the caller, nothing is
  * sent to an unknown address on a connection without sign-up, or when strangers have used up their messages.
+ * @returns the ticket of a {@link Start.session}, where nothing is sent a made-up one.
  * @throws AuthError 429 when this caller has asked too often, 400 when the provider says the address is none, 503
  *   when it cannot be reached; the code is then not valid.
  */
-export async function start(deps: StartDependencies, ctx: Context, request: Start): Promise<void> {
-  const { client, connection, address, caller } = request;
+export async function start(
+  deps: StartDependencies,
+  ctx: Context,
+  request: Start,
+): Promise<string | undefined> {
+  const { client, connection, address, caller, session } = request;
   const { record, strategy, digits, ttlSeconds, disableSignup } = connection;
   const { kind } = strategy;
   const destination = `${strategy.name}\n${address}`;
@@ -53,24 +66,48 @@ export async function start(deps: StartDependencies, ctx: Context, request: Star
   await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
   const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
   const challenge: NewChallenge = {
-    purpose: PURPOSE,
+    purpose: session?.purpose ?? PURPOSE,
     subject: subjectOf(client.client_id, record, address),
     askers: askersOf(caller),
     // Servers' calls and forms of other sites have no browser.
-    data: { byPage: caller.browser !== undefined },
+    data: session?.data ?? { byPage: caller.browser !== undefined },
     ttlSeconds,
     userId: user?.id,
   };
-  if (!isOpen && known === undefined) return refuseQuietly(deps, request, challenge);
-  if (user === undefined && disableSignup) return sendNothing(deps, request, challenge);
-  const issued =
-    request.link === undefined
-      ? deps.challenges.prepareCode({ ...challenge, digits })
-      : deps.challenges.prepareTicket(challenge);
-  const letter = deps.messages.letter(...message(request, issued, user), { ref: issued.ref, ttlSeconds });
-  await issued.keep([letter.write]);
-  // In the background where the provider's time would reveal an account or a known caller.
-  if (disableSignup || !isOpen) return letter.post();
+  const issued = prepared(deps, request, { ...challenge, digits });
+  const isFor = user === undefined ? !disableSignup : session?.isFor(user) !== false;
+  if (!isOpen && known === undefined) await refuseQuietly(deps, request, challenge);
+  else if (!isFor) await sendNothing(deps, request, challenge);
+  else {
+    const letter = deps.messages.letter(...message(request, issued.sent, user), {
+      ref: issued.ref,
+      ttlSeconds,
+    });
+    await issued.keep([letter.write]);
+    // In the background where the provider's time would reveal an account or a known caller.
+    if (disableSignup || session !== undefined || !isOpen) letter.post();
+    else await sendNow(letter);
+  }
+  return issued.ticket;
+}
+
+/** What is sent, and the ticket that it is good with, where it takes one. */
+function prepared(
+  { challenges }: StartDependencies,
+  { session, link }: Start,
+  challenge: NewChallenge & { digits: number },
+): Omit<Prepared, 'secret'> & { sent: string; ticket?: string } {
+  if (session !== undefined) {
+    const { secret, code, ...rest } = challenges.prepareWithCode(challenge);
+    return { ...rest, sent: code, ticket: secret };
+  }
+  const { secret, ...rest } =
+    link === undefined ? challenges.prepareCode(challenge) : challenges.prepareTicket(challenge);
+  return { ...rest, sent: secret };
+}
+
+/** @throws AuthError 400, 503 */
+async function sendNow(letter: Letter): Promise<void> {
   try {
     await letter.send();
   } catch (thrown) {
@@ -84,7 +121,7 @@ async function sendNothing(
   request: Start,
   challenge: NewChallenge,
 ): Promise<void> {
-  const letter = messages.decoy(...message(request, { secret: '' }, undefined));
+  const letter = messages.decoy(...message(request, '', undefined));
   await challenges.issueDecoy(challenge, [letter.write]);
   letter.post();
 }
@@ -110,7 +147,7 @@ async function refuseQuietly(
 
 function message(
   { client, connection, address, link, organization, languages, caller }: Start,
-  { secret }: Pick<Issued, 'secret'>,
+  secret: string,
   user: User | undefined,
 ): [MessageKind, Notice] {
   const notice = {

@@ -1,7 +1,9 @@
 // A second factor by e-mail.
 import { textField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
+import { hasEmailCodes } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
+import type { Config } from '../../tenant/config.ts';
 import { isByAddress } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -35,9 +37,15 @@ export const email = messageFactor({
  * The verified address of a user's profile is an authenticator by itself, unless it is what
  * they log in with: that would be one factor twice.
  */
-async function ofProfile(users: Pick<Users, 'identitiesOf'>, user: User): Promise<Authenticator | undefined> {
+async function ofProfile(
+  { users, config }: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },
+  user: User,
+): Promise<Authenticator | undefined> {
   if (user.email === undefined || !user.email_verified) return undefined;
-  if (isByAddress(await users.identitiesOf(user.id), ['email'])) return undefined;
+  const identities = await users.identitiesOf(user.id);
+  if (isByAddress(identities, ['email'])) return undefined;
+  const connections = await Promise.all(identities.map(({ connection }) => config.connection(connection)));
+  if (connections.some((one) => one !== undefined && hasEmailCodes(one))) return undefined;
   return {
     id: onlyId(KIND, user.id),
     user_id: user.id,

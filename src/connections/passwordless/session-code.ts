@@ -1,0 +1,151 @@
+// A code by e-mail in place of the password of a database connection: it is good with the `auth_session` that who asked
+// for it holds, once, and dead after three wrong tries.
+import { askerOf } from '../../engine/action-event.ts';
+import type { GrantRequest } from '../../engine/tokens.ts';
+import { requiredField } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import { databaseOptions, hasEmailCodes, takesSignUps } from '../../records/database-options.ts';
+import type { Config } from '../../tenant/config.ts';
+import { addressesOfNew } from '../../users/create.ts';
+import { NOBODY } from '../../users/identities.ts';
+import { FIRST_VERSION, type Login } from '../../users/login.ts';
+import type { User } from '../../users/user.ts';
+import { databaseFor } from '../database/connection.ts';
+import { type Proof, type ProofDependencies, strategy } from '../strategy.ts';
+
+/** The challenge of such a login. */
+export const SESSION_PURPOSE = 'database_code';
+
+/** What is kept beside an `auth_session`. */
+export interface KeptSession {
+  clientId: string;
+  /** The connection's name. */
+  connection: string;
+  /** Lower case. */
+  address: string;
+  /** Whether it was asked for somebody new, too. */
+  mayCreate: boolean;
+}
+
+const wrong = () => new AuthError(403, 'invalid_grant', 'Wrong email or verification code.');
+
+/**
+ * Whose address it is, as far as anybody knows: of one that nobody has verified the account may be a stranger's, who would
+ * keep their password beside the owner's code.
+ */
+export function isProvedOwner(user: User, address: string): boolean {
+  return user.email === address && user.email_verified;
+}
+
+/** Whether a code may make a user: without a password, and with an address alone. */
+export function mayMakeUsers(connection: Connection): boolean {
+  return takesSignUps(connection) && databaseOptions(connection).requires_username !== true;
+}
+
+/**
+ * The connection that is named, or the application's own.
+ * @throws AuthError 400 `invalid_request` where it has no such codes.
+ */
+export async function codeConnection(
+  config: Config,
+  clientId: string,
+  realm: string | undefined,
+): Promise<Connection> {
+  const { connection } = await databaseFor(config, { clientId, realm });
+  if (hasEmailCodes(connection)) return connection;
+  throw new AuthError(400, 'invalid_request', 'Codes by e-mail are not enabled for the connection.');
+}
+
+/** What is given: the ticket, and the code that was sent. */
+interface Given {
+  session: string;
+  code: string;
+  mayCreate: boolean;
+}
+
+/** How such a code is judged: wrong ones count for the account and the address, as wrong passwords do. */
+const sessionCode = strategy(
+  {
+    name: DATABASE,
+    amr: ['otp'],
+    page: 'step',
+    text: 'login.emailCode',
+    icon: 'email',
+    step: () => '',
+  },
+  {
+    what: 'code',
+    isGuessable: () => true,
+    find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
+      users.idByAddress({ connection: connection.name, kind: 'email', address }),
+    read: async ({ users }, _proof, userId) => {
+      const [user, version] = await Promise.all([
+        users.get(userId ?? NOBODY),
+        userId === undefined ? FIRST_VERSION : users.credentialVersion(userId),
+      ]);
+      return { user, version };
+    },
+    judge: async ({ challenges }, { proof: { credentials } }) => {
+      const outcome = await challenges.use(SESSION_PURPOSE, credentials.session, credentials.code);
+      return outcome === 'accepted' ? true : undefined;
+    },
+    userOf: async (deps, proof, { user, version }) => {
+      const { identifier: address, connection, credentials } = proof;
+      if (user !== undefined)
+        return isProvedOwner(user, address) ? { userId: user.id, credentialVersion: version } : undefined;
+      // The rules may have changed since it was asked for.
+      if (!credentials.mayCreate || !mayMakeUsers(connection)) return undefined;
+      return makeUser(deps, proof);
+    },
+    failure: () => ({ type: 'fp' }),
+    wrong,
+  },
+);
+
+async function makeUser(
+  { users, events }: ProofDependencies,
+  { identifier: email, connection, clientId, caller, asker }: Proof<Given>,
+) {
+  const made = await users.make({
+    identity: {
+      connection: connection.name,
+      provider: DATABASE,
+      addresses: addressesOfNew({ email }),
+      unique: STRATEGIES[DATABASE].unique,
+    },
+    profile: { email_verified: true },
+    asker,
+  });
+  if (!('user' in made)) return undefined;
+  const at = { client_id: clientId, connection: connection.name, user_name: email, ip: caller.ip };
+  events.record({ ...at, type: 'ss', user_id: made.user.id });
+  return { userId: made.user.id, credentialVersion: FIRST_VERSION };
+}
+
+/**
+ * Logs in who gives the code of an `auth_session`; of any number of racers one.
+ * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 after too many wrong codes.
+ */
+export async function redeemSession(
+  deps: ProofDependencies & { config: Config },
+  { clientId, params, ip, browser, ctx }: GrantRequest,
+): Promise<Login> {
+  const session = requiredField(params, 'auth_session');
+  const code = requiredField(params, 'otp');
+  const found = await deps.challenges.find(SESSION_PURPOSE, session);
+  const kept = found?.data as KeptSession | undefined;
+  if (kept === undefined || kept.clientId !== clientId) throw wrong();
+  // It may have been switched off since.
+  const connection = await codeConnection(deps.config, clientId, kept.connection);
+  const { address: identifier, mayCreate } = kept;
+  return sessionCode.prove(deps, {
+    clientId,
+    connection,
+    identifier,
+    credentials: { session, code, mayCreate },
+    caller: { ip, browser },
+    asker: askerOf(ctx, clientId, { email: identifier }),
+  });
+}

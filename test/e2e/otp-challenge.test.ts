@@ -1,0 +1,198 @@
+// Codes by e-mail for database connections, by the published SDK and against it.
+import { expect } from 'chai';
+import { OTP_GRANT, secrets, tenant } from '../connections/passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { USER } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('codes for database connections', () => {
+  let server: TestServer;
+  let sdk: SdkProcess;
+  let agent: ReturnType<typeof createAgent>;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        guardianFactors: [
+          { name: 'otp', enabled: true },
+          { name: 'email', enabled: true },
+        ],
+        databases: tenant.databases.map((database) => ({
+          ...database,
+          options: {
+            ...database.options,
+            ...(database.name === 'users' && { authentication_methods: { email_otp: { enabled: true } } }),
+          },
+        })),
+        users: [
+          ...tenant.users,
+          { email: 'unproved@example.test', password: USER.password, connection: 'users' },
+          ...Array.from({ length: 8 }, (_, i) => ({
+            email: `code-${i}@example.test`,
+            password: USER.password,
+            connection: 'users',
+            email_verified: true,
+          })),
+        ],
+      },
+    });
+    sdk = await startSdkProcess(server.caFile);
+    agent = createAgent(server);
+  });
+  after(async () => {
+    await sdk?.stop();
+    await server?.stop();
+  });
+
+  const call = (method: string, ...args: unknown[]) =>
+    sdk.call('auth-js', {
+      options: { domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' },
+      method,
+      args,
+    });
+  const ask = (fields: object, client_id = 'web') =>
+    agent.request('/otp/challenge', {
+      json: { client_id, client_secret: secrets[client_id], connection: 'users', ...fields },
+    });
+  const exchange = (fields: Record<string, string | undefined>, client_id = 'web') =>
+    agent.request('/oauth/token', {
+      json: {
+        grant_type: OTP_GRANT,
+        client_id,
+        client_secret: secrets[client_id],
+        scope: 'openid email',
+        ...fields,
+      },
+    });
+  /** What was asked for and sent. */
+  const begun = async (email: string, count = 1) => {
+    const auth_session = String((await ask({ email })).json().auth_session);
+    const { code = '' } = await nextMessageTo(server, email, count);
+    return { auth_session, otp: code };
+  };
+
+  it('log a user in: challengeWithEmail, getTokenByPasswordlessDbConnection', async () => {
+    const email = 'code-0@example.test';
+    const { authSession } = (await call('passwordless.challengeWithEmail', {
+      email,
+      connection: 'users',
+    })) as {
+      authSession: string;
+    };
+    const { code } = await nextMessageTo(server, email);
+    const tokens = await call('passwordless.getTokenByPasswordlessDbConnection', {
+      authSession,
+      otp: code,
+      scope: 'openid email',
+    });
+    expect(tokens.claims).to.include({ email, email_verified: true });
+    const failure = await call('passwordless.getTokenByPasswordlessDbConnection', {
+      authSession,
+      otp: code,
+    }).catch((error) => error);
+    expect(failure.cause).to.include({ error: 'invalid_grant' });
+  });
+
+  it('sign somebody up where that is asked for, with the address verified', async () => {
+    const email = 'new-by-code@example.test';
+    await call('passwordless.challengeWithEmail', { email, connection: 'users', allowSignup: true }).then(
+      async ({ authSession }: Record<string, unknown>) => {
+        const { code } = await nextMessageTo(server, email);
+        const tokens = await call('passwordless.getTokenByPasswordlessDbConnection', {
+          authSession,
+          otp: code,
+          scope: 'openid email',
+        });
+        expect(tokens.claims).to.include({ email, email_verified: true });
+      },
+    );
+    expect(await server.users.withEmail(email)).to.have.length(1);
+  });
+
+  it('are answered alike for whoever there is, and sent to users with a verified address alone', async () => {
+    const answers = await Promise.all(
+      ['code-1@example.test', 'nobody-at-all@example.test', 'unproved@example.test'].map((email) =>
+        ask({ email }),
+      ),
+    );
+    for (const { status, text, headers } of answers) {
+      expect(status, text).to.equal(200);
+      expect(text).to.match(/^\{"auth_session":"[\w-]{43}"\}$/);
+      expect(headers['cache-control']).to.equal('no-store');
+    }
+    await nextMessageTo(server, 'code-1@example.test');
+    expect(await messagesTo(server, 'nobody-at-all@example.test')).to.deep.equal([]);
+    expect(await messagesTo(server, 'unproved@example.test')).to.deep.equal([]);
+    const wrong = await Promise.all(
+      answers.map((answer) => exchange({ auth_session: answer.json().auth_session, otp: '000000' })),
+    );
+    expect(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+    expect(wrong[0]?.status).to.equal(403);
+  });
+
+  it('are good once, of any number at once', async () => {
+    const proof = await begun('code-2@example.test');
+    const answers = await Promise.all(Array.from({ length: 50 }, () => exchange(proof)));
+    expect(answers.filter(({ status }) => status === 200)).to.have.length(1);
+    expect(answers.filter(({ status }) => status >= 500)).to.deep.equal([]);
+  });
+
+  it('are dead after three wrong tries, after their time, at another application and with another session', async () => {
+    const guessed = await begun('code-3@example.test');
+    const other = guessed.otp === '123456' ? '654321' : '123456';
+    for (let i = 0; i < 3; i += 1)
+      expect((await exchange({ ...guessed, otp: other })).json().error).to.equal('invalid_grant');
+    expect((await exchange(guessed)).status, 'guessed').to.equal(403);
+    const elsewhere = await begun('code-4@example.test');
+    expect((await exchange(elsewhere, 'leeway')).status, 'another application').to.equal(403);
+    const session = (await begun('code-5@example.test')).auth_session;
+    expect((await exchange({ ...elsewhere, auth_session: session })).status, 'another session').to.equal(403);
+    expect((await exchange(elsewhere)).status).to.equal(200);
+    const late = await begun('code-6@example.test');
+    server.tick(181_000);
+    expect((await exchange(late)).status, 'late').to.equal(403);
+  });
+
+  it('are asked for by applications with the grant, for connections that have them, by a real address', async () => {
+    const told = async (answer: ReturnType<typeof ask>) => {
+      const { status, json } = await answer;
+      return [status, json().error];
+    };
+    expect(await told(ask({ email: 'x' }))).to.deep.equal([400, 'invalid_request']);
+    expect(await told(ask({}))).to.deep.equal([400, 'invalid_request']);
+    expect(await told(ask({ phone_number: '+14155550100' }))).to.deep.equal([400, 'invalid_request']);
+    expect(await told(ask({ email: USER.email, connection: 'staff' }))).to.deep.equal([
+      400,
+      'invalid_request',
+    ]);
+    expect(await told(ask({ email: USER.email, connection: 'email' }))).to.deep.equal([
+      400,
+      'invalid_request',
+    ]);
+    expect(await told(ask({ email: USER.email, client_secret: 'wrong' }))).to.deep.equal([
+      401,
+      'invalid_client',
+    ]);
+    expect(await told(ask({ email: USER.email, client_secret: 'm2m-secret' }, 'm2m'))).to.deep.equal([
+      403,
+      'unauthorized_client',
+    ]);
+  });
+
+  it('log nobody in who is blocked, and are no second factor beside themselves', async () => {
+    const proof = await begun('code-7@example.test');
+    const [user] = await server.users.withEmail('code-7@example.test');
+    await server.users.update(String(user?.id), { multifactor: ['guardian'] });
+    const answer = await exchange(proof);
+    expect(answer.json()).to.include({ error: 'mfa_required' });
+    expect(answer.json().mfa_requirements).to.deep.equal({
+      enroll: [{ type: 'otp' }, { type: 'email' }],
+    });
+    await server.users.update(String(user?.id), { multifactor: [], blocked: true });
+    const blocked = await exchange(await begun('code-7@example.test', 2));
+    expect(blocked.status).to.be.within(400, 403);
+    expect(blocked.json()).not.to.have.property('access_token');
+  });
+});
