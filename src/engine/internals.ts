@@ -27,6 +27,7 @@ import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
 import { readExtensions } from './request-extensions.ts';
+import { readOwnParameters } from './token-parameters.ts';
 
 export const ENGINE_VERSION = '9.13.3';
 
@@ -186,6 +187,7 @@ export function adaptEngine(
   adaptSessions(provider, wallClock);
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
+  readOwnParameters(instance(provider).grantTypeParams, () => Provider.ctx?.oidc.body?.grant_type);
   countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock);
   bindAccessTokens(provider, bind);
 }

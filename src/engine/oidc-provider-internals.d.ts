@@ -27,6 +27,7 @@ declare module 'oidc-provider/lib/helpers/weak_cache.js' {
     configuration: Algorithms & { enabledJWA: Algorithms };
     features: { richAuthorizationRequests: { types: object } };
     grantTypeHandlers: Map<string, (ctx: KoaContextWithOIDC) => Promise<void>>;
+    grantTypeParams: Map<string | undefined, Set<string>>;
   };
 }
 

@@ -114,8 +114,7 @@ export async function openConfig(store: Store): Promise<Config> {
   let snapshot = await read(store);
   let reading: Promise<Snapshot> | undefined;
 
-  /** The configuration with every write that has resolved. */
-  const current = async (): Promise<Snapshot> => {
+  const renewed = async (): Promise<Snapshot> => {
     while (snapshot.revision !== store.revision()) {
       reading ??= read(store, snapshot).finally(() => {
         reading = undefined;
@@ -124,6 +123,9 @@ export async function openConfig(store: Store): Promise<Config> {
     }
     return snapshot;
   };
+  /** The configuration with every write that has resolved: at once where there was none, because a request asks many times. */
+  const current = (): Snapshot | Promise<Snapshot> =>
+    snapshot.revision === store.revision() ? snapshot : renewed();
 
   return {
     revision: () => snapshot.revision,

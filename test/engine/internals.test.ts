@@ -7,6 +7,7 @@ import {
   engineClientAuthentication,
   issueTokenResponse,
 } from '../../src/engine/internals.ts';
+import { readOwnParameters } from '../../src/engine/token-parameters.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -34,5 +35,23 @@ describe('the engine internals we rely on', () => {
     expect(provider.Session.prototype.ensureClientContainer).to.be.a('function');
     expect(provider.Session.IN_PAYLOAD).to.include.members(['uid', 'accountId', 'authorizations']);
     expect(provider.Grant.IN_PAYLOAD).to.include.members(['accountId', 'clientId', 'openid', 'resources']);
+  });
+
+  it('read the parameters of the grant that is asked for, and of all where there is no such grant', () => {
+    const all = new Set(['grant_type']);
+    const known = new Map([
+      [undefined, all],
+      ['a', new Set(['grant_type', 'of_a'])],
+    ]);
+    let asked: unknown;
+    readOwnParameters(known, () => asked);
+    for (const name of ['of_a', 'of_b']) all.add(name);
+    const read = (grantType?: unknown) => {
+      asked = grantType;
+      return [...all];
+    };
+    expect(read('a')).to.deep.equal(['grant_type', 'of_a']);
+    for (const other of [undefined, 'b', '', ['a', 'b'], 'constructor'])
+      expect(read(other), String(other)).to.deep.equal(['grant_type', 'of_a', 'of_b']);
   });
 });
