@@ -32,24 +32,37 @@ export async function resealStore(source: KeySource & { before: KeyObject | unde
   const file = keyFile(source.dataDir);
   await withStore(source.dataDir, async (directory) => {
     const { key, before } = await chooseKeys(directory, source);
-    const rewrite: Rewrite = (collection, members, text) => {
-      const { id, ...rest } = parseRecord(text);
-      const resealed = mapMembers({ id, ...rest }, members, (value, member) => {
-        if (!isSealed(value)) return value;
-        const place = { collection, id, member };
-        if (opens(() => openValue(key, place, value))) return value;
-        return sealValue(key, place, openValue(before, place, value));
-      });
-      return JSON.stringify(resealed);
-    };
+    const rewrite = sealingAnew(key, before);
     await rewriteConfiguration(directory, rewrite);
     withDatabase(directory, (database) => rewriteDatabase(database, rewrite, () => undefined));
-    const made = await keyIn(newFile(file));
-    if (made?.equals(key) === true) await rename(newFile(file), file);
-    else if ((await readKey(file))?.equals(before) === true) await rm(file);
-    await syncDirectory(dirname(file)).catch(() => undefined);
+    await keepKey(file, { key, before });
     withDatabase(directory, (database) => removeCheck(database, CHECK_BEFORE));
   });
+}
+
+/** Puts a new key in the place of its file; one that is a setting from now on has none. */
+export async function keepKey(
+  file: string,
+  { key, before }: { key: KeyObject; before?: KeyObject },
+): Promise<void> {
+  const made = await keyIn(newFile(file));
+  if (made?.equals(key) === true) await rename(newFile(file), file);
+  else if (before !== undefined && (await readKey(file))?.equals(before) === true) await rm(file);
+  await syncDirectory(dirname(file)).catch(() => undefined);
+}
+
+/** Seals what one key has sealed with another; what that has sealed already stays. @throws SealFault */
+export function sealingAnew(key: KeyObject, before: KeyObject): Rewrite {
+  return (collection, members, text) => {
+    const { id, ...rest } = parseRecord(text);
+    const resealed = mapMembers({ id, ...rest }, members, (value, member) => {
+      if (!isSealed(value)) return value;
+      const place = { collection, id, member };
+      if (opens(() => openValue(key, place, value))) return value;
+      return sealValue(key, place, openValue(before, place, value));
+    });
+    return JSON.stringify(resealed);
+  };
 }
 
 /** The key to be and the key until now. From then on the store says that it is sealed with both. */
@@ -99,24 +112,11 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
   const removed = { records: 0, members: 0 };
   await withStore(dataDir, async (directory) => {
     const key = given ?? (await readKey(file).catch(() => undefined));
-    const lost = (collection: string, members: readonly string[], text: string) => {
-      const { any, all } = opensWith(key, collection, members, text);
-      return any && !all;
-    };
-    await rewriteConfiguration(directory, (collection, members, text) => {
-      if (!lost(collection, members, text)) return text;
-      const { id, ...rest } = parseRecord(text);
-      const kept = mapMembers({ id, ...rest }, members, (value, member) => {
-        const place = { collection, id, member };
-        if (!isSealed(value) || (key && opens(() => openValue(key, place, value)))) return value;
-        removed.members++;
-        return undefined;
-      });
-      return JSON.stringify(kept);
-    });
+    const { isLost, withoutLost } = lostWith(key, removed);
+    await rewriteConfiguration(directory, withoutLost);
     withDatabase(directory, (database) => {
       const rewrite: Rewrite = (collection, members, text) => {
-        if (!lost(collection, members, text)) return text;
+        if (!isLost(collection, members, text)) return text;
         removed.records++;
         // What says that the store has had signing keys goes with them.
         if (collection === 'signingKeys')
@@ -133,7 +133,31 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
   return removed;
 }
 
-const newFile = (file: string) => `${file}.new`;
+/**
+ * What a key does not open.
+ * @param removed counts the members that `withoutLost` takes out of records.
+ */
+export function lostWith(key: KeyObject | undefined, removed: { members: number }) {
+  const isLost = (collection: string, members: readonly string[], text: string) => {
+    const { any, all } = opensWith(key, collection, members, text);
+    return any && !all;
+  };
+  const withoutLost: Rewrite = (collection, members, text) => {
+    if (!isLost(collection, members, text)) return text;
+    const { id, ...rest } = parseRecord(text);
+    const kept = mapMembers({ id, ...rest }, members, (value, member) => {
+      const place = { collection, id, member };
+      if (!isSealed(value) || (key && opens(() => openValue(key, place, value)))) return value;
+      removed.members++;
+      return undefined;
+    });
+    return JSON.stringify(kept);
+  };
+  return { isLost, withoutLost };
+}
+
+/** Where a key is until all is sealed with it. */
+export const newFile = (file: string) => `${file}.new`;
 
 function opens(open: () => unknown): boolean {
   try {

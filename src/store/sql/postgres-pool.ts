@@ -174,11 +174,16 @@ function written(parameter: Parameter): unknown {
   return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
 }
 
-async function withinTransaction<T>(client: pg.ClientBase, work: (run: Run) => Promise<T>): Promise<T> {
+function withinTransaction<T>(client: pg.ClientBase, work: (run: Run) => Promise<T>): Promise<T> {
   const run: Run = (statement, parameters) => ask(client, statement, parameters);
+  return inTransaction(run, () => work(run));
+}
+
+/** Does some work in a transaction of a connection, all of it or nothing. */
+export async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   await run({ text: 'BEGIN' }, []);
   try {
-    const result = await work(run);
+    const result = await work();
     await run({ text: 'COMMIT' }, []);
     return result;
   } catch (error) {

@@ -12,7 +12,7 @@ import {
   presentTables,
   refuseNewer,
 } from './postgres-declared.ts';
-import type { Pool, Run } from './postgres-pool.ts';
+import { inTransaction, type Pool, type Run } from './postgres-pool.ts';
 
 /** The channel on which a write of the configuration is told. */
 export const CHANNEL = 'gatehouse_configuration';
@@ -100,15 +100,18 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Pr
 function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
   return pool.alone((lock) =>
     inTransaction(lock, async () => {
-      await lock({ text: 'SET LOCAL idle_in_transaction_session_timeout = 0' }, []);
-      await lock({ text: 'SET LOCAL lock_timeout = 0' }, []);
-      await lock({ text: 'SET LOCAL statement_timeout = 0' }, []);
-      await lock({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
+      await lockStart(lock);
       return pool.alone(work);
     }),
   );
 }
 
+/** Holds up whoever else is about to start, until the transaction ends, which may take its time. */
+export async function lockStart(run: Run): Promise<void> {
+  for (const name of ['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout'])
+    await run({ text: `SET LOCAL ${name} = 0` }, []);
+  await run({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
+}
 async function currentVersion(run: Run): Promise<number> {
   const { rows } = await run({ text: `SELECT to_regclass('gatehouse_meta')` }, []);
   if (rows[0]?.[0] === null) {
@@ -129,15 +132,3 @@ export async function meta(run: Run, name: string): Promise<string | undefined> 
 
 const setMeta =
   'INSERT INTO gatehouse_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';
-
-async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
-  await run({ text: 'BEGIN' }, []);
-  try {
-    const result = await work();
-    await run({ text: 'COMMIT' }, []);
-    return result;
-  } catch (error) {
-    await run({ text: 'ROLLBACK' }, []).catch(() => undefined);
-    throw error;
-  }
-}

@@ -1,0 +1,151 @@
+// The commands for the key of a store in PostgreSQL, while no server uses it: all of it is one transaction.
+import type { KeyObject } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { signingCheck } from '../../records/engine.ts';
+import { SIGNING_ALGS } from '../../records/signing-algs.ts';
+import { type AnySpec, collectionSpecs } from '../keys.ts';
+import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
+import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
+import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
+import type { Rewrite } from '../sealing/rewrite.ts';
+import { inTransaction, openPool, type Run } from './postgres-pool.ts';
+import { lockStart } from './postgres-schema.ts';
+import { postgresStatements } from './postgres-statements.ts';
+import { fromPostgres, jsonFromPostgres, jsonToPostgres } from './postgres-text.ts';
+
+const atOnce = 500;
+
+type Source = KeySource & { url: string };
+
+/**
+ * Seals all secrets of a database with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise.
+ * @param source.before the key until now, where it is not in the key's file
+ * @throws Error when a server uses the database, or none of the keys is the one it is sealed with.
+ */
+export async function resealDatabase(source: Source & { before: KeyObject | undefined }): Promise<void> {
+  const { dataDir, given, random, before: givenBefore } = source;
+  const file = keyFile(dataDir);
+  const made = await keyIn(newFile(file));
+  const all = [given, givenBefore, await readKey(file), made];
+  await alone(source, async (run) => {
+    const known = await checkIn(run);
+    const before = all.find((one) => one !== undefined && checkOf(one) === known);
+    if (before === undefined) {
+      throw new Error(
+        `none of SECRETS_KEY, SECRETS_KEY_BEFORE and ${file} is the key that the database is sealed with`,
+      );
+    }
+    // It was done, and what had its key then was not put in its place.
+    if (made !== undefined && before.equals(made)) return;
+    if (given?.equals(before) === true) {
+      throw new Error(
+        'SECRETS_KEY is the key already: set it to the new one, and SECRETS_KEY_BEFORE to this',
+      );
+    }
+    const key = given ?? (await makeKey(newFile(file), random));
+    const rewrite = sealingAnew(key, before);
+    await rewriteAll(run, () => rewrite);
+    await putCheck(run, checkOf(key));
+  });
+  const key = given ?? (await keyIn(newFile(file)));
+  const before = all.find((one) => one !== undefined && key?.equals(one) === false);
+  if (key !== undefined) await keepKey(file, { key, ...(before && { before }) });
+}
+
+/**
+ * For a key that is lost for good: removes the secrets that the key (if there is any) does not open, and takes that key
+ * from now on. Of the configuration the members go, of what grows the records.
+ * @returns how many of each were removed. @throws Error when a server uses the database.
+ */
+export async function resetDatabase(source: Omit<Source, 'random'>) {
+  const { dataDir, given } = source;
+  const file = keyFile(dataDir);
+  const key = given ?? (await readKey(file).catch(() => undefined));
+  const removed = { records: 0, members: 0 };
+  const { isLost, withoutLost } = lostWith(key, removed);
+  await alone(source, async (run) => {
+    const checks = new Set<string>();
+    const withoutRecord: Rewrite = (collection, members, text) => {
+      if (!isLost(collection, members, text)) return text;
+      removed.records++;
+      // What says that the store has had signing keys goes with them.
+      if (collection === 'signingKeys') for (const alg of SIGNING_ALGS) checks.add(signingCheck(alg));
+      return undefined;
+    };
+    await rewriteAll(run, ({ kept }) => (kept === 'configuration' ? withoutLost : withoutRecord));
+    await removeChecks(run, [...checks, CHECK, CHECK_BEFORE, FORMER_CHECK]);
+    if (key !== undefined) await putCheck(run, checkOf(key));
+  });
+  if (key === undefined) await rm(file, { force: true });
+  return removed;
+}
+
+/** Works in a transaction while no server uses the database, and none starts. */
+async function alone({ url }: Pick<Source, 'url'>, work: (run: Run) => Promise<void>): Promise<void> {
+  const pool = openPool(url, () => undefined);
+  try {
+    await pool.alone((run) =>
+      inTransaction(run, async () => {
+        await lockStart(run);
+        const { rows } = await run(
+          {
+            text: `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gatehouse'
+              AND datname = current_database() AND pid <> pg_backend_pid()`,
+          },
+          [],
+        );
+        if (rows[0]?.[0] !== '0') throw new Error('a server uses the database: stop all of them first');
+        await work(run);
+      }),
+    );
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Writes all records with sealed members anew. */
+async function rewriteAll(run: Run, rewriteOf: (spec: AnySpec) => Rewrite): Promise<void> {
+  for (const [name, spec] of collectionSpecs()) {
+    if (spec.sealed !== undefined) await rewriteTable(run, { name, spec, rewrite: rewriteOf(spec) });
+  }
+}
+
+async function rewriteTable(
+  run: Run,
+  { name, spec, rewrite }: { name: string; spec: AnySpec; rewrite: Rewrite },
+): Promise<void> {
+  const { take } = postgresStatements(name, spec);
+  for (let after = ''; ; ) {
+    const { rows } = await run(
+      { text: `SELECT id, data FROM "${name}" WHERE id > $1 ORDER BY id LIMIT ${atOnce}` },
+      [after],
+    );
+    for (const [column, data] of rows) {
+      const id = fromPostgres(column ?? '');
+      const text = jsonFromPostgres(data ?? '');
+      const next = rewrite(name, spec.sealed ?? [], text);
+      // As of the beginning of time, when nothing had expired.
+      if (next === undefined) await run({ text: take.text }, [id, 0]);
+      else if (next !== text)
+        await run({ text: `UPDATE "${name}" SET data = $2 WHERE id = $1` }, [id, jsonToPostgres(next)]);
+    }
+    const last = rows.at(-1)?.[0];
+    if (last === undefined || last === null) return;
+    after = fromPostgres(last);
+  }
+}
+
+async function checkIn(run: Run): Promise<string | undefined> {
+  const { rows } = await run({ text: `SELECT data ->> 'value' FROM "keyChecks" WHERE id = $1` }, [CHECK]);
+  return rows[0]?.[0] ?? undefined;
+}
+
+async function putCheck(run: Run, value: string): Promise<void> {
+  await removeChecks(run, [CHECK]);
+  const record = JSON.stringify({ id: CHECK, value });
+  await run({ text: 'INSERT INTO "keyChecks" (id, data) VALUES ($1, $2)' }, [CHECK, record]);
+}
+
+async function removeChecks(run: Run, ids: readonly string[]): Promise<void> {
+  await run({ text: 'DELETE FROM "keyChecks" WHERE id = ANY ($1::text[])' }, [ids]);
+}
