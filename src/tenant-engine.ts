@@ -94,7 +94,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     idp,
     delegatedLogins: logins.saml,
     deviceLogins: logins.device,
-    approving: { ...approving(capabilities), approvalLogins: logins.approval },
+    approving: { ...approving(capabilities), store: deps.store, clock, approvalLogins: logins.approval },
     upstream,
   };
 }
@@ -227,7 +227,7 @@ function engineParts(
     ...firstFactors,
     bindEngineParts(passkeys, { ...factors, store }),
     bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, ...exchanges }),
-    bindEngineParts(ciba, { challenges, config }),
+    bindEngineParts(ciba, { challenges, clock, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),
     bindEngineParts(logout, { config, backChannel: tellers }),

@@ -84,9 +84,8 @@ export function clientMetadata(
   own: OwnCallbacks,
   now: number,
 ): AdapterPayload {
-  // Our own requests are as no profile has them.
-  const ours = profileOf(client) === undefined ? own.of(client) : [];
   const allowed = allowedGrants(client, [...(client.grant_types ?? [])]);
+  const ours = callbacksForUs(client, allowed, own);
   const codeForUsOnly = ours.length > 0 && !allowed.includes('authorization_code');
   const grantTypes = codeForUsOnly ? [...allowed, 'authorization_code'] : allowed;
   const redirectUris = [...client.callbacks, ...ours];
@@ -137,6 +136,11 @@ export function clientMetadata(
     [DELIVERY_MODE_PROPERTY]: 'poll',
     [SETTINGS_PROPERTY]: settings,
   } as AdapterPayload;
+}
+
+/** Where our own requests on its behalf end; at a level, those for grants that it allows: their codes are good for no token. */
+function callbacksForUs(client: Client, allowed: string[], own: OwnCallbacks): string[] {
+  return own.of(profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed });
 }
 
 function responseTypes(grantTypes: readonly string[]): ResponseType[] {

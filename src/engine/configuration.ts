@@ -219,7 +219,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
   return {
     ...FEATURES,
     dPoP: dpopFeature(deps, deps.nonceSecret),
-    fapi: { enabled: true, profile: (_ctx, client) => engineProfile(client) },
+    fapi: { enabled: true, profile: (ctx, client) => engineProfile(ctx, client, deps.ownCallbacks) },
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },
     richAuthorizationRequests: richAuthorizationRequests(deps.config),

@@ -1,5 +1,7 @@
 // What the server's metadata say of the endpoints that are ours and not the engine's (RFC 8414 §2).
 
+import { REQUEST_OBJECT_ALGORITHMS } from './request-object.ts';
+
 /** The members. @param baseUrl our public origin. */
 export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {
   return {
@@ -8,6 +10,7 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
     // OpenID Connect CIBA Core 1.0 §4.
     backchannel_authentication_endpoint: `${baseUrl}/bc-authorize`,
     backchannel_token_delivery_modes_supported: ['poll'],
+    backchannel_authentication_request_signing_alg_values_supported: REQUEST_OBJECT_ALGORITHMS,
     backchannel_user_code_parameter_supported: false,
     // draft-parecki-oauth-global-token-revocation §4; the last segment is the connection's name.
     global_token_revocation_endpoint: `${baseUrl}/oauth/global-token-revocation/connection/{connectionName}`,

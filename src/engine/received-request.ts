@@ -119,7 +119,7 @@ async function usedUp(
 function held(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
   const { parameters, isSigned = false } = request;
   if (request.refused !== undefined) return request;
-  const fault = requestFault(client, parameters, { isPushed, isSigned });
+  const fault = requestFault(client, { parameters, isPushed, isSigned });
   return fault === undefined ? request : refusedRequest(parameters, 'invalid_request', fault);
 }
 

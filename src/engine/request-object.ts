@@ -58,6 +58,34 @@ export async function readRequestObject(
     throw invalid('it must not contain request or request_uri');
   }
   if (profileOf(client) !== undefined) checkLifetime(claims, now / 1000);
+  return objectOf(claims);
+}
+
+/** The claims that a signed authentication request has (CIBA Core §7.1.1), beside `iss` and `aud`. */
+const SIGNED_CLAIMS = ['exp', 'iat', 'nbf', 'jti'] as const;
+
+/**
+ * The same for a signed authentication request (CIBA Core §7.1.1), which names its client as `iss` alone. One for the
+ * authorization endpoint is none: it says where to answer.
+ */
+export async function readBackchannelObject(
+  object: string,
+  client: Client,
+  { issuer, now }: { issuer: string; now: number },
+): Promise<RequestObject> {
+  const claims = await verified(object, client, { issuer, now });
+  if (claims.sub === client.client_id) throw invalid('sub must not be the client_id');
+  const missing = SIGNED_CLAIMS.find((name) => claims[name] === undefined);
+  if (missing !== undefined) throw invalid(`${missing} is required`);
+  if (claims.response_type !== undefined || claims.redirect_uri !== undefined)
+    throw invalid('it is for the authorization endpoint');
+  if (FORBIDDEN.some((name) => claims[name] !== undefined))
+    throw invalid('it must not contain request or request_uri');
+  checkLifetime(claims, now / 1000);
+  return objectOf(claims);
+}
+
+function objectOf(claims: JWTPayload): RequestObject {
   return {
     parameters: parametersOf(claims),
     jti: typeof claims.jti === 'string' ? claims.jti : undefined,

@@ -1,8 +1,8 @@
 // The profiles for financial services that an application can be held to (`compliance_level`). What they demand is
 // compliance.ts.
 
-/** FAPI 1.0 Part 2: Advanced; FAPI 2.0 Security Profile; FAPI 2.0 Message Signing, which adds to that. */
-export type Standard = 'fapi1' | 'fapi2' | 'signing';
+/** FAPI 1.0 Part 2: Advanced; FAPI-CIBA, which adds to that; FAPI 2.0 Security Profile; its Message Signing, which adds to that. */
+export type Standard = 'fapi1' | 'ciba' | 'fapi2' | 'signing';
 
 export interface Profile {
   standards: readonly Standard[];
@@ -14,8 +14,8 @@ export interface Profile {
 
 /** The levels, beside `none`. */
 export const PROFILES = {
-  fapi1_adv_pkj_par: { standards: ['fapi1'], authentication: 'private_key_jwt', possession: 'mtls' },
-  fapi1_adv_mtls_par: { standards: ['fapi1'], authentication: 'mtls', possession: 'mtls' },
+  fapi1_adv_pkj_par: { standards: ['fapi1', 'ciba'], authentication: 'private_key_jwt', possession: 'mtls' },
+  fapi1_adv_mtls_par: { standards: ['fapi1', 'ciba'], authentication: 'mtls', possession: 'mtls' },
   fapi2_sp_pkj_mtls: { standards: ['fapi2'], authentication: 'private_key_jwt', possession: 'mtls' },
   fapi2_sp_mtls_mtls: { standards: ['fapi2'], authentication: 'mtls', possession: 'mtls' },
   fapi2_sp_pkj_dpop: { standards: ['fapi2'], authentication: 'private_key_jwt', possession: 'dpop' },
@@ -41,6 +41,7 @@ export const COMPLIANCE_LEVELS = ['none', ...(Object.keys(PROFILES) as Level[])]
 /** The names of the standards. */
 export const STANDARDS: Readonly<Record<Standard, string>> = {
   fapi1: 'FAPI 1.0',
+  ciba: 'FAPI-CIBA',
   fapi2: 'FAPI 2.0 Security Profile',
   signing: 'FAPI 2.0 Message Signing',
 };

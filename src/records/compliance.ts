@@ -17,7 +17,7 @@ const ALGORITHMS: readonly string[] = ['PS256', 'ES256'];
 /** FAPI 2.0 takes Ed25519, too. */
 const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
 
-/** The grants of the profiles. FAPI-CIBA wants signed requests (§5.2.2), which /bc-authorize does not take. */
+/** The grants of all profiles. */
 const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
 const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
@@ -48,8 +48,11 @@ export interface ProfiledClient {
   readonly native_social_login?: object | null | undefined;
 }
 
+const CIBA = 'urn:openid:params:grant-type:ciba';
+
 /** Whether it may be asked for tokens by that grant. `implicit` stands for hybrid responses, which have an ID token beside the code. */
 function isGrant(grant: string, profile: Profile): boolean {
+  if (grant === CIBA) return isHeld(profile, 'ciba');
   return GRANTS.includes(grant) || (grant === 'implicit' && isHeld(profile, 'fapi1'));
 }
 
@@ -68,7 +71,7 @@ export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
   {
     name: 'grants',
     demand:
-      'grant_types are authorization_code, refresh_token and client_credentials alone (FAPI 1.0: and implicit, for code id_token)',
+      'grant_types are authorization_code, refresh_token and client_credentials alone (FAPI 1.0: and implicit, for code id_token, and CIBA)',
     clauses: { fapi1: 'Part 2 §5.2.2 (2)', fapi2: '§5.3.2.1 (2), §5.3.2.2 (1)' },
     isMet: ({ grant_types: grants = GRANTS, native_social_login: native }, profile) =>
       grants.every((grant) => isGrant(grant, profile)) && Object.keys(native ?? {}).length === 0,
@@ -197,6 +200,22 @@ export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
   },
 ];
 
+/** Of requests to have a user approve (CIBA). */
+export const BACKCHANNEL_RULES: readonly Rule<Omit<ProfiledRequest, 'isPushed'>>[] = [
+  {
+    name: 'signed',
+    demand: 'the request is a signed authentication request (CIBA Core §7.1.1)',
+    clauses: { ciba: '§5.2.2 (6)' },
+    isMet: ({ isSigned }) => isSigned,
+  },
+  {
+    name: 'binding message',
+    demand: 'there is a binding_message',
+    clauses: { ciba: '§5.2.2 (2)' },
+    isMet: ({ parameters }) => isGiven(parameters.binding_message),
+  },
+];
+
 /** An access token that is about to be issued. */
 export interface ProfiledToken {
   boundTo: { dpop: boolean; mtls: boolean };
@@ -238,7 +257,9 @@ export function clauseOf(
 export function brokenRules<S>(rules: readonly Rule<S>[], profile: Profile, subject: S): string[] {
   return rules.flatMap((rule) => {
     const clause = clauseOf(rule, profile);
-    return clause === undefined || rule.isMet(subject, profile) ? [] : [`${rule.demand} (${clause})`];
+    return clause === undefined || rule.isMet(subject, profile)
+      ? []
+      : [`${rule.demand.replaceAll('§', 'section ')} (${clause})`];
   });
 }
 

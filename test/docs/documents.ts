@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { openApi } from '../../src/development/openapi.ts';
 import { EVENTS, FEATURES, LIMITS } from '../../src/features.ts';
 import { managementOpenApi } from '../../src/management/openapi.ts';
-import { CLIENT_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
+import { BACKCHANNEL_RULES, CLIENT_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
 import { STANDARDS } from '../../src/records/compliance-levels.ts';
 import { SETTINGS } from '../../src/settings-schema.ts';
 import { managementReadme } from './management.ts';
@@ -64,14 +64,20 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 
 /** The rules of the levels of compliance. */
 function rulesTable(): string {
-  const places = { application: CLIENT_RULES, request: REQUEST_RULES, 'access token': TOKEN_RULES };
+  const places = {
+    application: CLIENT_RULES,
+    request: REQUEST_RULES,
+    'request at `/bc-authorize`': BACKCHANNEL_RULES,
+    'access token': TOKEN_RULES,
+  };
   return table(
     ['of the', 'rule', ...Object.values(STANDARDS)],
     Object.entries(places).flatMap(([place, rules]) =>
-      rules.map(({ demand, clauses: { fapi1 = '', fapi2 = '', signing = '' } }) => [
+      rules.map(({ demand, clauses: { fapi1 = '', ciba = '', fapi2 = '', signing = '' } }) => [
         place,
         demand,
         fapi1,
+        ciba,
         fapi2,
         signing,
       ]),

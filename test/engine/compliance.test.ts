@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
 import {
+  BACKCHANNEL_RULES,
   CLIENT_RULES,
   clauseOf,
   REQUEST_RULES,
@@ -11,13 +12,14 @@ import {
 } from '../../src/records/compliance.ts';
 import { PROFILES, type Profile } from '../../src/records/compliance-levels.ts';
 import { readTenant, TenantFault } from '../../src/tenant/load.ts';
-import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import { clientCertificate } from '../support/client-certificate.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
 import { authorize, follow, payload, pkce, responseOf, submitLogin, tenant, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
+const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
 const CALLBACK = 'https://bank.example.test/callback';
 const SIGNED_API = 'https://accounts.example.test/';
 const RS256_API = 'https://old.example.test/';
@@ -90,7 +92,6 @@ describe('an application with a compliance_level is refused by the tenant file',
       'http://auth0.com/oauth/grant-type/passwordless/otp',
       'http://auth0.com/oauth/grant-type/mfa-otp',
       'urn:ietf:params:oauth:grant-type:device_code',
-      'urn:openid:params:grant-type:ciba',
       'urn:ietf:params:oauth:grant-type:token-exchange',
     ]
       .map((grant): object => ({ grant_types: ['authorization_code', grant] }))
@@ -146,6 +147,14 @@ describe('an application with a compliance_level is refused by the tenant file',
     const adv = 'fapi1_adv_pkj_par';
     expect(faultsOf({ ...fitting(adv, PROFILES[adv]), ...implicit })).to.equal('');
   });
+
+  it('and CIBA, but for those that FAPI-CIBA adds to', () => {
+    for (const [level, profile] of LEVELS) {
+      const faults = faultsOf({ ...fitting(level, profile), grant_types: [CIBA_GRANT] });
+      if (level.startsWith('fapi1')) expect(faults, level).to.equal('');
+      else expect(faults, level).to.include('section 5.3.2.1 (2)');
+    }
+  });
 });
 
 describe('an application with a compliance_level', () => {
@@ -157,7 +166,8 @@ describe('an application with a compliance_level', () => {
     const clients = LEVELS.map(([level, profile]) => ({
       ...fitting(level, profile),
       ...((profile.standards as readonly string[]).includes('fapi1') && {
-        grant_types: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials'],
+        grant_types: ['authorization_code', 'implicit', 'refresh_token', 'client_credentials', CIBA_GRANT],
+        async_approval_notification_channels: ['email'],
       }),
     }));
     server = await startServer({
@@ -229,6 +239,22 @@ describe('an application with a compliance_level', () => {
     const form = asObject ? { client_id: level, request: await signed(level, request) } : request;
     const headers = profile.authentication === 'mtls' ? SHOWN : {};
     return agent.request('/oauth/par', { form: { ...form, ...(await credentials(level)) }, headers });
+  };
+  /** What a user is asked to approve, as an application of a level asks it. */
+  const approvalOf = async (level: Level): Promise<Record<string, string>> => {
+    const [user] = await server.users.withEmail(USER.email);
+    const hint = { format: 'iss_sub', iss: server.issuer, sub: user?.id };
+    return {
+      scope: 'openid',
+      binding_message: `Payment ${level}`,
+      login_hint: JSON.stringify(hint),
+      jti: randomUUID(),
+    };
+  };
+  const ask = async (level: Level, form: Record<string, string>) => {
+    const headers = PROFILES[level].authentication === 'mtls' ? SHOWN : {};
+    const fields = { client_id: level, ...form, ...(await credentials(level)) };
+    return agent.request('/bc-authorize', { form: fields, headers });
   };
   const refused = (answer: Answer, clause: string) => {
     expect(answer.status, answer.text).to.equal(400);
@@ -312,6 +338,53 @@ describe('an application with a compliance_level', () => {
           const breaking = BREAKING[name]?.(request, profile) ?? [];
           expect(breaking).not.to.deep.equal([]);
           for (const broken of breaking) refused(await push(level, profile, broken), clause);
+        });
+      }
+
+      const asking = rulesOf(BACKCHANNEL_RULES, profile);
+      for (const { name, clause } of asking) {
+        it(`is refused a request for an approval: ${name}, ${clause}`, async () => {
+          const request = await approvalOf(level);
+          if (name === 'signed') return refused(await ask(level, request), clause);
+          const object = await signed(level, without(request, 'binding_message'));
+          refused(await ask(level, { request: object }), clause);
+        });
+      }
+      if (asking.length > 0) {
+        it('gets bound tokens for an approval, and the errors of the standard before and after', async () => {
+          const request = await approvalOf(level);
+          const asked = await ask(level, { request: await signed(level, request) });
+          expect(asked.status, asked.text).to.equal(200);
+          const { auth_req_id } = asked.json();
+          const poll = (isShown: boolean) =>
+            tokens(level, { grant_type: CIBA_GRANT, auth_req_id }, { isShown });
+          const told = async () => {
+            const { status, ...answer } = await poll(true);
+            return [status, answer.json().error];
+          };
+          expect(await told()).to.deep.equal([400, 'authorization_pending']);
+          expect(await told()).to.deep.equal([400, 'slow_down']);
+          const user = createAgent(server);
+          const login = await follow(user, await user.get(`/approval?client_id=${level}`), server.url);
+          const { action, fields } = readForm(await submitLogin(user, server, login), 'ticket');
+          await user.request(action, { form: { ...fields, decision: 'accept' } });
+          server.tick(11_000);
+          if (profile.authentication !== 'mtls') {
+            const bearer = await poll(false);
+            expect([bearer.status, bearer.json().error], 'without its certificate').to.deep.equal([
+              400,
+              'invalid_request',
+            ]);
+            return;
+          }
+          isBound(level, await poll(true));
+          const over = await ask(level, { request: await signed(level, { ...request, jti: randomUUID() }) });
+          server.tick(301_000);
+          const late = await tokens(level, {
+            grant_type: CIBA_GRANT,
+            auth_req_id: over.json().auth_req_id,
+          });
+          expect([late.status, late.json().error]).to.deep.equal([400, 'expired_token']);
         });
       }
 

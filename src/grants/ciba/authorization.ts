@@ -1,6 +1,7 @@
 // POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { type BackchannelParameters, backchannelParameters } from '../../engine/backchannel-parameters.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
 import { namesAllowed } from '../../engine/organization-parameter.ts';
 import { bodyFields, requiredField } from '../../http/body-fields.ts';
@@ -10,15 +11,19 @@ import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import { CIBA_GRANT } from './callbacks.ts';
 import { type HintDependencies, hintedUser } from './hint.ts';
 import { type MailDependencies, mailApproval } from './mail.ts';
+import { requestId } from './request-id.ts';
 
-export interface AuthorizationDependencies extends HintDependencies, MailDependencies {
+export interface AuthorizationDependencies extends HintDependencies, MailDependencies, BackchannelParameters {
   authenticateClient(ctx: Context): Promise<string>;
   challenges: Challenges;
+  /** Never goes back. */
+  clock: Clock;
   config: Config;
   /** The devices of a user. @returns what wakes them; undefined where there are none. */
   devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
@@ -33,7 +38,9 @@ const PARAMETERS = {
   organization: optional('The organization that the login is for, by id or name.'),
   requested_expiry: optional('Seconds; more than 300 are for e-mail.'),
   authorization_details: optional('Not taken here.'),
-  request: optional('Not taken here.'),
+  id_token_hint: optional('Not taken here.'),
+  login_hint_token: optional('Not taken here.'),
+  request: optional('All the others as a JWT that the application has signed.'),
 };
 
 export const authorizationBody = z.object({ ...CLIENT_FIELDS, ...PARAMETERS });
@@ -44,7 +51,8 @@ export const authorizationAnswer = z.object({
   interval: z.number().int().describe('Seconds between two questions at the token endpoint.'),
 });
 
-const FIELDS = [...Object.keys(CLIENT_FIELDS), ...Object.keys(PARAMETERS)];
+const FIELDS = Object.keys(PARAMETERS);
+const NOT_TAKEN = ['authorization_details', 'id_token_hint', 'login_hint_token'];
 
 /** How long a request waits for a device, and at most for an answer to an e-mail; seconds. */
 const DEVICE_SECONDS = 300;
@@ -65,7 +73,7 @@ export async function authorizeBackchannel(
   ctx: Context,
 ): Promise<z.output<typeof authorizationAnswer>> {
   const client = await allowedClient(deps, await deps.authenticateClient(ctx));
-  const fields = bodyFields(ctx, FIELDS);
+  const fields = await backchannelParameters(deps, client, bodyFields(ctx, FIELDS));
   const { scope, expiry, bindingMessage } = checked(fields);
   const audience = await audienceOf(deps, fields.audience);
   const organization = await organizationOf(deps, client, fields.organization);
@@ -85,9 +93,14 @@ export async function authorizeBackchannel(
     ...(bindingMessage !== undefined && { bindingMessage }),
   };
   const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
+  const expiresAt = epochSeconds(deps.clock) + ttlSeconds;
   if (wake !== undefined) await wake();
   else await mailApproval(deps, { client, user, ip: ctx.ip, ttlSeconds });
-  return { auth_req_id: ticket, expires_in: ttlSeconds, interval: BACKCHANNEL_INTERVAL };
+  return {
+    auth_req_id: requestId(client, ticket, expiresAt),
+    expires_in: ttlSeconds,
+    interval: BACKCHANNEL_INTERVAL,
+  };
 }
 
 /** Only applications that prove who they are, and that need nobody's consent, which nobody could be asked for. */
@@ -103,7 +116,7 @@ async function allowedClient({ config }: AuthorizationDependencies, clientId: st
 
 function checked(fields: Record<string, string>) {
   const { scope = '', binding_message: bindingMessage, requested_expiry: requested } = fields;
-  for (const name of ['request', 'authorization_details'])
+  for (const name of NOT_TAKEN)
     if (fields[name]) throw refused('invalid_request', `${name} is not supported`);
   if (!scope.split(' ').includes('openid'))
     throw refused('invalid_request', 'openid scope must be requested');

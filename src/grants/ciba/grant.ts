@@ -9,11 +9,16 @@ import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
+import { profileOf } from '../../records/compliance-levels.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 import { CIBA_GRANT } from './callbacks.ts';
+import { readRequestId } from './request-id.ts';
 
 export interface CibaGrantDependencies {
   challenges: Challenges;
+  /** Never goes back. */
+  clock: Clock;
   config: Config;
 }
 
@@ -21,12 +26,20 @@ export interface CibaGrantDependencies {
 const SLOWER = 10;
 
 /** The answers to who has to ask again, or never will get tokens. */
-const REFUSALS: Readonly<Record<Exclude<PolledBackchannel['is'], 'approved'>, () => AuthError>> = {
+const REFUSALS: Readonly<
+  Record<Exclude<PolledBackchannel['is'], 'approved'> | 'expired', (isHeld: boolean) => AuthError>
+> = {
   pending: () => new AuthError(400, 'authorization_pending', 'The end-user authorization is pending'),
-  'too-fast': () =>
-    new AuthError(429, 'slow_down', `You are polling faster than allowed. Try again in ${SLOWER} seconds.`, {
-      extra: { interval: SLOWER },
-    }),
+  // The standard's status (RFC 6749 §5.2) for who is held to it; that of the hosted service for others.
+  'too-fast': (isHeld) =>
+    new AuthError(
+      isHeld ? 400 : 429,
+      'slow_down',
+      `You are polling faster than allowed. Try again in ${SLOWER} seconds.`,
+      {
+        extra: { interval: SLOWER },
+      },
+    ),
   rejected: () =>
     new AuthError(
       400,
@@ -34,6 +47,7 @@ const REFUSALS: Readonly<Record<Exclude<PolledBackchannel['is'], 'approved'>, ()
       'The end-user denied the authorization request or it has been expired',
     ),
   unknown: () => new AuthError(400, 'invalid_grant', 'Invalid or expired auth_req_id'),
+  expired: () => new AuthError(400, 'expired_token', 'The auth_req_id has expired'),
 };
 
 export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
@@ -52,9 +66,12 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
         'unauthorized_client',
         `Grant type '${CIBA_GRANT}' not allowed for the client.`,
       );
-    const polled = await pollBackchannel(deps, requiredField(params, 'auth_req_id'), clientId);
+    const { ticket, expiresAt } = readRequestId(client, requiredField(params, 'auth_req_id'));
+    const polled = await pollBackchannel(deps, ticket, clientId);
+    const isOver = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
     if (polled.is === 'too-fast') ctx.set('Retry-After', String(SLOWER));
-    if (polled.is !== 'approved') throw REFUSALS[polled.is]();
+    if (polled.is !== 'approved')
+      throw REFUSALS[isOver ? 'expired' : polled.is](profileOf(client) !== undefined);
     const { scope, audience, organization } = polled.request;
     const { login } = polled;
     return {

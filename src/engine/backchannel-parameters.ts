@@ -1,0 +1,61 @@
+// What a request at /bc-authorize asks for: its form, or a request object that its application has signed (CIBA Core §7.1.1).
+import { AuthError } from '../http/errors.ts';
+import type { Client } from '../records/collections.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+import { backchannelFault } from './compliance.ts';
+import { readBackchannelObject } from './request-object.ts';
+import { USED, useOnce } from './request-replay.ts';
+
+export interface BackchannelParameters {
+  issuer: string;
+  store: Store;
+  /** What the dates in JWTs are judged by. */
+  wallClock: Clock;
+}
+
+/**
+ * The parameters of a request, as texts. Those of an object count alone, and each object once.
+ * @param sent the form without what authenticates the client.
+ * @throws AuthError 400 `invalid_request` (CIBA Core §13), also for one that is weaker than the client's level allows.
+ */
+export async function backchannelParameters(
+  deps: BackchannelParameters,
+  client: Client,
+  sent: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const { request, ...beside } = sent;
+  const isSigned = request !== undefined;
+  const parameters = isSigned ? await ofObject(deps, client, request, beside) : beside;
+  if (!isSigned && client.signed_request_object?.required === true)
+    throw refused('The application must send a signed request object');
+  const fault = backchannelFault(client, { parameters, isSigned });
+  if (fault !== undefined) throw refused(fault);
+  return parameters;
+}
+
+async function ofObject(
+  { issuer, store, wallClock }: BackchannelParameters,
+  client: Client,
+  request: string,
+  beside: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const [other] = Object.keys(beside);
+  if (other !== undefined) throw refused(`${other} must be in the request object, not beside it`);
+  const object = await readBackchannelObject(request, client, { issuer, now: wallClock() }).catch(
+    (thrown) => {
+      // CIBA has no error of its own for objects (§13).
+      throw thrown instanceof AuthError ? refused(thrown.error_description) : thrown;
+    },
+  );
+  const texts = Object.entries(object.parameters).map(([name, value]): [string, string] => {
+    if (typeof value !== 'string') throw refused(`Invalid parameter: ${name.slice(0, 100)}`);
+    return [name, value];
+  });
+  if (!(await useOnce(store, client.client_id, object))) throw refused(USED);
+  return Object.fromEntries(texts);
+}
+
+function refused(description: string): AuthError {
+  return new AuthError(400, 'invalid_request', description);
+}
