@@ -31,8 +31,11 @@ export async function startManaged(
       ],
     },
   });
-  // The published client brings its own way to ask, which goes by what the process trusts.
-  setDefaultCACertificates([...getCACertificates('default'), server.ca]);
+  // The published client brings its own way to ask, which goes by what the process trusts. Most servers of a process have
+  // the same authority, and for each change of the list all of it is read anew.
+  if (!getCACertificates('default').includes(server.ca)) {
+    setDefaultCACertificates([...getCACertificates('default'), server.ca]);
+  }
   return server;
 }
 
