@@ -27,6 +27,8 @@ export interface Actor {
   ip: string;
   userAgent: string;
   languages: Languages;
+  /** The origin of the custom domain that they ask at. */
+  at?: string | undefined;
   login: ActingLogin;
 }
 

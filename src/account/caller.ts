@@ -7,13 +7,14 @@ import { AuthError } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
+import { customOrigin } from '../webauthn/party.ts';
 import type { Actor } from './actor.ts';
 import type { AccountScope } from './api.ts';
 import { accountAudience } from './audience.ts';
 
 export interface CallerDependencies {
   issuer: string;
-  config: Pick<Config, 'client' | 'clientGrant'>;
+  config: Pick<Config, 'client' | 'clientGrant' | 'customOrigins'>;
   readApiToken: ApiTokenReader;
   sessions: Pick<Sessions, 'isOpen'>;
   users: Pick<Users, 'get' | 'credentialVersion'>;
@@ -42,6 +43,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
     languages: languagesOf(ctx),
+    at: customOrigin(ctx, deps),
     login: {
       id: textOf(claims.sid) ?? textOf(claims.grant) ?? token.id,
       amr: Array.isArray(claims.amr) ? claims.amr.map(String) : [],

@@ -44,14 +44,14 @@ export async function beginPasskey(
   wanted: WantedIdentity,
 ): Promise<BegunPasskey> {
   await requireFreshLogin(deps, actor);
-  const { user, clientId, login } = actor;
+  const { user, clientId, login, at } = actor;
   const connection = await connectionFor(deps, user.id, wanted);
   const own = await passkeysOf(deps, user.id);
   if (own.length >= MOST) throw invalidField('type', 'There are too many passkeys: one must be removed.');
   const owner = { userId: user.id, login: login.id };
-  const { authSession, challenge } = await beginSession(deps, { clientId, connection, owner });
+  const { authSession, challenge } = await beginSession(deps, { clientId, connection, at, owner });
   const registration = passkeyRegistration(challenge, user.id, accountOf(user), own);
-  return { authSession, options: creationOptions(await partyOf(deps, clientId), registration) };
+  return { authSession, options: creationOptions(await partyOf(deps, clientId, at), registration) };
 }
 
 /** The name of the connection whose passkey it will be. @throws AuthError 400 */
@@ -70,9 +70,13 @@ async function connectionFor(
 }
 
 /** Our own pages have no application's origins. */
-async function partyOf(deps: MethodDependencies, clientId: string): Promise<RelyingParty> {
+async function partyOf(
+  deps: MethodDependencies,
+  clientId: string,
+  at: string | undefined,
+): Promise<RelyingParty> {
   const client = await deps.config.client(clientId);
-  return client === undefined ? ownParty(deps) : partyFor(deps, client);
+  return client === undefined ? ownParty(deps, at) : partyFor(deps, client, at);
 }
 
 /**
@@ -94,14 +98,14 @@ export async function verifyPasskey(
   const read = readRegistration(answered);
   if (read === undefined) throw notGood();
   const registration = passkeyRegistration(ended.challenge, user.id, accountOf(user));
-  const party = await partyOf(deps, clientId);
+  const party = await partyOf(deps, clientId, ended.session.at);
   const credential = await verifyRegistration(party, read, registration);
   if (credential === undefined) throw notGood();
   const { connection } = ended.session;
   await connectionFor(deps, user.id, { connection });
   const name = authenticatorName(credential.aaguid);
   const isKept = await deps.factorChanges.around(user.id, login.id, () =>
-    keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, name }),
+    keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
   );
   if (!isKept) throw notGood();
   // Whatever ended the login meanwhile did not find it.

@@ -93,7 +93,7 @@ export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): M
     identity_user_id: one.user_id,
     ...(one.user_handle !== undefined && { user_handle: one.user_handle }),
     user_agent: one.user_agent,
-    relying_party_id: relyingParty,
+    relying_party_id: one.relying_party_id ?? relyingParty,
     created_at: one.created_at,
     ...(one.last_used_at !== undefined && { last_auth_at: one.last_used_at }),
   };

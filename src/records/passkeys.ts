@@ -9,6 +9,8 @@ export interface PasskeyRecord extends Stored, WebAuthnCredential {
   connection: string;
   /** What its user, or an administrator, calls it. */
   name?: string;
+  /** The RP ID that it answers to; the host of `BASE_URL` where nothing is said. */
+  relying_party_id?: string;
   /** The user handle that it was made for, base64url. */
   user_handle?: string;
   /** What it was made with: `User-Agent`. */

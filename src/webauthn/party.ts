@@ -1,4 +1,5 @@
 // The relying party (WebAuthn Level 3 §4), and whose pages and apps may answer.
+import type { Context } from 'koa';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
@@ -14,12 +15,30 @@ export interface RelyingParty {
 export interface PartyDependencies {
   /** The public origin. */
   baseUrl: string;
-  config: Pick<Config, 'settings'>;
+  config: Pick<Config, 'settings' | 'customOrigins'>;
 }
 
-/** The relying party where our own pages ask: by our host, whose origin alone may answer. */
-export function ownParty({ baseUrl, config }: PartyDependencies): RelyingParty & { origin: string } {
-  const { hostname: id, origin } = new URL(baseUrl);
+/**
+ * The origin of the custom domain that a request was asked by; undefined for our own. A credential answers to one domain
+ * alone (§13.4.9): a ceremony keeps it till its end, which may be asked by another.
+ */
+export function customOrigin(
+  ctx: Pick<Context, 'host'>,
+  { config }: { config: Pick<Config, 'customOrigins'> },
+): string | undefined {
+  const origin = `https://${ctx.host}`;
+  return config.customOrigins().includes(origin) ? origin : undefined;
+}
+
+/**
+ * The relying party where our own pages ask: by our host, whose origin alone may answer.
+ * @param at that of a custom domain, where it is asked by one ({@link customOrigin}).
+ */
+export function ownParty(
+  { baseUrl, config }: PartyDependencies,
+  at?: string,
+): RelyingParty & { origin: string } {
+  const { hostname: id, origin } = new URL(at ?? baseUrl);
   return { id, origin, name: config.settings().tenant.friendly_name };
 }
 
@@ -30,8 +49,9 @@ export function ownParty({ baseUrl, config }: PartyDependencies): RelyingParty &
 export function partyFor(
   deps: PartyDependencies,
   client: Pick<Client, 'web_origins' | 'mobile'>,
+  at?: string,
 ): RelyingParty {
-  const own = ownParty(deps);
+  const own = ownParty(deps, at);
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
   return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
 }

@@ -121,7 +121,7 @@ export async function renderLogin(
   shown: { username: string; alert?: string },
   status = 200,
 ): Promise<void> {
-  const passkey = await offerPasskey(deps, page, connection);
+  const passkey = await offerPasskey(deps, ctx, page, connection);
   if (shown.username !== identifierOf(page)) {
     const choices = await loginChoices(deps.config, page);
     const model = { ...loginPage(page, connection, choices, shown), ...passkey };

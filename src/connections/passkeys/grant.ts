@@ -59,11 +59,11 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
     if (params.realm !== undefined && params.realm !== session.connection) throw NOT_GOOD();
     // It may have been switched off since.
     const connection = await passkeyConnection(deps.config, clientId, session.connection);
-    const { newUser } = session;
+    const { newUser, at } = session;
     const proved =
       newUser === undefined
-        ? await logIn(deps, request, { answered, challenge, connection })
-        : await signUp(deps, request, { answered, challenge, connection, newUser });
+        ? await logIn(deps, request, { answered, challenge, connection, at })
+        : await signUp(deps, request, { answered, challenge, connection, at, newUser });
     return { login: { ...proved, connection: connection.name, ip: request.ip, ...provedNow(deps) } };
   },
 };
@@ -80,6 +80,8 @@ interface Answered {
   answered: string;
   challenge: string;
   connection: Connection;
+  /** @see PasskeySession.at */
+  at: string | undefined;
 }
 
 type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
@@ -87,12 +89,12 @@ type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 async function logIn(
   deps: PasskeyGrantDependencies,
   { clientId }: GrantRequest,
-  { answered, challenge, connection }: Answered,
+  { answered, challenge, connection, at }: Answered,
 ): Promise<Proved> {
   const assertion = readAssertion(answered);
   const client = await deps.config.client(clientId);
   if (assertion === undefined || client === undefined) throw NOT_GOOD();
-  const used = await usePasskey(deps, partyFor(deps, client), assertion, challenge);
+  const used = await usePasskey(deps, partyFor(deps, client, at), assertion, challenge);
   if (used === undefined || used.passkey.connection !== connection.name) throw NOT_GOOD();
   return { userId: used.user.id, credentialVersion: used.credentialVersion };
 }
@@ -100,14 +102,15 @@ async function logIn(
 async function signUp(
   deps: PasskeyGrantDependencies,
   { clientId, ctx }: GrantRequest,
-  { answered, challenge, connection, newUser }: Answered & Required<Pick<PasskeySession, 'newUser'>>,
+  { answered, challenge, connection, at, newUser }: Answered & Required<Pick<PasskeySession, 'newUser'>>,
 ): Promise<Proved> {
   const registration = readRegistration(answered);
   const client = await deps.config.client(clientId);
   if (registration === undefined || client === undefined) throw NOT_GOOD();
   const { email, username, handle, profile } = newUser;
   const asked = passkeyRegistration(challenge, handle, username ?? email);
-  const credential = await verifyRegistration(partyFor(deps, client), registration, asked);
+  const party = partyFor(deps, client, at);
+  const credential = await verifyRegistration(party, registration, asked);
   if (credential === undefined) throw NOT_GOOD();
   const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
   const refuse = (description: string) => {
@@ -134,6 +137,7 @@ async function signUp(
     connection: connection.name,
     userAgent: ctx.get('User-Agent'),
     registration: asked,
+    party,
   };
   if (!(await keepPasskey(deps, credential, owner))) {
     await deps.users.remove(user.id);

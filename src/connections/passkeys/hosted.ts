@@ -23,7 +23,7 @@ import {
   readRegistration,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
-import { ownParty } from '../../webauthn/party.ts';
+import { customOrigin, ownParty } from '../../webauthn/party.ts';
 import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
 import { type EnrollmentDependencies, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
@@ -99,7 +99,8 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
     ({ connection }) => takesConnection(pending, connection) && passkeyOptions(connection) !== undefined,
   );
   const answered = readAssertion(code);
-  const used = answered && (await usePasskey(deps, ownParty(deps), answered, ended.challenge));
+  const used =
+    answered && (await usePasskey(deps, ownParty(deps, ended.session.at), answered, ended.challenge));
   const connection = taken.find(({ connection: { name } }) => name === used?.passkey.connection)?.connection;
   if (used === undefined || connection === undefined)
     return showAgain(deps, ctx, page, ended.session.connection);
@@ -155,12 +156,14 @@ async function showOffer(
   const login = offeredTo(page);
   if (login === undefined) throw requestExpired();
   const { clientId, uid: request } = pending;
+  const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, {
     clientId,
     connection: login.connection,
     request,
+    at,
   });
-  const options = creationOptions(ownParty(deps), await registrationFor(deps, login.userId, challenge));
+  const options = creationOptions(ownParty(deps, at), await registrationFor(deps, login.userId, challenge));
   const model = { options: JSON.stringify(options), session: authSession, ...(alert && { alert }) };
   await renderPage(
     deps,
@@ -186,9 +189,10 @@ async function enroll(
   if (ended?.session.request !== page.pending.uid || answered === undefined)
     return showOffer(deps, ctx, page, 'passkey.failed');
   const registration = await registrationFor(deps, userId, ended.challenge);
-  const credential = await verifyRegistration(ownParty(deps), answered, registration);
+  const party = ownParty(deps, ended.session.at);
+  const credential = await verifyRegistration(party, answered, registration);
   const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
-  const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent'), registration };
+  const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent'), registration, party };
   if (credential === undefined || !(await mayEnroll(deps, login)) || !(await isSame()))
     return showOffer(deps, ctx, page, 'passkey.failed');
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');

@@ -49,6 +49,7 @@ interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
   userAgent: string;
   /** What it was registered as. */
   registration: Registration;
+  party: Pick<RelyingParty, 'id'>;
   /** What it is called at first. */
   name?: string | undefined;
 }
@@ -60,7 +61,7 @@ const LONGEST_USER_AGENT = 500;
 export async function keepPasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
-  { user_id, connection, userAgent, registration, name }: PasskeyOwner,
+  { user_id, connection, userAgent, registration, party, name }: PasskeyOwner,
 ): Promise<boolean> {
   const created_at = new Date(wallClock()).toISOString();
   const user_agent = userAgent.slice(0, LONGEST_USER_AGENT);
@@ -69,6 +70,7 @@ export async function keepPasskey(
       ...credential,
       id: idOf(credential.credential_id),
       user_id,
+      relying_party_id: party.id,
       user_handle: registration.user.handle,
       connection,
       ...(name !== undefined && { name }),

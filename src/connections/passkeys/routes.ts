@@ -11,7 +11,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Profile } from '../../users/create.ts';
 import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
 import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
-import { partyFor } from '../../webauthn/party.ts';
+import { customOrigin, partyFor } from '../../webauthn/party.ts';
 import { databaseFor } from '../database/connection.ts';
 import { signUpBody } from '../database/signup.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
@@ -74,9 +74,10 @@ async function beginLogin(
 ): Promise<void> {
   const { client, connection } = await askedOf(deps, ctx, realm);
   const { client_id: clientId } = client;
-  const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name });
+  const at = customOrigin(ctx, deps);
+  const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name, at });
   // No list of credentials: it would say who has an account.
-  const options = requestOptions(partyFor(deps, client), challenge, PASSKEY_VERIFICATION);
+  const options = requestOptions(partyFor(deps, client, at), challenge, PASSKEY_VERIFICATION);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
 
@@ -92,13 +93,15 @@ async function beginSignUp(
   // A handle of its own, for an account that need not come to be (WebAuthn Level 3 §14.6.1).
   const handle = deps.random(32).toString('base64url');
   const profile = definedOf({ ...said, user_metadata: metadata });
+  const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, {
     clientId: client.client_id,
     connection: connection.name,
+    at,
     newUser: { email: address, username: called, handle, profile },
   });
   const registration = passkeyRegistration(challenge, handle, called ?? address);
-  const options = creationOptions(partyFor(deps, client), registration);
+  const options = creationOptions(partyFor(deps, client, at), registration);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
 

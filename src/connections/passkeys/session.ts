@@ -10,6 +10,8 @@ export interface PasskeySession {
   clientId: string;
   /** The connection's name. */
   connection: string;
+  /** The origin of the custom domain that it was begun at. */
+  at?: string | undefined;
   /** The waiting request, where it was begun at our own pages. */
   request?: string;
   /** Of a further passkey: whose it will be, and the login that asked for it. */

@@ -16,7 +16,7 @@ import {
   verifyAssertion,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
-import { ownParty } from '../../webauthn/party.ts';
+import { customOrigin, ownParty, type RelyingParty } from '../../webauthn/party.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
 import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
@@ -69,14 +69,14 @@ async function registrationOf(
 async function newChallenge(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
   page: FactorPage,
-  authenticatorId?: string,
+  { at, authenticatorId }: { at: string | undefined; authenticatorId?: string | undefined },
 ): Promise<string> {
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
     subject: page.urlOf(),
     userId: page.claimant.user.id,
     ttlSeconds: SECONDS,
-    data: authenticatorId === undefined ? {} : { authenticatorId },
+    data: { ...(at !== undefined && { at }), ...(authenticatorId !== undefined && { authenticatorId }) },
   });
   await page.remember({ ...page.state, oobCode: secret });
   return secret;
@@ -91,25 +91,33 @@ async function verify(
 ): Promise<Verification> {
   const met = await deps.challenges.spendTicket(PURPOSE, oobCode);
   if (met === undefined || met.userId !== claimant.user.id) return { ok: false, outcome: 'unknown' };
-  const { authenticatorId } = met.data;
+  const { authenticatorId, at } = met.data;
+  const party = ownParty(deps, typeof at === 'string' ? at : undefined);
   return countingGuesses(deps, claimant, async () =>
     typeof authenticatorId === 'string'
-      ? register(deps, kind, claimant, { code, challenge: oobCode, authenticatorId })
-      : assert(deps, kind, claimant, { code, challenge: oobCode }),
+      ? register(deps, kind, claimant, { code, challenge: oobCode, party, authenticatorId })
+      : assert(deps, kind, claimant, { code, challenge: oobCode, party }),
   );
+}
+
+/** What the browser gave, and what it was asked. */
+interface Answered {
+  code: string;
+  challenge: string;
+  party: RelyingParty;
 }
 
 async function register(
   deps: FactorDependencies,
   kind: Kind,
   claimant: Claimant,
-  { code, challenge, authenticatorId }: { code: string; challenge: string; authenticatorId: string },
+  { code, challenge, party, authenticatorId }: Answered & { authenticatorId: string },
 ): Promise<Verification> {
   const begun = (await usableAuthenticators(deps, claimant)).find(({ id }) => id === authenticatorId);
   const answered = readRegistration(code);
   if (begun === undefined || begun.active || begun.kind !== kind.name || answered === undefined) return NONE;
   const registration = await registrationOf(deps, kind, claimant, challenge);
-  const webauthn = await verifyRegistration(ownParty(deps), answered, registration);
+  const webauthn = await verifyRegistration(party, answered, registration);
   if (webauthn === undefined) return NONE;
   try {
     await deps.authenticators.update(begun.id, (current) => ({ ...current, webauthn }));
@@ -125,7 +133,7 @@ async function assert(
   deps: FactorDependencies,
   { name, userVerification }: Kind,
   claimant: Claimant,
-  { code, challenge }: { code: string; challenge: string },
+  { code, challenge, party }: Answered,
 ): Promise<Verification> {
   const answered = readAssertion(code);
   const own = (await usableAuthenticators(deps, claimant)).find(
@@ -133,7 +141,7 @@ async function assert(
   );
   if (answered === undefined || own?.webauthn === undefined) return NONE;
   const asked = { challenge, userVerification };
-  const asserted = await verifyAssertion(ownParty(deps), answered, own.webauthn, asked);
+  const asserted = await verifyAssertion(party, answered, own.webauthn, asked);
   if (asserted === undefined) return NONE;
   const isNext = await judge(deps.authenticators, own.id, (current) => {
     const { webauthn } = current;
@@ -172,18 +180,21 @@ function factor(kind: Kind): Factor {
       alerts: { missing: 'mfa.webauthn.missing', wrong: 'mfa.webauthn.wrong' },
       enrollment: {
         template: 'mfa/enroll-webauthn',
-        model: async (deps, _ctx, page) => {
-          const challenge = await newChallenge(deps, page, page.state.authenticatorId);
+        model: async (deps, ctx, page) => {
+          const at = customOrigin(ctx, deps);
+          const { authenticatorId } = page.state;
+          const challenge = await newChallenge(deps, page, { at, authenticatorId });
           const registration = await registrationOf(deps, kind, page.claimant, challenge);
-          return modelOf(kind, creationOptions(ownParty(deps), registration));
+          return modelOf(kind, creationOptions(ownParty(deps, at), registration));
         },
       },
       challenge: {
         template: 'mfa/webauthn',
-        model: async (deps, _ctx, page) => {
-          const challenge = await newChallenge(deps, page);
+        model: async (deps, ctx, page) => {
+          const at = customOrigin(ctx, deps);
+          const challenge = await newChallenge(deps, page, { at });
           const own = await credentialsOf(deps, page.claimant, name);
-          return modelOf(kind, requestOptions(ownParty(deps), challenge, kind.userVerification, own));
+          return modelOf(kind, requestOptions(ownParty(deps, at), challenge, kind.userVerification, own));
         },
       },
     },
