@@ -8,9 +8,9 @@ import type { AccountScope } from './api.ts';
 import { actorOf } from './caller.ts';
 import { begunAnswer, createBody, factorsAnswer, listAnswer, patchBody, verifyBody } from './described.ts';
 import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } from './enroll-by-api.ts';
-import { factorsOf } from './enrollments.ts';
 import { problemShape } from './errors.ts';
 import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
+import { offeredTypes } from './offered.ts';
 import { METHOD_TYPES, type MethodType, methodAnswer } from './views.ts';
 
 type Deps = AccountRoutesDependencies;
@@ -103,9 +103,8 @@ export const accountRoutes: RouteDeclarations<Deps> = {
     ...admitted('read:me:factors'),
     summary: 'What the tenant lets its users log in with',
     answers: { 200: { description: 'Those that are on', body: factorsAnswer } },
-    handle: (deps, ctx) => {
-      const factors = [...factorsOf(deps).keys()].map((type) => ({ type, usage: ['secondary'] }));
-      ctx.body = { factors };
+    handle: async (deps, ctx) => {
+      ctx.body = { factors: await offeredTypes(deps, actorIn(ctx)) };
     },
   },
 };

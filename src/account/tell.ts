@@ -1,5 +1,6 @@
-// Tells users by mail what was changed of what they log in with: whoever did not do it hears of it.
+// Tells users by mail what they, or somebody in their name, changed of what they log in with.
 import type { Messages } from '../delivery/messages.ts';
+import { tellOfMethod } from '../delivery/method-notice.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Actor } from './actor.ts';
 import type { MethodType } from './views.ts';
@@ -9,14 +10,13 @@ export interface TellDependencies {
   messages: Messages;
 }
 
-/** Posts the message of a change, to the address that the account had before it. */
+/** Posts the message of a change. */
 export async function tellChange(
   { config, messages }: TellDependencies,
   { user, clientId, ip, languages }: Actor,
   kind: 'method_added' | 'method_removed',
   method: MethodType,
 ): Promise<void> {
-  if (user.email === undefined) return;
   const application = await config.client(clientId);
-  await messages.post(kind, { to: user.email, application, user, languages, ip, method });
+  await tellOfMethod(messages, kind, { application, user, languages, ip, method });
 }

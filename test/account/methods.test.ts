@@ -23,6 +23,8 @@ describe('the My Account API', () => {
     expect(await typesOf(bearer)).to.deep.equal(['password']);
     const { factors } = (await calls.me(bearer, 'factors')).json();
     expect(factors.map(({ type }: { type: string }) => type)).to.include.members([
+      'password',
+      'passkey',
       'totp',
       'phone',
       'email',

@@ -1,5 +1,7 @@
 // The pages of passkeys: the login with one, and the offer to make one.
 import type { Context } from 'koa';
+import type { Messages } from '../../delivery/messages.ts';
+import { tellOfMethod } from '../../delivery/method-notice.ts';
 import { requestExpired } from '../../engine/interaction.ts';
 import { OFFER_STEP } from '../../flow/finish.ts';
 import { waitsForLogin } from '../../flow/next.ts';
@@ -8,6 +10,7 @@ import {
   pageModel,
   type RequestPage,
   renderPage,
+  requestLanguages,
   takesConnection,
 } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
@@ -43,6 +46,7 @@ export interface PasskeyPagesDependencies
     PasskeyDependencies,
     EnrollmentDependencies {
   events: Pick<Events, 'record'>;
+  messages: Pick<Messages, 'post'>;
   showNext: ShowNext;
   users: Users;
 }
@@ -198,15 +202,30 @@ async function enroll(
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');
   // A new password that was set meanwhile did not find it.
   if (!(await isSame())) await endPasskey(deps, credential);
-  else
-    deps.events.record({
-      type: 'passkey_enrolled',
-      user_id: userId,
-      connection,
-      client_id: page.client.client_id,
-      ip: ctx.ip,
-    });
+  else await tellOwner(deps, ctx, page, login);
   await goOn(deps, ctx, login);
+}
+
+/** Records a new passkey, and mails its owner: who had their password may have made it. */
+async function tellOwner(
+  { events, users, messages }: PasskeyPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  { userId, connection }: Login,
+): Promise<void> {
+  const { client: application } = page;
+  const client_id = application.client_id;
+  events.record({ type: 'passkey_enrolled', user_id: userId, connection, client_id, ip: ctx.ip });
+  const user = await users.get(userId);
+  if (user === undefined) return;
+  const languages = requestLanguages(ctx, page);
+  await tellOfMethod(messages, 'method_added', {
+    user,
+    application,
+    languages,
+    ip: ctx.ip,
+    method: 'passkey',
+  });
 }
 
 /** The login goes on, and is judged as any. */

@@ -6,6 +6,7 @@ import { createAgent } from '../../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../../support/browser.ts';
 import { type Callback, startCallback } from '../../support/callback.ts';
 import { payload, tenant, USER, webRequest } from '../../support/flows.ts';
+import { nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 
 const passkeys = (more: object = {}) => ({
@@ -121,6 +122,7 @@ describe('the hosted pages of passkeys', () => {
       .to.include({ email })
       .and.not.to.have.property('amr');
     expect((await passkeysOf(email)).map(({ connection }) => connection)).to.deep.equal(['users']);
+    expect((await nextMessageTo(server, email)).subject).to.equal('New way to log in: passkey');
     await context.clearCookies();
     await open({ acr_values: 'http://schemas.openid.net/pape/policies/2007/06/multi-factor' });
     expect(await accessibilityFaults(page)).to.deep.equal([]);

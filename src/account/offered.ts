@@ -1,0 +1,30 @@
+// What a user may log in with, as the tenant and their connections have it.
+import { DATABASE } from '../records/connections.ts';
+import { passkeyOptions } from '../records/database-options.ts';
+import type { Actor } from './actor.ts';
+import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
+import type { MethodType } from './views.ts';
+
+/** A type, and whether it is a way in or a second factor. */
+interface Offered {
+  type: MethodType;
+  usage: ('primary' | 'secondary')[];
+}
+
+/** Ways in by the user's connections, then the second factors that are on. */
+export async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor): Promise<Offered[]> {
+  const identities = await deps.users.identitiesOf(user.id);
+  const databases = identities.filter(({ provider }) => provider === DATABASE);
+  const connections = await Promise.all(
+    databases.map(({ connection }) => deps.config.connection(connection)),
+  );
+  const hasPasskeys = connections.some((one) => one !== undefined && passkeyOptions(one) !== undefined);
+  const first: MethodType[] = [
+    ...(databases.length > 0 ? ['password' as const] : []),
+    ...(hasPasskeys ? ['passkey' as const] : []),
+  ];
+  return [
+    ...first.map((type): Offered => ({ type, usage: ['primary'] })),
+    ...[...factorsOf(deps).keys()].map((type): Offered => ({ type, usage: ['secondary'] })),
+  ];
+}
