@@ -22,7 +22,9 @@ try {
   await ensureSigningKeys(store, Date.now, 'localhost');
   await store.close();
   await localCertificate(join(dataDir, 'tls'), ['localhost', '127.0.0.1', '::1'], Date.now);
-  const mocha = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...files()], {
+  // Each write waits for another process, which shares the processors with the tests.
+  const patience = ['--timeout', '240000'];
+  const mocha = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...patience, ...files()], {
     stdio: 'inherit',
     env: { ...process.env, TEST_DATABASE_URL: server, TEST_TEMPLATE_DIRECTORY: dataDir },
   });
