@@ -14,8 +14,14 @@ import { postgresStatements } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres, jsonToPostgres } from './postgres-text.ts';
 
 const atOnce = 500;
+/** How long a server that has just ended may take to be gone, milliseconds. */
+const GONE = 20_000;
 
-type Source = KeySource & { url: string };
+type Source = KeySource & {
+  url: string;
+  /** How long is waited for servers that are about to be gone, milliseconds. */
+  patience?: number;
+};
 
 /**
  * Seals all secrets of a database with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise.
@@ -81,26 +87,38 @@ export async function resetDatabase(source: Omit<Source, 'random'>) {
 }
 
 /** Works in a transaction while no server uses the database, and none starts. */
-async function alone({ url }: Pick<Source, 'url'>, work: (run: Run) => Promise<void>): Promise<void> {
+async function alone(
+  { url, patience = GONE }: Pick<Source, 'url' | 'patience'>,
+  work: (run: Run) => Promise<void>,
+): Promise<void> {
   const pool = openPool(url, () => undefined);
   try {
     await pool.alone((run) =>
       inTransaction(run, async () => {
         await lockStart(run);
-        const { rows } = await run(
-          {
-            text: `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gatehouse'
-              AND datname = current_database() AND pid <> pg_backend_pid()`,
-          },
-          [],
-        );
-        if (rows[0]?.[0] !== '0') throw new Error('a server uses the database: stop all of them first');
+        for (const end = performance.now() + patience; await isUsed(run); ) {
+          if (performance.now() > end) throw new Error('a server uses the database: stop all of them first');
+        }
         await work(run);
       }),
     );
   } finally {
     await pool.close();
   }
+}
+
+/** Whether a server has connections, a moment later where it has. */
+async function isUsed(run: Run): Promise<boolean> {
+  // A transaction sees the connections that were there when it first looked, unless it says this.
+  await run({ text: 'SELECT pg_stat_clear_snapshot()' }, []);
+  const { rows } = await run(
+    {
+      text: `SELECT pg_sleep(0.1) FROM pg_stat_activity WHERE application_name = 'gatehouse'
+        AND datname = current_database() AND pid <> pg_backend_pid() LIMIT 1`,
+    },
+    [],
+  );
+  return rows.length > 0;
 }
 
 /** Writes all records with sealed members anew. */
