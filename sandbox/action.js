@@ -1,6 +1,6 @@
 // What is around an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here protects
 // anybody: what was recorded is checked by the server.
-async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = [] } = {}) => {
+async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = [], modules = [] } = {}) => {
   const commands = [];
   const api = {};
   /** What of a group answers at once, beside what it records. */
@@ -77,7 +77,16 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
       },
     });
   }
-  if (methods.includes('redirect.sendUserTo')) api.rules = { wasExecuted: (id) => rules.includes(id) };
+  if (methods.includes('redirect.sendUserTo')) {
+    api.rules = { wasExecuted: (id) => rules.includes(id) };
+    api.prompt = {
+      render: () => {
+        throw new Error(
+          'prompt.render: forms are not shown here; redirect.sendUserTo goes to a page of your own',
+        );
+      },
+    };
+  }
   const cache = new Map(Object.entries(kept));
   api.cache = {
     get: (key) => cache.get(String(key)),
@@ -97,9 +106,26 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
       return { type: 'success' };
     },
   };
+  /** Modules that were required, by name. */
+  const loaded = new Map();
+  const requireHere = (id) => {
+    if (!String(id).startsWith('actions:')) return require(id);
+    const name = String(id).slice('actions:'.length);
+    const found = modules.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`the module ${name} is none of this action`);
+    if (!loaded.has(name)) load(name, found.code, { secrets: found.secrets });
+    return loaded.get(name).exports;
+  };
+  const load = (name, source, actions) => {
+    const module = { exports: {} };
+    // There before it has run, as in Node: two may require one another.
+    loaded.set(name, module);
+    const make = (0, eval)(`(function (module, exports, require, actions) {${source}\n})`);
+    make.call(module.exports, module, module.exports, requireHere, actions);
+  };
   const module = { exports: {} };
   const make = (0, eval)(`(function (module, exports, require) {${code}\n})`);
-  make.call(module.exports, module, module.exports, require);
+  make.call(module.exports, module, module.exports, requireHere);
   if (typeof module.exports[entry] !== 'function') throw new TypeError(`the action exports no ${entry}`);
   await module.exports[entry](event, api);
   return commands;

@@ -5,6 +5,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { ScriptOutcome, Scripts } from '../scripts/scripts.ts';
+import { requiringOf } from './action-packages.ts';
 import { type Command, commandsSchema } from './commands.ts';
 import type { Asking } from './progress.ts';
 
@@ -41,7 +42,10 @@ export async function askAction(
   action: Omit<BoundAction, 'isOptional'>,
   { event, how, kept, hidden = [] }: Asked,
 ): Promise<Answered> {
-  const files = await packages.filesOf(action).catch(asFault);
+  const missing = action.modules.find(({ found }) => found === undefined);
+  if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
+  const modules = action.modules.flatMap(({ found }) => found ?? []);
+  const files = await packages.filesOf(requiringOf(action)).catch(asFault);
   if (files instanceof PackageFault) return { fault: files.message };
   const { result, failure, ...ran } = await scripts.run({
     of: `action ${action.name}`,
@@ -58,10 +62,11 @@ export async function askAction(
         issuer: hostname,
         canRedirect: how.canRedirect,
         rules: how.rules,
+        modules,
       },
     ],
     files,
-    hidden: [...Object.values(action.secrets), ...hidden],
+    hidden: [action, ...modules].flatMap(({ secrets }) => Object.values(secrets)).concat(hidden),
   });
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);

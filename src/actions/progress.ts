@@ -114,6 +114,9 @@ export function wayThrough(
 /** Stands for the rules and the actions that are bound, as they are now. */
 function fingerprint(bound: readonly BoundAction[], rules: object | undefined): string {
   const hash = createHash('sha256').update(JSON.stringify(rules ?? {}));
-  for (const { name, code, isOptional } of bound) hash.update(JSON.stringify([name, code, isOptional]));
+  for (const { name, code, isOptional, modules } of bound) {
+    const shared = modules.map((one) => [one.name, one.found?.code]);
+    hash.update(JSON.stringify([name, code, isOptional, ...shared]));
+  }
   return hash.digest('base64url');
 }

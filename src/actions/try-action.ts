@@ -42,7 +42,9 @@ export async function tryAction(
   const refused = answer.commands.filter(
     (command) => !command.method.startsWith('cache.') && takeCommand(methods, asked, command) !== true,
   );
-  const secrets = Object.values(action.secrets).filter((secret) => secret !== '');
+  const secrets = [action, ...action.modules.flatMap(({ found }) => found ?? [])]
+    .flatMap((one) => Object.values(one.secrets))
+    .filter((secret) => secret !== '');
   return {
     commands: withoutSecrets(answer.commands, secrets) as Command[],
     refused: refused.map(({ method }) => method),

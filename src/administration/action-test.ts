@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { type Tried, tryAction } from '../actions/try-action.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
+import { ACTION_MODULE } from '../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../records/actions.ts';
 import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts } from '../scripts/scripts.ts';
@@ -21,10 +22,12 @@ export async function storedAction(
   { store }: { store: Store },
   { name, isDraft }: { name: string; isDraft: boolean },
 ): Promise<StoredAction> {
-  const actions = await store.collection('documents').findBy('kind', 'action');
+  const documents = store.collection('documents');
+  const actions = await documents.findBy('kind', 'action');
+  const modules = await documents.findBy('kind', ACTION_MODULE);
   const found = actions.find(({ body }) => body.name === name);
   if (found === undefined) throw new Error(`there is no action ${name}`);
-  const action = isDraft ? draftOf(found) : deployedOf(found);
+  const action = isDraft ? draftOf(found, modules) : deployedOf(found, modules);
   if (action === undefined)
     throw new Error(`the action ${name} was not deployed yet: --draft runs the draft`);
   const trigger = triggerOf(found);

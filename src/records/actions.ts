@@ -1,4 +1,5 @@
 // Actions as they run: those that are bound to a trigger, in order, each as it was last deployed.
+import { runnableModules } from './action-modules.ts';
 import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
@@ -32,6 +33,8 @@ export interface BoundAction {
   dependencies: readonly string[];
   /** By name. */
   secrets: Readonly<Record<string, string>>;
+  /** What it requires as `actions:NAME`; one that is not there any more fails it. */
+  modules: ReturnType<typeof runnableModules>;
   /** A failure of it is no failure of the login. */
   isOptional: boolean;
 }
@@ -39,7 +42,10 @@ export interface BoundAction {
 interface Deployed {
   code?: string;
   dependencies?: readonly { name: string }[];
+  modules?: unknown;
 }
+
+type Documents = readonly Frozen<DocumentRecord>[];
 
 interface Secret {
   name: string;
@@ -48,11 +54,13 @@ interface Secret {
 
 /**
  * The actions of each trigger.
- * @param actions documents of actions. @param triggers documents of what is bound to triggers.
+ * @param actions documents of actions. @param triggers documents of what is bound to triggers. @param modules those of
+ *   modules.
  */
 export function boundActions(
-  actions: readonly Frozen<DocumentRecord>[],
-  triggers: readonly Frozen<DocumentRecord>[],
+  actions: Documents,
+  triggers: Documents,
+  modules: Documents,
 ): ReadonlyMap<string, readonly BoundAction[]> {
   const byId = new Map(actions.map((one) => [one.id, one]));
   return new Map(
@@ -60,7 +68,7 @@ export function boundActions(
       const bindings = (body.bindings ?? []) as readonly { action: { id: string }; on_error?: string }[];
       const bound = bindings.flatMap(({ action, on_error }) => {
         const found = byId.get(action.id);
-        const deployed = found && deployedOf(found);
+        const deployed = found && deployedOf(found, modules);
         return deployed === undefined ? [] : [{ ...deployed, isOptional: on_error === 'continue' }];
       });
       return [name, bound];
@@ -71,11 +79,14 @@ export function boundActions(
 /** An action, whatever it is bound to. */
 export type RunnableAction = Omit<BoundAction, 'isOptional'>;
 
-/** What of an action is in force: never its draft. */
-export function deployedOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): RunnableAction | undefined {
+/** What of an action is in force: never its draft. @param modules documents of modules. */
+export function deployedOf(
+  { body }: Pick<Frozen<DocumentRecord>, 'body'>,
+  modules: Documents,
+): RunnableAction | undefined {
   // A tenant file says `deployed` of what it has; the Management API keeps what was deployed beside the draft.
   const version = body.deployed === true ? body : body.deployed_version;
-  return runnable(body.name, version, body.deployed_secrets ?? body.secrets);
+  return runnable({ name: body.name, version, secrets: body.deployed_secrets ?? body.secrets, modules });
 }
 
 /** Why an action cannot be bound to a trigger: it would never run there. @returns undefined where it can. */
@@ -85,16 +96,29 @@ export function bindingFault(
 ): string | undefined {
   const supported = (action.body.supported_triggers ?? []) as readonly { id?: string }[];
   if (supported.length > 0 && !supported.some(({ id }) => id === trigger)) return 'is of another trigger';
-  return deployedOf(action) === undefined ? 'is not deployed' : undefined;
+  return deployedOf(action, []) === undefined ? 'is not deployed' : undefined;
 }
 
-/** An action as it would be if it were deployed now. */
-export function draftOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): RunnableAction | undefined {
-  return runnable(body.name, body, body.secrets);
+/** An action as it would be if it were deployed now. @param modules documents of modules. */
+export function draftOf(
+  { body }: Pick<Frozen<DocumentRecord>, 'body'>,
+  modules: Documents,
+): RunnableAction | undefined {
+  return runnable({ name: body.name, version: body, secrets: body.secrets, modules });
 }
 
-function runnable(name: unknown, version: unknown, secrets: unknown): RunnableAction | undefined {
-  const { code, dependencies = [] } = (version ?? {}) as Deployed;
+function runnable({
+  name,
+  version,
+  secrets,
+  modules,
+}: {
+  name: unknown;
+  version: unknown;
+  secrets: unknown;
+  modules: Documents;
+}): RunnableAction | undefined {
+  const { code, dependencies = [], modules: references } = (version ?? {}) as Deployed;
   if (typeof code !== 'string') return undefined;
   return {
     name: String(name),
@@ -103,6 +127,7 @@ function runnable(name: unknown, version: unknown, secrets: unknown): RunnableAc
     secrets: Object.fromEntries(
       ((secrets ?? []) as readonly Secret[]).map((one) => [one.name, one.value ?? '']),
     ),
+    modules: runnableModules(references, modules),
   };
 }
 

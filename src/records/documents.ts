@@ -22,6 +22,7 @@ export interface DocumentRecord extends Stored {
 export const documentSecrets = [
   'body.secrets.*.value',
   'body.deployed_secrets.*.value',
+  'body.versions.*.secrets.*.value',
   'body.setup',
   'body.credentials',
   'body.value',
@@ -49,6 +50,12 @@ export const usualMembers = {
     status: 'built',
     all_changes_deployed: false,
   },
+  'action-module': {
+    code: '',
+    dependencies: [],
+    secrets: [],
+    all_changes_published: false,
+  },
   rules: { enabled: true, stage: 'login_success' },
   'log-stream': { name: 'Log stream', status: 'active' },
   'custom-domain': { status: 'pending_verification', primary: true, tls_policy: 'recommended' },
@@ -63,6 +70,7 @@ const named = (name: string) =>
 /** Sections of the tenant file that are such documents; one that a file does not have is left as it is. */
 export const documentSections = {
   actions: z.array(named('name')).optional(),
+  actionModules: z.array(named('name')).optional(),
   triggers: z.record(text, z.array(named('action_name'))).optional(),
   rules: z.array(members.and(ruleSchema)).optional(),
   rulesConfigs: z.array(ruleVariableSchema).optional(),

@@ -15,18 +15,20 @@ export interface ExchangeProfile {
 
 /**
  * The profiles of a tenant, by subject token type.
- * @param profiles documents of profiles. @param actions documents of actions.
+ * @param profiles documents of profiles. @param actions documents of actions. @param modules those of
+ *   modules.
  */
 export function exchangeProfilesOf(
   profiles: readonly Frozen<DocumentRecord>[],
   actions: readonly Frozen<DocumentRecord>[],
+  modules: readonly Frozen<DocumentRecord>[],
 ): ReadonlyMap<string, ExchangeProfile> {
   return new Map(
     profiles
       .filter(({ body: { type = CUSTOM_AUTHENTICATION } }) => type === CUSTOM_AUTHENTICATION)
       .map(({ body }) => {
         const found = actions.find(({ id }) => id === body.action_id);
-        const deployed = found && deployedOf(found);
+        const deployed = found && deployedOf(found, modules);
         const action = deployed && { ...deployed, isOptional: false };
         return [String(body.subject_token_type), { name: String(body.name), action }];
       }),

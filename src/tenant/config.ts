@@ -1,6 +1,7 @@
 // The configuration of the tenant in a store: its settings, applications, connections, APIs and signing keys. It is
 // read once for each revision of the store, so that a change is in force with the next request and reading costs
 // nothing.
+import { ACTION_MODULE } from '../records/action-modules.ts';
 import { type BoundAction, boundActions } from '../records/actions.ts';
 import { idTokenAlg, responseAlg } from '../records/clients.ts';
 import type {
@@ -215,8 +216,8 @@ async function readDocuments(
   store: Store,
 ): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
   const documents = store.collection('documents');
-  const [texts, template, themes, domains, actions, triggers, rules, variables, profiles] = await Promise.all(
-    [
+  const [texts, template, themes, domains, actions, triggers, rules, variables, profiles, modules] =
+    await Promise.all([
       documents.findBy('kind', 'custom-text'),
       documents.get('universal-login'),
       documents.findBy('kind', 'theme'),
@@ -226,8 +227,8 @@ async function readDocuments(
       documents.findBy('kind', RULE),
       documents.findBy('kind', RULE_VARIABLE),
       documents.findBy('kind', EXCHANGE_PROFILE),
-    ],
-  );
+      documents.findBy('kind', ACTION_MODULE),
+    ]);
   return {
     look: {
       texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
@@ -235,9 +236,9 @@ async function readDocuments(
       theme: themes[0]?.body,
     },
     customDomains: customDomainsOf(domains),
-    actions: boundActions(actions, triggers),
+    actions: boundActions(actions, triggers, modules),
     rules: rulesOf(rules, variables),
-    exchangeProfiles: exchangeProfilesOf(profiles, actions),
+    exchangeProfiles: exchangeProfilesOf(profiles, actions, modules),
   };
 }
 

@@ -1,6 +1,7 @@
 // Consistency between the parts of a tenant file.
 
 import { hasForbiddenScheme } from '../http/schemes.ts';
+import { runnableModules } from '../records/action-modules.ts';
 import { bindingFault } from '../records/actions.ts';
 import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
@@ -17,6 +18,7 @@ export function crossFaults(file: TenantFile): string[] {
     ...clientFaults(file),
     ...referenceFaults(file),
     ...triggerFaults(file),
+    ...moduleFaults(file),
     ...profileFaults(file),
     ...logStreamFaults(file),
   ];
@@ -49,6 +51,7 @@ function repetitions(file: TenantFile): string[] {
     ...repeated(entries('roles', file.roles ?? []), nameOf),
     ...repeated(entries('roles', file.roles ?? []), idOf),
     ...repeated(entries('actions', file.actions ?? []), ({ name }) => String(name).toLowerCase()),
+    ...repeated(entries('actionModules', file.actionModules ?? []), ({ name }) => String(name).toLowerCase()),
     ...repeated(entries('rules', file.rules ?? []), ({ name }) => name.toLowerCase()),
     ...repeated(entries('rulesConfigs', file.rulesConfigs ?? []), ({ key }) => key),
     ...repeated(entries('tokenExchangeProfiles', file.tokenExchangeProfiles ?? []), (one) =>
@@ -170,6 +173,20 @@ function triggerFaults(file: TenantFile): string[] {
       const fault = bindingFault({ body: action }, trigger);
       return fault === undefined ? [] : [`${path}: the action ${String(name)} ${fault}`];
     }),
+  );
+}
+
+/** Modules of actions that the file does not have in that version. */
+function moduleFaults({ actions = [], actionModules }: TenantFile): string[] {
+  // A file without the section leaves the modules as they are.
+  if (actionModules === undefined) return [];
+  const modules = actionModules.map((body) => ({ id: String(body.id), body }));
+  return actions.flatMap(({ modules: used }, index) =>
+    runnableModules(used, modules).flatMap(({ name, found }, at) =>
+      found === undefined
+        ? [`actions[${index}].modules[${at}]: there is no module ${name} that is published in that version`]
+        : [],
+    ),
   );
 }
 

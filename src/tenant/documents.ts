@@ -1,6 +1,7 @@
 // Documents of the store in the tenant file, and back: actions and their triggers, rules, themes, log streams, custom domains,
 // texts and parts of prompts, page templates.
 import { createHash } from 'node:crypto';
+import { ACTION_MODULE } from '../records/action-modules.ts';
 import { withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
@@ -15,7 +16,7 @@ type Document = Frozen<DocumentRecord>;
 type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
 
 interface ListSection {
-  section: 'actions' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
+  section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
   kind: keyof typeof usualMembers;
   /** The member that holds the id. */
   id: string;
@@ -35,6 +36,14 @@ const LISTS: readonly ListSection[] = [
     unique: (label) => label.toLowerCase(),
     newId: (hex) =>
       `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`,
+  },
+  {
+    section: 'actionModules',
+    kind: ACTION_MODULE,
+    id: 'id',
+    label: ({ name }) => String(name),
+    unique: (label) => label.toLowerCase(),
+    newId: (hex) => `acm_${hex.slice(0, 16)}`,
   },
   {
     section: 'rules',
@@ -149,7 +158,7 @@ function listed(list: ListSection, item: Readonly<Item>, there: readonly Documen
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
   const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
-  if (list.section === 'actions' && Array.isArray(rest.secrets))
+  if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
     Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets) });
   if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
   const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');

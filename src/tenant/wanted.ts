@@ -104,6 +104,7 @@ function settingsOf(file: TenantFile, before: Frozen<TenantRecord> | undefined):
     users,
     roles,
     actions,
+    actionModules,
     triggers,
     rules,
     rulesConfigs,

@@ -459,6 +459,7 @@ const TENANT = {
       status: 'built',
       runtime: 'node22',
       supported_triggers: [{ id: 'credentials-exchange', version: 'v2' }],
+      modules: [{ module_name: 'shared', module_version_number: 1 }],
     },
     {
       name: 'exchange',
@@ -475,7 +476,15 @@ const TENANT = {
     'post-login': [{ action_name: 'greet', display_name: 'Greet' }],
     'credentials-exchange': [{ action_name: 'machines', display_name: 'Machines' }],
   },
-  actionModules: [{ name: 'shared', code: './action-modules/shared.js', dependencies: [], secrets: [] }],
+  actionModules: [
+    {
+      name: 'shared',
+      code: './action-modules/shared.js',
+      dependencies: [],
+      secrets: [],
+      all_changes_published: true,
+    },
+  ],
   rules: [
     { name: 'refuse', script: './rules/refuse.js', enabled: true, order: 5, stage: 'login_success' },
     { name: 'enrich', script: './rules/enrich.js', enabled: true, order: 1, stage: 'login_success' },

@@ -137,7 +137,13 @@ const actionSource = (entry: string) => (body: string) =>
   await ended;
 };`;
 
-const actionOf = (code: string) => ({ name: 'hostile', code, dependencies: [], secrets: { KEY: SECRET } });
+const actionOf = (code: string) => ({
+  name: 'hostile',
+  code,
+  dependencies: [],
+  modules: [],
+  secrets: { KEY: SECRET },
+});
 
 const actionKind = (trigger: Trigger): Kind => ({
   name: `action ${trigger}`,

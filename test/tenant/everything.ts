@@ -56,6 +56,13 @@ export const EVERYTHING = {
       secrets: [{ name: 'KEY', value: 'a-value-that-nobody-reads' }],
     },
   ],
+  actionModules: [
+    {
+      name: 'Shared',
+      code: 'module.exports = 1;',
+      secrets: [{ name: 'OWN', value: 'of-a-module-that-nobody-reads' }],
+    },
+  ],
   tokenExchangeProfiles: [
     {
       name: 'Old tokens',

@@ -1,83 +1,197 @@
-// `/actions/modules`: code that actions share. It is kept like actions themselves; running it is not built in yet.
+// `/actions/modules`: code that actions share. What an action runs is the version that it names; a draft is nobody's.
 import { z } from 'zod';
-import type { DocumentRecord } from '../../records/documents.ts';
+import { ACTION_MODULE, type ModuleVersion, moduleVersionsOf } from '../../records/action-modules.ts';
+import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import { type Call, callsWith, created, ok } from '../call.ts';
 import { idOf } from '../ids.ts';
 import { documentOf, documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
-import { notFound } from '../resource.ts';
-import { changedCode, shown, withSecretsHidden, wrapped } from './actions.ts';
+import { conflict, notFound } from '../resource.ts';
+import { changedCode, named, shown, wrapped } from './actions.ts';
+import { type ModuleUse, usesOf } from './module-references.ts';
 
 const members = {
   code: z.string().max(100_000).optional(),
-  dependencies: z
-    .array(z.looseObject({ name: z.string().max(255) }))
-    .max(100)
-    .optional(),
-  secrets: z
-    .array(z.looseObject({ name: z.string().max(255) }))
-    .max(100)
-    .optional(),
+  dependencies: z.array(named).max(100).optional(),
+  secrets: z.array(named).max(100).optional(),
   api_version: z.string().max(16).optional(),
 };
 
+type Document = Frozen<DocumentRecord>;
+type Body = Readonly<Record<string, unknown>>;
+
+/** Older versions are dropped where no action has them. */
+const MOST = 100;
+
+/** A module whose draft becomes a version; the same where nothing of it has changed. @param uses those of its versions stay. */
+function published(
+  { id, body }: Pick<Document, 'id' | 'body'>,
+  version: Pick<ModuleVersion, 'id' | 'created_at'>,
+  uses: readonly ModuleUse[] = [],
+): Record<string, unknown> {
+  const before = moduleVersionsOf({ id, body });
+  const last = before.at(-1);
+  if (last !== undefined && body.all_changes_published === true) return { ...body, versions: before };
+  const { code = '', dependencies = [], secrets = [] } = body;
+  const version_number = (last?.version_number ?? 0) + 1;
+  const isKept = ({ id: one }: ModuleVersion, index: number) =>
+    index >= before.length - MOST || uses.some((use) => use.versionIds.includes(one));
+  return {
+    ...body,
+    all_changes_published: true,
+    latest_version_number: version_number,
+    versions: [...before.filter(isKept), { ...version, version_number, code, dependencies, secrets }],
+  };
+}
+
+const versionId = (random: KeptDependencies['random']) => idOf('acmv', random);
+
 const resource: Kept = {
-  kind: 'action-module',
+  kind: ACTION_MODULE,
   path: '/actions/modules',
   name: 'action module',
   noun: 'actions',
   newId: (random) => idOf('acm', random),
   createBody: z.strictObject({
     ...members,
+    // As actions require it: `actions:NAME`.
     name: z.string().min(1).max(255),
     publish: z.boolean().optional(),
   }),
   patchBody: z.strictObject(members),
-  usual: {
-    code: '',
-    dependencies: [],
-    secrets: [],
-    actions_using_module_total: 0,
-    all_changes_published: false,
-    latest_version_number: 0,
-  },
+  usual: usualMembers[ACTION_MODULE],
+  made: ({ random, now }, { publish, ...body }) =>
+    publish === true ? published({ id: '', body }, { id: versionId(random), created_at: now() }) : {},
   uniqueMember: 'name',
   change: (before, asked) => changedCode(before, asked, 'all_changes_published'),
   list: { key: 'modules' },
   missing: notFound('That action module does not exist.'),
   taken: 'An action module with the same name already exists.',
   isRemovalStrict: true,
+  removing: async ({ store }, id) => {
+    if ((await usesOf(store, id)).length > 0) throw conflict('Actions use the module.')();
+  },
 };
 
-type Version = Record<string, unknown>;
+/** A version without the values of its secrets. */
+function versionView(moduleId: string, { secrets, ...version }: ModuleVersion): Record<string, unknown> {
+  return { ...version, module_id: moduleId, secrets: secrets.map(({ name }) => ({ name })) };
+}
 
-/** The versions are kept beside what is answered. */
-const versionsOf = ({ body }: Frozen<DocumentRecord>) => (body.versions ?? []) as readonly Version[];
+/** A module as it is answered. @param body with its id, as it is kept. */
+function moduleView({ versions: _, publish: _publish, ...body }: Body, uses: readonly ModuleUse[]) {
+  const id = String(body.id);
+  const last = moduleVersionsOf({ id, body: { ...body, versions: _ } }).at(-1);
+  const { module_id: _id, ...latest } = last === undefined ? {} : versionView(id, last);
+  return {
+    ...shown(body),
+    actions_using_module_total: uses.filter(({ isDeployed }) => isDeployed).length,
+    latest_version_number: last?.version_number ?? 0,
+    ...(last !== undefined && { latest_version: latest }),
+  };
+}
 
-const moduleView = (one: Frozen<DocumentRecord>) => {
-  const { versions: _, publish: _publish, ...view } = shown(keptView(resource, one));
-  return view;
-};
+const viewOf = async ({ store }: KeptDependencies, one: Document) =>
+  moduleView(keptView(resource, one), await usesOf(store, one.id));
 
 const call = callsWith<KeptDependencies>();
-const [, create, read, update, remove] = keptCalls(resource).map((one) =>
-  withoutVersions(withSecretsHidden(one)),
-);
-const VERSIONS = '/actions/modules/:id/versions';
+const [, create, read, update, remove] = keptCalls(resource).map(asModule);
+const ONE = '/actions/modules/:id';
 
-/** Whatever is changed is not published until somebody does it. */
-function withoutVersions(one: Call<KeptDependencies>): Call<KeptDependencies> {
+/** A call that answers a module. */
+function asModule(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {
       const answer = await one.handle(deps, request);
-      if (answer.body === undefined) return answer;
-      const { versions: _, publish: _publish, ...body } = answer.body as Record<string, unknown>;
-      return { ...answer, body };
+      const body = answer.body as Body | undefined;
+      if (typeof body?.id !== 'string') return answer;
+      return { ...answer, body: moduleView(body, await usesOf(deps.store, body.id)) };
     },
   };
+}
+
+/** The calls of a module's versions. */
+const versionCalls: Call<KeptDependencies>[] = [
+  call({
+    method: 'GET',
+    path: `${ONE}/versions`,
+    scopes: ['read:actions'],
+    summary: 'List the versions of an action module',
+    query: z.strictObject(pageQuery),
+    handle: async ({ store }, { params, query }) => {
+      const one = await documentOf(store, resource, params.id);
+      return ok(
+        wrapped(
+          'versions',
+          moduleVersionsOf(one).map((version) => versionView(one.id, version)),
+          query,
+        ),
+      );
+    },
+  }),
+  call({
+    method: 'GET',
+    path: `${ONE}/versions/:version`,
+    scopes: ['read:actions'],
+    summary: 'Get a version of an action module',
+    handle: async ({ store }, { params }) => {
+      const one = await documentOf(store, resource, params.id);
+      return ok(versionView(one.id, versionOf(one, params.version)));
+    },
+  }),
+  call({
+    method: 'POST',
+    path: `${ONE}/versions`,
+    scopes: ['create:actions'],
+    summary: 'Publish an action module',
+    handle: async (deps, { params }) => {
+      const { id } = await documentOf(deps.store, resource, params.id);
+      const version = { id: versionId(deps.random), created_at: deps.now() };
+      const uses = await usesOf(deps.store, id);
+      const after = await deps.store
+        .collection('documents')
+        .update(id, (current) => ({ ...current, body: published(current, version, uses) }));
+      if (after === undefined) throw resource.missing();
+      return created(versionView(id, moduleVersionsOf(after).at(-1) as ModuleVersion));
+    },
+  }),
+  call({
+    method: 'POST',
+    path: `${ONE}/rollback`,
+    scopes: ['create:actions'],
+    summary: 'Make the draft of an action module what a version is',
+    body: z.strictObject({ module_version_id: z.string().max(255) }),
+    handle: async (deps, { params, body }) => {
+      const { id } = await documentOf(deps.store, resource, params.id);
+      const after = await deps.store.collection('documents').update(id, (current) => {
+        const { id: version, code, dependencies, secrets } = versionOf(current, body.module_version_id);
+        const all_changes_published = moduleVersionsOf(current).at(-1)?.id === version;
+        return {
+          ...current,
+          body: {
+            ...current.body,
+            code,
+            dependencies: [...dependencies],
+            secrets: [...secrets],
+            all_changes_published,
+          },
+          updated_at: deps.now(),
+        };
+      });
+      if (after === undefined) throw resource.missing();
+      return ok(await viewOf(deps, after));
+    },
+  }),
+];
+
+/** @throws AuthError 404 */
+function versionOf(one: Document, id: string | undefined): ModuleVersion {
+  const found = moduleVersionsOf(one).find((version) => version.id === id);
+  if (found === undefined) throw notFound('That version does not exist.')();
+  return found;
 }
 
 /** All calls of modules. */
@@ -88,45 +202,23 @@ export const actionModuleCalls: Call<KeptDependencies>[] = [
     scopes: ['read:actions'],
     summary: 'List action modules',
     query: z.strictObject(pageQuery),
-    handle: async ({ store }, { query }) =>
-      ok(wrapped('modules', (await documentsOf(store, resource.kind)).map(moduleView), query)),
+    handle: async (deps, { query }) => {
+      const all = await documentsOf(deps.store, resource.kind);
+      return ok(wrapped('modules', await Promise.all(all.map((one) => viewOf(deps, one))), query));
+    },
   }),
   ...[create, read, update, remove].filter((one) => one !== undefined),
   call({
     method: 'GET',
-    path: VERSIONS,
+    path: `${ONE}/actions`,
     scopes: ['read:actions'],
-    summary: 'List the versions of an action module',
+    summary: 'List the actions that use an action module',
     query: z.strictObject(pageQuery),
-    handle: async ({ store }, { params, query }) =>
-      ok(wrapped('versions', versionsOf(await documentOf(store, resource, params.id)), query)),
-  }),
-  call({
-    method: 'POST',
-    path: VERSIONS,
-    scopes: ['create:actions'],
-    summary: 'Publish an action module',
-    handle: async (deps, { params }) => {
-      const { id } = await documentOf(deps.store, resource, params.id);
-      const [version_id, at] = [idOf('acmv', deps.random), deps.now()];
-      let version: Version = {};
-      await deps.store.collection('documents').update(id, (current) => {
-        const versions = versionsOf(current);
-        const { code, dependencies, secrets } = shown(keptView(resource, current));
-        const version_number = versions.length + 1;
-        version = {
-          id: version_id,
-          module_id: id,
-          version_number,
-          code,
-          dependencies,
-          secrets,
-          created_at: at,
-        };
-        const state = { all_changes_published: true, latest_version_number: version_number };
-        return { ...current, body: { ...current.body, ...state, versions: [...versions, version] } };
-      });
-      return created(version);
+    handle: async ({ store }, { params, query }) => {
+      const { id } = await documentOf(store, resource, params.id);
+      const uses = (await usesOf(store, id)).map(({ view }) => view);
+      return ok(wrapped('actions', uses, query));
     },
   }),
+  ...versionCalls,
 ];

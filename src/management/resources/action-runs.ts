@@ -1,10 +1,11 @@
 // `/actions/actions/{id}/test` and `/actions/executions`: running a draft, and what became of runs in logins.
 import { z } from 'zod';
 import type { Tried, Trying } from '../../actions/try-action.ts';
+import { ACTION_MODULE } from '../../records/action-modules.ts';
 import { draftOf, triggerOf } from '../../records/actions.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
-import { documentOf, type KeptDependencies } from '../kept.ts';
+import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
 import { notFound } from '../resource.ts';
 import { ACTION } from './actions.ts';
 
@@ -26,7 +27,8 @@ export const actionRunCalls: Call<ActionRunDependencies>[] = [
     body: z.strictObject({ payload: z.record(z.string(), z.unknown()) }),
     handle: async ({ store, tryAction }, { params, body }) => {
       const found = await documentOf(store, ACTION, params.id);
-      const [action, trigger] = [draftOf(found), triggerOf(found)];
+      const modules = await documentsOf(store, ACTION_MODULE);
+      const [action, trigger] = [draftOf(found, modules), triggerOf(found)];
       if (action === undefined || trigger === undefined)
         throw apiError(400, 'Actions of that trigger do not run here.', 'invalid_body');
       const { fault, ...rest } = await tryAction({ action, trigger, event: body.payload });

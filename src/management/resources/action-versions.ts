@@ -1,12 +1,15 @@
 // `/actions/actions/{id}/deploy` and `…/versions`: what an action was at each deployment.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { requiringOf } from '../../actions/action-packages.ts';
+import { ACTION_MODULE } from '../../records/action-modules.ts';
+import { draftOf } from '../../records/actions.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Packages } from '../../scripts/packages/packages.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
-import { documentOf, type KeptDependencies, keptView } from '../kept.ts';
+import { documentOf, documentsOf, type KeptDependencies, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
 import { ACTION, shown, wrapped } from './actions.ts';
@@ -20,7 +23,7 @@ const MOST = 20;
 const missing = notFound('That version does not exist.');
 
 /** What of a draft a version is made of; secrets are those of now. */
-const MEMBERS = ['code', 'dependencies', 'runtime'];
+const MEMBERS = ['code', 'dependencies', 'runtime', 'modules'];
 
 export interface ActionVersionDependencies extends KeptDependencies {
   packages: Pick<Packages, 'faultOf'>;
@@ -54,7 +57,7 @@ async function deploy(
   earlier?: Earlier,
 ): Promise<Version> {
   const action = await documentOf(deps.store, ACTION, id);
-  await checkPackages(deps, earlier === undefined ? action.body : versionOf(action, earlier.id));
+  await checkNeeded(deps, earlier === undefined ? action.body : versionOf(action, earlier.id), action);
   const hex = deps.random(16).toString('hex');
   const [version_id, at] = [hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'), deps.now()];
   let version: Version = {};
@@ -87,7 +90,7 @@ async function deploy(
     const isDraft = MEMBERS.every((name) => isDeepStrictEqual(source[name], draft[name]));
     const body = {
       ...current.body,
-      ...(earlier?.updatesDraft === true && { code, dependencies, runtime }),
+      ...(earlier?.updatesDraft === true && { code, dependencies, runtime, modules }),
       all_changes_deployed: isDraft || earlier?.updatesDraft === true,
       // What a tenant file had deployed is the draft from now on.
       ...(current.body.deployed === true && { deployed: false }),
@@ -101,13 +104,19 @@ async function deploy(
   return version;
 }
 
-/** @throws AuthError 400 with the name of a package that cannot be used. */
-async function checkPackages(
-  { packages }: ActionVersionDependencies,
-  { name, code, dependencies = [] }: Readonly<Record<string, unknown>>,
+/** @throws AuthError 400 with the name of a module that is gone, or of a package that cannot be used. */
+async function checkNeeded(
+  { packages, store }: ActionVersionDependencies,
+  version: Readonly<Record<string, unknown>>,
+  { body: { name } }: Action,
 ): Promise<void> {
-  const names = (dependencies as readonly { name: string }[]).map((one) => one.name);
-  const fault = await packages.faultOf({ name: String(name), code: String(code), dependencies: names });
+  const modules = await documentsOf(store, ACTION_MODULE);
+  const runnable = draftOf({ body: { ...version, name } }, modules);
+  if (runnable === undefined) return;
+  const missing = runnable.modules.find(({ found }) => found === undefined);
+  if (missing !== undefined)
+    throw apiError(400, `The action cannot be deployed: there is no module ${missing.name}.`, 'invalid_body');
+  const fault = await packages.faultOf(requiringOf(runnable));
   if (fault !== undefined) throw apiError(400, `The action cannot be deployed: ${fault}.`, 'invalid_body');
 }
 

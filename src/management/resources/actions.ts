@@ -1,6 +1,7 @@
 // `/actions`: code that runs in a login, as it is kept, bound and deployed. What runs is what was deployed last.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import type { ModuleReference } from '../../records/action-modules.ts';
 import { withSecretValues } from '../../records/actions.ts';
 import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -10,6 +11,7 @@ import { keptCalls } from '../kept-calls.ts';
 import { pageQuery } from '../list.ts';
 import { merged, notFound } from '../resource.ts';
 import { unbind } from './action-unbinding.ts';
+import { completedReferences } from './module-references.ts';
 
 /** The triggers that actions can be of; of some none run here. */
 export const TRIGGERS = [
@@ -31,13 +33,20 @@ export const TRIGGERS = [
 
 /** A secret or a package of an action. */
 export const named = z.looseObject({ name: z.string().max(255) });
+/** A module that an action requires. */
+const reference = z.looseObject({
+  module_id: z.string().max(255).optional(),
+  module_name: z.string().max(255).optional(),
+  module_version_id: z.string().max(255).optional(),
+  module_version_number: z.int().optional(),
+});
 const members = {
   name: z.string().min(1).max(255),
   code: z.string().max(100_000),
   dependencies: z.array(named).max(100),
   secrets: z.array(named).max(100),
   runtime: z.string().max(16),
-  modules: z.array(z.record(z.string(), z.unknown())),
+  modules: z.array(reference).max(20),
   deploy: z.boolean(),
 };
 const supported = z
@@ -53,7 +62,7 @@ export function changedCode(
 ): Record<string, unknown> {
   const after = merged(before, asked);
   if (after.secrets !== undefined) after.secrets = withSecretValues(before.secrets, after.secrets);
-  const isSame = ['code', 'dependencies', 'secrets'].every((name) =>
+  const isSame = ['code', 'dependencies', 'secrets', 'modules'].every((name) =>
     isDeepStrictEqual(before[name], after[name]),
   );
   return isSame ? after : { ...after, [published]: false };
@@ -62,8 +71,8 @@ export function changedCode(
 /** What a tenant file had deployed stays so, whatever becomes of the draft. */
 function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   if (before.deployed !== true) return before;
-  const { deployed: _, code, dependencies, runtime, secrets } = before;
-  const version = { code, dependencies, runtime };
+  const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
+  const version = { code, dependencies, runtime, modules };
   return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }
 
@@ -105,7 +114,20 @@ export function shown(view: Readonly<Record<string, unknown>>): Record<string, u
 
 const call = callsWith<KeptDependencies>();
 
-const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(one));
+const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(withModules(one)));
+
+/** What an action says of modules is kept with all that is known of them. */
+function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
+  return {
+    ...one,
+    handle: async (deps, request) => {
+      const { modules } = (request.body ?? {}) as { modules?: ModuleReference[] };
+      if (modules === undefined) return one.handle(deps, request);
+      const body = { ...(request.body as object), modules: await completedReferences(deps.store, modules) };
+      return one.handle(deps, { ...request, body: body as never });
+    },
+  };
+}
 
 /** All calls of actions. */
 export const actionCalls: Call<KeptDependencies>[] = [
