@@ -32,11 +32,18 @@ export interface UserOfConnection extends z.output<typeof options> {
   attributes: ExchangedAttributes;
 }
 
+/** An actor and what is said of it, with who acted before in `act` (RFC 8693 §4.1). */
+export interface Actor {
+  readonly [member: string]: string | number | boolean | Actor;
+}
+
 export interface ExchangeAsked {
   /** Whom they named, in order: it is good only where that is one. */
   users: ({ id: string } | UserOfConnection)[];
   /** An id or a name. */
   organization?: string;
+  /** Who acts for the user, and for whom they act. */
+  actor?: Actor;
   /** The token is none: such tries are counted. */
   isInvalid?: boolean;
 }
@@ -66,6 +73,26 @@ const inOrganization: Take<WithExchange> = ({ exchange }, given) => {
   return organization !== undefined;
 };
 
+/** Levels of a chain of actors, and what may be said of each beside `sub`. */
+const MOST = { actors: 5, members: 5 };
+
+const said = z.union([text, z.number(), z.boolean()]);
+const actor = (levels: number): z.ZodType<Actor> =>
+  z
+    .object({ sub: name, ...(levels > 1 && { act: z.lazy(() => actor(levels - 1)).optional() }) })
+    .catchall(said)
+    .refine(({ sub: _sub, act: _act, ...others }) => Object.keys(others).length <= MOST.members)
+    .transform((one) => one as Actor);
+
+const withActor: Take<WithExchange> = ({ exchange }, given) => {
+  const read = z
+    .tuple([actor(MOST.actors)])
+    .rest(z.unknown())
+    .safeParse(given);
+  if (read.success) exchange.actor = read.data[0];
+  return read.success;
+};
+
 const rejectToken: Take<WithExchange> = (outcome, given) => {
   const read = z.tuple([text]).rest(z.unknown()).safeParse(given);
   if (!read.success) return false;
@@ -80,4 +107,5 @@ export const EXCHANGE_TAKE = {
   'authentication.setUserById': byId,
   'authentication.setUserByConnection': byConnection,
   'authentication.setOrganization': inOrganization,
+  'authentication.setActor': withActor,
 } satisfies Record<string, Take<WithExchange>>;

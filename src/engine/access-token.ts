@@ -7,7 +7,7 @@ import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
 import { credentialVersionOf } from './browser-login.ts';
 import type { CustomClaims } from './custom-claims.ts';
-import { exchangedOf } from './exchanged.ts';
+import { actorOf, exchangedOf } from './exchanged.ts';
 import type { LoginActions } from './login-actions.ts';
 import { machineClaims } from './machine-actions.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
@@ -92,7 +92,7 @@ export function accessTokenFormat({
           }
         : {}),
       ...(await organizations.claims(organization)),
-      ...(exchangedOf(ctx)?.act === undefined ? {} : { act: exchangedOf(ctx)?.act }),
+      ...(actorOf(ctx) === undefined ? {} : { act: actorOf(ctx) }),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
       ...(payload.authorization_details === undefined
         ? {}

@@ -33,6 +33,17 @@ export function keepExchanged(ctx: Context | KoaContextWithOIDC, exchanged: Exch
   Object.assign(ctx.state, { exchanged });
 }
 
+/** Keeps who acts for the user of a login that an action of the tenant's has judged. */
+export function keepActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
+  Object.assign(ctx.state, { actor });
+}
+
+/** Who acts for the user of a request (RFC 8693 §4.1), if anybody does. */
+export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
+  const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
+  return actor ?? exchangedOf(ctx)?.act;
+}
+
 /** What a request exchanges; undefined for every other request. */
 export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | undefined {
   return (ctx?.state as { exchanged?: Exchanged } | undefined)?.exchanged;

@@ -3,6 +3,7 @@ import type { Client, KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import type { CustomClaims } from './custom-claims.ts';
+import { actorOf } from './exchanged.ts';
 import type { LoginActions } from './login-actions.ts';
 import { organizationOf } from './organizations.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
@@ -36,7 +37,8 @@ export function adaptIdToken(
       organization: organizationOf(this.ctx),
     });
     const ofActions = loginActions.claimsOf(this.ctx)?.idToken;
-    return { ...declared, ...ofActions, ...(await payload.call(this)) };
+    const act = actorOf(this.ctx);
+    return { ...declared, ...ofActions, ...(await payload.call(this)), ...(act && { act }) };
   };
 }
 

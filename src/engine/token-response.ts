@@ -10,7 +10,7 @@ import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
 import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
-import { exchangedOf } from './exchanged.ts';
+import { actorOf, exchangedOf } from './exchanged.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
 import { issueTokenResponse } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
@@ -216,7 +216,8 @@ async function lacksFactorOf(
 ): Promise<AuthError> {
   const { clientId, resource, gty, organization } = asked;
   // The token for a second factor also enrols one: it is for who has just given the first, not for who holds a token.
-  if (exchangedOf(ctx) !== undefined)
+  // And what follows it would not say who acts.
+  if (exchangedOf(ctx) !== undefined || actorOf(ctx) !== undefined)
     return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};
   return secondFactor.refusal(login.userId, clientId, {
@@ -255,6 +256,8 @@ async function grantableScopes(
   const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
   const offline =
     ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
-  if (!offline) scopes.delete('offline_access');
+  // A refresh would not say who acts for the user.
+  const isActed = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
+  if (!offline || isActed) scopes.delete('offline_access');
   return scopes;
 }

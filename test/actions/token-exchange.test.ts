@@ -115,6 +115,45 @@ describe('actions of custom-token-exchange', () => {
     expect(open.status, JSON.stringify(open.body)).to.equal(200);
   });
 
+  it('say who acts for the user, in each token, and there is none that would not say it', async () => {
+    const act = { sub: 'auth0|agent', role: 'support', act: { sub: 'service|1', level: 2 } };
+    await profile(
+      judge(`api.authentication.setUserById(id); api.authentication.setActor(${JSON.stringify(act)});`),
+    );
+    const { status, body } = await exchange(`good:${await ada()}`);
+    expect(status, JSON.stringify(body)).to.equal(200);
+    expect(body).not.to.have.property('refresh_token');
+    expect(payload(body.access_token).act).to.deep.equal(act);
+    expect(payload(body.id_token).act).to.deep.equal(act);
+    const { body: plain } = await exchange(`good:${await ada()}`, { scope: 'openid' });
+    expect(payload(plain.id_token)).to.have.property('act');
+  });
+
+  it('that name an actor who is none, or a chain that is too long, give no token', async () => {
+    const chain = (levels: number): object => ({
+      sub: `a${levels}`,
+      ...(levels > 1 && { act: chain(levels - 1) }),
+    });
+    await profile(
+      judge(
+        'api.authentication.setUserById(id); api.authentication.setActor(event.transaction.requested_scopes[0] === "openid" ? JSON.parse(event.request.body["ext-actor"]) : {});',
+      ),
+    );
+    const id = await ada();
+    const as = (actor: unknown) =>
+      exchange(`good:${id}`, { scope: 'openid', 'ext-actor': JSON.stringify(actor) });
+    expect((await as(chain(5))).status).to.equal(200);
+    for (const actor of [
+      {},
+      { sub: 1 },
+      'x',
+      chain(6),
+      { sub: 'x', list: [] },
+      { sub: 'x', a: 1, b: 1, c: 1, d: 1, e: 1, f: 1 },
+    ])
+      expect((await as(actor)).body, JSON.stringify(actor)).to.include({ error: 'access_denied' });
+  });
+
   it('find the token in their event, and it is in no log', async () => {
     const secret = 'good:auth0|nobody-9a81';
     await profile(judge('throw new Error("cannot judge " + event.transaction.subject_token);'));

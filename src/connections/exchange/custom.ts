@@ -5,7 +5,7 @@ import type { ActionOutcome } from '../../actions/commands.ts';
 import { clientOf } from '../../actions/facts.ts';
 import { apiOf, organizationPart, requestOf } from '../../engine/action-event.ts';
 import { requestedAudience } from '../../engine/audience.ts';
-import { keepExchangeEvents } from '../../engine/exchanged.ts';
+import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
 import { ACCESS_TOKEN, type ExchangeToken } from '../../engine/token-exchange.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
@@ -39,6 +39,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const client = refuseUnfit(await deps.config.client(clientId), params.requested_token_type);
     const outcome = await judged(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
+    if (outcome.exchange.actor !== undefined) keepActor(ctx, outcome.exchange.actor);
     return {
       login: {
         userId: user.id,
