@@ -44,7 +44,7 @@ interface RunOptions {
   /** None begins after that, epoch milliseconds: those that are left fail. */
   until?: number;
   /** Whether one of the second factors that an action asks for was given already. */
-  isGiven?: (factors: FactorsAsked) => boolean;
+  isGiven?: (factors: FactorsAsked) => Promise<boolean>;
 }
 
 export interface Actions {
@@ -164,7 +164,8 @@ async function runBound(
     const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
     if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
     if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-    if (way.done(index, withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven))) break;
+    const asked = await withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven);
+    if (way.done(index, asked)) break;
   }
   const outcome = way.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
@@ -172,9 +173,9 @@ async function runBound(
 }
 
 /** Without the second factor that was asked for, where one was given already. */
-function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']): ActionOutcome {
+async function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']): Promise<ActionOutcome> {
   const { factors, ...login } = asked.login;
-  return factors !== undefined && isGiven?.(factors) === true ? { ...asked, login } : asked;
+  return factors !== undefined && (await isGiven?.(factors)) === true ? { ...asked, login } : asked;
 }
 
 /** What a run is of. */

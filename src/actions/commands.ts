@@ -91,8 +91,12 @@ const TAKE: Record<string, Take<ActionOutcome>> = {
   'accessToken.setCustomClaim': member('accessToken'),
   'user.setUserMetadata': member('userMetadata'),
   'user.setAppMetadata': member('appMetadata'),
-  'multifactor.enable': taking<ActionOutcome, typeof anything>(anything, (outcome, [asked]) => {
-    if (asked !== 'none') outcome.multifactor = true;
+  'multifactor.enable': taking<ActionOutcome, typeof anything>(anything, (outcome, [asked, options]) => {
+    if (asked === 'none') return;
+    const { allowRememberBrowser } = (options ?? {}) as { allowRememberBrowser?: unknown };
+    const mayRemember = allowRememberBrowser === true;
+    outcome.login.mayRemember = mayRemember && (!outcome.multifactor || outcome.login.mayRemember === true);
+    outcome.multifactor = true;
   }),
 };
 

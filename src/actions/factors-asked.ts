@@ -8,10 +8,12 @@ export interface FactorsAsked {
   mode: 'challenge' | 'enroll';
   /** Any of these types, such as `otp`; the one to begin with first. */
   types: string[];
+  /** Where there are several, the user chooses before they are asked for one. */
+  isChosen?: boolean;
 }
 
 interface WithFactors {
-  login: { factors?: FactorsAsked };
+  login: { factors?: FactorsAsked; mayRemember?: boolean };
   multifactor: boolean;
 }
 
@@ -21,22 +23,24 @@ const factors = z.array(factor).min(1).max(20);
 /** Names that mean the same. */
 const typeOf = ({ type }: z.output<typeof factor>) => (type === 'push' ? 'push-notification' : type);
 
-const asking =
-  (mode: FactorsAsked['mode'], read: (given: unknown[]) => unknown): Take<WithFactors> =>
-  (outcome, given) => {
-    const all = factors.safeParse(read(Array.isArray(given) ? given : []));
-    if (!all.success) return false;
-    outcome.login.factors = { mode, types: [...new Set(all.data.map(typeOf))] };
-    // It stays asked for when it was given: the login may become another user's, who has not given one.
-    outcome.multifactor = true;
-    return true;
-  };
-
-const withMore = ([first, options]: unknown[]) => {
+const withMore = ([first, options]: unknown[]): unknown => {
   const { additionalFactors = [] } = (options ?? {}) as { additionalFactors?: unknown };
   return [first, ...(Array.isArray(additionalFactors) ? additionalFactors : [undefined])];
 };
-const any = ([all]: unknown[]) => all;
+const any = ([all]: unknown[]): unknown => all;
+
+const asking =
+  (mode: FactorsAsked['mode'], read: typeof any): Take<WithFactors> =>
+  (outcome, given) => {
+    const all = factors.safeParse(read(Array.isArray(given) ? given : []));
+    if (!all.success) return false;
+    const types = [...new Set(all.data.map(typeOf))];
+    outcome.login.factors = { mode, types, ...(read === any && { isChosen: true }) };
+    // It stays asked for when it was given: the login may become another user's, who has not given one.
+    outcome.multifactor = true;
+    outcome.login.mayRemember = false;
+    return true;
+  };
 
 /** What each of their methods does. */
 export const FACTORS_TAKE: Record<string, Take<WithFactors>> = {

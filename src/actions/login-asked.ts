@@ -15,6 +15,8 @@ export interface LoginAsked {
   resultUrl?: string;
   /** A second factor, before the next action runs. */
   factors?: FactorsAsked;
+  /** Whether all that asked for a second factor can do without it in a browser that the user had remembered. */
+  mayRemember?: boolean;
   /** Whose login it is to be, by their id: somebody whose identity the one is that was logged in with. */
   primaryUser?: string;
   assertion: AssertionAsked;

@@ -88,7 +88,8 @@ export function ruleCommands(
   const { scope, ...accessToken } = membersOf(context.accessToken) ?? {};
   const claims = (method: string, of: Members) =>
     Object.entries(of).map(([claim, value]) => ({ method, args: [claim, value] }));
-  const { provider = 'any', allowRememberBrowser } = membersOf(context.multifactor) ?? {};
+  // Other than actions, rules want it each time only where they say so.
+  const { provider = 'any', allowRememberBrowser = true } = membersOf(context.multifactor) ?? {};
   const factor = membersOf(context.multifactor) && {
     method: 'multifactor.enable',
     args: [provider, { allowRememberBrowser }],

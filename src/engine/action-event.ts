@@ -4,6 +4,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';
+import { upstreamAdditional } from './request-extensions.ts';
 
 /** Parameters that actions may read, of a query and of a body: proofs and secrets are not among them. */
 const READABLE = new Set(
@@ -42,6 +43,12 @@ export function requestOf(
     // Where an address is, this server does not know.
     geoip: {},
   };
+}
+
+/** `event.request` of a request to the engine, which keeps what it does not know (`ext-…`) beside its parameters. */
+export function engineRequestOf(ctx: KoaContextWithOIDC): Record<string, unknown> {
+  const { body, params = {} } = ctx.oidc;
+  return requestOf(ctx, { ...(body as object | undefined), ...upstreamAdditional(params), ...params });
 }
 
 /**

@@ -24,7 +24,7 @@ export interface StepDependencies extends LoginRunDependencies {
   ownCallbacks: Pick<OwnCallbacks, 'protocolOf'>;
   secondFactor: Pick<
     SecondFactor,
-    'isDemanded' | 'description' | 'error' | 'enrolled' | 'offers' | 'wasGiven'
+    'isDemanded' | 'description' | 'error' | 'enrolled' | 'standingOf' | 'wasGiven' | 'isRemembered'
   >;
   /** The context classes that stand for a second factor. */
   acrValues: readonly string[];
@@ -51,14 +51,18 @@ export async function stepOf(
   const login = await loginOfSession(deps, ctx);
   if (login === undefined) return undefined;
   const answered = answeredActions(ctx);
-  if (answered?.factors !== undefined && answered.isGiven !== true)
-    return askFactor(deps, login, { ...answered, returned: undefined });
+  if (answered?.factors !== undefined && answered.isGiven !== true) {
+    const waiting = { ...answered, returned: undefined };
+    const step = await askFactor(deps, ctx, login, { waiting, before: answered });
+    if (step !== undefined) return step;
+  }
   if (answered?.primary !== undefined) await stillPrimary(deps, answered.primary);
   const { outcome, lacksFactor, primary } = await run(ctx, login, answered);
   const { redirect, factors } = outcome.login;
   const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
   if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
-  if (factors !== undefined) return askFactor(deps, login, { ...waiting, factors });
+  if (factors !== undefined)
+    return askFactor(deps, ctx, login, { waiting: { ...waiting, factors }, before: answered });
   if (primary !== undefined) return askAs(deps, ctx, login, { primary, waiting });
   if (lacksFactor) {
     if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
@@ -68,16 +72,28 @@ export async function stepOf(
   return undefined;
 }
 
-/** Asks for one of the factors that an action named. @throws errors.CustomOIDCProviderError when the user can give none. */
+/**
+ * Asks for one of the factors that an action named.
+ * @param waiting how they go on when it was given. @param before how they began: where one that the user has is due before
+ *   another is enrolled, the same actions run again with it.
+ * @returns undefined where the user has enrolled meanwhile what was to be enrolled.
+ * @throws errors.CustomOIDCProviderError when the user can give none.
+ */
 async function askFactor(
   { secondFactor }: StepDependencies,
-  { user, amr }: LoginToJudge,
-  waiting: WaitingActions,
-): Promise<ActionStep> {
+  { oidc }: KoaContextWithOIDC,
+  { user, amr, sessionId }: LoginToJudge,
+  { waiting, before }: { waiting: WaitingActions; before: WaitingActions | undefined },
+): Promise<ActionStep | undefined> {
   const { factors } = waiting;
-  if (factors !== undefined && (await secondFactor.offers(user, factors, amr)))
-    return { step: 'factor', waiting };
-  throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
+  // Another is enrolled by who has just given one: an old session may be in other hands than the factor.
+  const given = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
+  const standing = factors === undefined ? 'none' : await secondFactor.standingOf(user, factors, given);
+  if (standing === 'had') return undefined;
+  if (standing === 'open') return { step: 'factor', waiting };
+  if (standing === 'none') throw new errors.CustomOIDCProviderError('access_denied', NOT_OFFERED);
+  const { progress, returned } = before ?? {};
+  return { step: 'factor', waiting: { userId: user.id, sid: sessionId, progress, returned } };
 }
 
 /**

@@ -1,7 +1,9 @@
 // The actions of `post-login`: they run whenever an application is about to get tokens for a user, however the user came:
 // before an authorization request is answered (also by an open session), before a token request is, and at each refresh.
 
+import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { ActionOutcome } from '../actions/commands.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
@@ -44,7 +46,8 @@ export function loginActions(deps: StepDependencies): LoginActions {
     const isOther = primaryUser !== undefined && primaryUser !== login.user.id;
     const primary = isOther ? await primaryOf(deps, ctx, login, primaryUser) : undefined;
     const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
-    const lacksFactor = factors !== undefined || (outcome.multifactor && !amr.includes('mfa'));
+    const isDue = outcome.multifactor && !amr.includes('mfa');
+    const lacksFactor = factors !== undefined || (isDue && !(await isRemembered(deps, ctx, login, outcome)));
     // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
@@ -92,6 +95,19 @@ export function loginActions(deps: StepDependencies): LoginActions {
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };
+}
+
+/** Whether the actions do without a second factor in a browser that the user had remembered; and this is one. */
+async function isRemembered(
+  { secondFactor, users }: StepDependencies,
+  ctx: KoaContextWithOIDC,
+  { user, amr, sessionId }: LoginToJudge,
+  { login: { mayRemember, primaryUser } }: ActionOutcome,
+): Promise<boolean> {
+  // At the token endpoint there is no browser; and another user has not said so.
+  if (mayRemember !== true || sessionId === undefined || primaryUser !== undefined) return false;
+  const credentialVersion = await users.credentialVersion(user.id);
+  return secondFactor.isRemembered(ctx as unknown as Context, { userId: user.id, amr, credentialVersion });
 }
 
 const NO_OTHER_USER = 'An action names another user, and a refresh token is of its own.';

@@ -6,7 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { apiOf, organizationPart, requestOf } from './action-event.ts';
+import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { requestedAudience } from './audience.ts';
 import { detailsIn } from './authorization-details.ts';
 import { sessionNotes } from './kept-notes.ts';
@@ -51,7 +51,7 @@ export interface LoginEventDependencies {
   config: Pick<Config, 'client' | 'connection' | 'organization' | 'settings'>;
   store: Store;
   users: Pick<Users, 'identitiesOf'>;
-  secondFactor: Pick<SecondFactor, 'enrolled' | 'wasGiven'>;
+  secondFactor: Pick<SecondFactor, 'enrolled' | 'standingOf' | 'wasGiven'>;
   organizations: Pick<Organizations, 'rolesOf'>;
 }
 
@@ -79,7 +79,7 @@ export async function loginEvent(
     ...(from && { connection: connectionOf(from) }),
     ...(await organizationPart(deps.config, organization)),
     ...apiOf(requestedAudience(params)),
-    request: requestOf(ctx, params),
+    request: engineRequestOf(ctx),
     transaction: transactionOf(params, login),
     authentication: {
       methods: [...login.amr.map((name) => ({ name, timestamp })), ...(login.methods ?? [])],

@@ -92,14 +92,16 @@ export async function keepMetadata(
 
 /**
  * Whether a factor was given already: in the browser in this very request, at the token endpoint with the login, which says
- * of some factors alone which they were.
+ * of some factors alone which they were. Of those that are to be enrolled, whether the user has them: a login still needs
+ * a second factor then, as one that an action asks for.
  */
-function isGiven(
+async function isGiven(
   { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,
   { oidc }: KoaContextWithOIDC,
-  { amr, sessionId }: LoginToJudge,
+  { user, amr, sessionId }: LoginToJudge,
   factors: FactorsAsked,
-): boolean {
+): Promise<boolean> {
+  if ((await secondFactor.standingOf(user, factors, amr)) === 'had') return true;
   if (sessionId === undefined) return amr.includes('mfa');
   return oidc.result?.login !== undefined && secondFactor.wasGiven(factors, amr);
 }

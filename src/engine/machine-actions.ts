@@ -4,7 +4,7 @@ import type { Actions } from '../actions/actions.ts';
 import { clientOf } from '../actions/facts.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';
-import { apiOf, organizationPart, requestOf } from './action-event.ts';
+import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 
 interface MachineActionsDependencies {
   actions: Actions;
@@ -38,7 +38,7 @@ export async function machineClaims(
         client: clientOf(await config.client(clientId), clientId),
         ...apiOf(audience),
         ...(await organizationPart(config, organization)),
-        request: requestOf(ctx, ctx.oidc.params),
+        request: engineRequestOf(ctx),
         transaction: { requested_scopes },
         accessToken: { customClaims: {}, scope: requested_scopes },
       },

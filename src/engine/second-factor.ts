@@ -48,8 +48,10 @@ export interface SecondFactor {
   isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
   /** What stands for the second factors that a user has: another text after each change of them. */
   factorsOf(userId: string): Promise<string>;
-  /** Whether a user can be asked for one of these at the pages; one who has any gives it before another is enrolled. */
-  offers(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<boolean>;
+  /** Whether a user can be asked for one of these at the pages. */
+  standingOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorStanding>;
+  /** Whether the user wants no second factor in this browser. */
+  isRemembered(ctx: Context, login: JudgedLogin): Promise<boolean>;
   /** Whether a login has had one of these, as far as its methods tell. */
   wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
   /** The second factors that a user has, by their types. */
@@ -63,6 +65,12 @@ export interface SecondFactor {
   /** What a silent request is told (OpenID Connect Core §3.1.2.6) where the second factor is missing. */
   description: string;
 }
+
+/**
+ * `open`: one can be asked for. `had`: those that were to be enrolled are. `later`: one that the user has is given before
+ * another is enrolled. `none`: nobody can give one.
+ */
+export type FactorStanding = 'open' | 'had' | 'later' | 'none';
 
 /** What of a login tells whether its second factor was given. */
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {

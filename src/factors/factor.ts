@@ -62,6 +62,8 @@ export interface Claimant {
   token?: ApiToken | undefined;
   /** By a ticket that an administrator gave them: nothing but an enrolment. */
   permit?: EnrollmentPermit;
+  /** Whether they have just given a second factor, and enrol another that an action of the login asks for. */
+  hasProved?: boolean;
 }
 
 /** A claimant who asks for an authenticator or a challenge. */
@@ -154,6 +156,8 @@ export interface FactorPage {
   enrolls?: (factor: Factor) => boolean;
   /** The types that may be given, where not all may. */
   asks?: readonly string[];
+  /** Whether the user chooses first, where there is more than one. */
+  isChosen?: boolean;
   /** The address of a step; that of the first without one. */
   urlOf(step?: string): string;
   /** What a page shows whose form leads to a step. */

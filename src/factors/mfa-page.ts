@@ -35,15 +35,17 @@ export async function openMfaPage(
     ctx.redirect(`/u/${uid}`);
     return undefined;
   }
-  const { credentialVersion } = firstFactor;
-  const claimant = { user, credentialVersion, clientId: request.client.client_id, ip: ctx.ip };
+  const { credentialVersion, amr } = firstFactor;
   const { factors } = request.pending;
+  const hasProved = factors?.mode === 'enroll' && amr.includes('mfa');
+  const claimant = { user, credentialVersion, clientId: request.client.client_id, ip: ctx.ip, hasProved };
   return {
     ...pagesOf(deps, ctx, request, claimant),
     claimant,
     state: remembered as PageState,
     ...(factors?.mode === 'enroll' && { enrolls: ({ type }: Factor) => factors.types.includes(type) }),
     ...(factors?.mode === 'challenge' && { asks: factors.types }),
+    isChosen: factors?.isChosen === true,
   };
 }
 

@@ -62,7 +62,8 @@ async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: Fact
   const choice = await choiceOf(deps, page);
   const [first, ...others] = choice.factors;
   // Who enrols chooses; who has enrolled gets what is safest first, and may choose another.
-  if (first === undefined || (choice.enrolling && others.length > 0)) {
+  const isChosen = choice.enrolling || page.isChosen === true;
+  if (first === undefined || (isChosen && others.length > 0)) {
     return showChoice(deps, page, choice);
   }
   ctx.redirect(page.urlOf(first.type));

@@ -17,14 +17,16 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
     isDemanded: (login, asked) => isDemanded(deps, ownApis, login, asked),
     error: 'mfa_required',
     description: REQUIRED,
-    offers: async (user, { mode, types }, amr) => {
+    standingOf: async (user, { mode, types }, amr) => {
       const active = await activeAuthenticators(deps, user);
       const has = ({ kind }: Factor) => active.some((one) => one.kind === kind);
       const wanted = deps.factors.filter(({ type }) => types.includes(type));
-      if (mode === 'challenge') return wanted.some(has);
-      const enrollableNow = enrollable(deps).filter((factor) => wanted.includes(factor) && !has(factor));
-      return enrollableNow.length > 0 && (active.length === 0 || amr.includes('mfa'));
+      if (mode === 'challenge') return wanted.some(has) ? 'open' : 'none';
+      if (!enrollable(deps).some((factor) => wanted.includes(factor) && !has(factor)))
+        return wanted.some(has) ? 'had' : 'none';
+      return active.length === 0 || amr.includes('mfa') ? 'open' : 'later';
     },
+    isRemembered: (ctx, login) => deps.browsers.isRemembered(ctx, login),
     wasGiven: ({ mode, types }, given) => {
       const proves = ({ type, amr }: Factor) =>
         types.includes(type) && amr.length > 0 && amr.every((one) => given.includes(one));

@@ -46,8 +46,11 @@ export async function usableAuthenticators(
   return mayConfirm ? [...active, ...begun] : active;
 }
 
-async function rightOf(deps: FactorDependencies, { token, permit }: Claimant): Promise<Right | undefined> {
-  if (permit?.several === true) return { proved: true };
+async function rightOf(
+  deps: FactorDependencies,
+  { token, permit, hasProved }: Claimant,
+): Promise<Right | undefined> {
+  if (permit?.several === true || hasProved === true) return { proved: true };
   return token === undefined ? undefined : deps.elevation.judge(token);
 }
 

@@ -18,17 +18,18 @@ describe('actions of credentials-exchange', () => {
   });
   afterEach(() => server.stop());
 
-  const ask = async () => {
+  const ask = async (more: Record<string, string> = {}) => {
     const answer = await token(createAgent(server), {
       grant_type: 'client_credentials',
       client_id: 'm2m',
       client_secret: 'm2m-secret',
       audience: API,
+      ...more,
     });
     return { status: answer.status, body: answer.json() };
   };
-  const claims = async () => {
-    const { body } = await ask();
+  const claims = async (more?: Record<string, string>) => {
+    const { body } = await ask(more);
     return payload(body.access_token);
   };
   /** An action with a body. */
@@ -53,6 +54,15 @@ describe('actions of credentials-exchange', () => {
       [`${NS}scopes`]: ['read:things'],
       [`${NS}tenant`]: 'localhost',
     });
+  });
+
+  it('know what the application says for them, and no secret of it', async () => {
+    await bindActions(server, TRIGGER, {
+      code: action(`api.accessToken.setCustomClaim('${NS}said', event.request.body);`),
+    });
+    const said = (await claims({ 'ext-region': 'north', other: 'x' }))[`${NS}said`];
+    expect(said).to.include({ 'ext-region': 'north', grant_type: 'client_credentials' });
+    expect(said).not.to.have.any.keys('client_secret', 'other');
   });
 
   it('refuse a token, with their reason; those after are not run', async () => {

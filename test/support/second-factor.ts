@@ -9,7 +9,8 @@ import { clientCertificates } from '../../src/tls/client-certificates.ts';
 export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isDemanded: async () => false,
-    offers: async () => false,
+    standingOf: async () => 'none',
+    isRemembered: async () => false,
     wasGiven: () => false,
     enrolled: async () => [],
     factorsOf: async () => '',

@@ -1,0 +1,154 @@
+// Second factors that an action names, where there are several, where the user has them already, and in a browser that they
+// had remembered.
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const NS = 'https://example.test/';
+const clients = tenant.clients.map((client) =>
+  client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
+);
+const action = (name: string, body: string) => ({
+  name,
+  code: `exports.onExecutePostLogin = async (event, api) => {\n${body}\n};`,
+  deployed: true,
+  supported_triggers: [{ id: 'post-login' }],
+});
+const ACTIONS = [
+  action(
+    'Asks',
+    `const { authentication, multifactor } = api;
+     switch (event.request.query['ext-ask']) {
+       case 'any': return authentication.challengeWithAny([{ type: 'otp' }, { type: 'recovery-code' }]);
+       case 'one of any': return authentication.challengeWithAny([{ type: 'phone' }, { type: 'otp' }]);
+       case 'enroll otp': return authentication.enrollWith({ type: 'otp' });
+       case 'enroll email': return authentication.enrollWith({ type: 'email' });
+       case 'enroll phone': return authentication.enrollWith({ type: 'phone' });
+       case 'remembered': return multifactor.enable('any', { allowRememberBrowser: true });
+       case 'each time': return multifactor.enable('any');
+       case 'both': multifactor.enable('any', { allowRememberBrowser: true }); return multifactor.enable('any');
+     }`,
+  ),
+  action(
+    'After',
+    `api.idToken.setCustomClaim('${NS}methods', event.authentication.methods.map(({ name }) => name));
+     api.idToken.setCustomClaim('${NS}factors', event.user.enrolledFactors.map(({ type }) => type).sort());`,
+  ),
+];
+
+describe('second factors of an action', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients,
+        actions: ACTIONS,
+        triggers: { 'post-login': ['Asks', 'After'].map((action_name) => ({ action_name })) },
+      },
+    });
+  });
+  after(() => server.stop());
+
+  const asking = (agent: Agent, email: string, ask: string) =>
+    logIn(agent, server, webRequest({ scope: 'openid', prompt: 'login', 'ext-ask': ask }), {
+      ...USER,
+      email,
+    });
+  const claims = async (agent: Agent, done: Answer) => {
+    const { code } = responseOf(done);
+    expect(code, done.text).to.be.a('string');
+    const got = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code,
+      redirect_uri: WEB_CALLBACK,
+    });
+    return payload(got.json().id_token);
+  };
+  /** Types a code, and goes where that leads. */
+  const give = async (agent: Agent, page: Answer, code: string, more: Record<string, string> = {}) => {
+    const { action: to, fields } = readForm(page, 'code');
+    const answer = await agent.request(to, { form: { ...fields, code, ...more } });
+    return follow(agent, answer, server.url);
+  };
+  const next = (secret: string, steps = 1) => codeOf(secret, Date.now() + steps * 30_000);
+
+  it('are chosen from, where any of several will do; where the user has but one it is asked for', async () => {
+    const email = 'mfa-11@example.test';
+    const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
+    const agent = createAgent(server);
+    const choice = await asking(agent, email, 'any');
+    expect(choice.text)
+      .to.contain('/mfa/otp"')
+      .and.contain('/mfa/recovery-code"')
+      .and.not.contain('name="code"');
+    const [, path = ''] = /href="([^"]*\/mfa\/otp)"/.exec(choice.text) ?? [];
+    const done = await give(agent, await agent.get(path), next(secret));
+    expect((await claims(agent, done))[`${NS}methods`]).to.include('mfa');
+    const one = await asking(createAgent(server), email, 'one of any');
+    expect(readForm(one, 'code').action).to.contain('/mfa/otp');
+  });
+
+  it('that are to be enrolled and are had already are given, and the login goes on', async () => {
+    const email = 'mfa-12@example.test';
+    const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
+    const agent = createAgent(server);
+    const page = await asking(agent, email, 'enroll otp');
+    expect(readForm(page, 'code').action).to.contain('/mfa/');
+    // Not without it.
+    const silent = await authorize(agent, webRequest({ prompt: 'none', 'ext-ask': 'enroll otp' }));
+    expect(responseOf(silent)).to.have.property('error');
+    expect((await claims(agent, await give(agent, page, next(secret))))[`${NS}methods`]).to.include('mfa');
+  });
+
+  it('that are to be enrolled beside another one are, when that was given', async () => {
+    const email = 'mfa-13@example.test';
+    const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
+    const agent = createAgent(server);
+    const own = await asking(agent, email, 'enroll email');
+    expect(own.text).not.to.contain('/mfa/email');
+    const enrolling = await give(agent, own, next(secret));
+    const { action: to, fields } = readForm(enrolling, 'address');
+    expect(to).to.contain('/mfa/email');
+    const typed = await agent.request(to, { form: { ...fields, address: email } });
+    const { code = '' } = await nextMessageTo(server, email);
+    const done = await give(agent, typed, code);
+    const told = await claims(agent, done);
+    expect(told[`${NS}factors`]).to.include.members(['email', 'otp']);
+    // A session that had one before may be in other hands by now: one of them is given first.
+    const request = webRequest({ scope: 'openid', 'ext-ask': 'enroll phone' });
+    const later = await follow(agent, await authorize(agent, request), server.url);
+    expect(later.text).to.contain('/mfa/').and.not.contain('/mfa/phone');
+    const around = await agent.get(readForm(later, 'code').action.replace(/\/mfa\/.*$/, '/mfa/phone'));
+    expect(around.status).to.equal(400);
+  });
+
+  it('are not asked for in a remembered browser where all that ask for one allow that, and only there', async () => {
+    const email = 'mfa-14@example.test';
+    const { secret } = await callsOf(server).enrollOtp(email, 'leeway');
+    const agent = createAgent(server);
+    const first = await asking(agent, email, 'remembered');
+    await claims(agent, await give(agent, first, next(secret), { remember: 'yes' }));
+    const again = await asking(agent, email, 'remembered');
+    expect((await claims(agent, again))[`${NS}methods`]).not.to.include('mfa');
+    for (const ask of ['each time', 'both'])
+      expect(readForm(await asking(agent, email, ask), 'code').action).to.contain('/mfa/');
+    const elsewhere = await asking(createAgent(server), email, 'remembered');
+    expect(readForm(elsewhere, 'code').action).to.contain('/mfa/');
+  });
+});
