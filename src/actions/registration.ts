@@ -47,7 +47,8 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
       let prepared: PreparedRun | undefined;
       const prepare = (user: User) => {
         const about = { ...aboutOf(asker), user_id: user.id };
-        prepared = afterwards.prepare({ trigger, of: { user, connection, asker }, about });
+        const { organization: _, ...known } = asker;
+        prepared = afterwards.prepare({ trigger, of: { user, connection, asker: known }, about });
         return prepared;
       };
       return {

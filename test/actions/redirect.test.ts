@@ -263,8 +263,10 @@ describe('an action that sends the user elsewhere', () => {
   });
 
   it('that would show a form ends the login, and the log says what to do instead', async () => {
-    await bind(`exports.onExecutePostLogin = async (event, api) => api.prompt.render('ap_form');`);
-    expect(responseOf(await begin())).to.include({ error: 'access_denied' });
+    const code = `exports.onExecutePostLogin = async (event, api) => api.prompt.render('ap_form');`;
+    await bindActions(server, 'post-login', { code });
+    const done = await logIn(createAgent(server), server, webRequest());
+    expect(responseOf(done)).to.include({ error: 'access_denied' });
     expect((await actionFailures(server)).join()).to.contain(
       'redirect.sendUserTo goes to a page of your own',
     );

@@ -117,7 +117,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     password,
     caller: callerOf(deps, ctx),
     languages,
-    asker: askerOf(ctx, undefined),
+    asker: { ...askerOf(ctx, undefined), organization: await organizationOf(deps, open) },
   });
   if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
@@ -138,16 +138,19 @@ async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: Op
   throw new AuthError(503, 'temporarily_unavailable', message);
 }
 
+/** The organization that a reset was asked for at. */
+async function organizationOf({ config }: AccountPagesDependencies, { met }: OpenReset) {
+  const { organization: name } = met.data;
+  return typeof name === 'string' ? config.organization(name) : undefined;
+}
+
 /** Where the page of a reset leads, with its result. */
 async function resetTarget(
   deps: AccountPagesDependencies,
   open: OpenReset,
   result: { success: boolean; message: string },
 ): Promise<string | undefined> {
-  const { user, met } = open;
-  const { organization: name } = met.data;
-  const organization = typeof name === 'string' ? await deps.config.organization(name) : undefined;
-  const outcome = { ...result, email: user.email, organization };
+  const outcome = { ...result, email: open.user.email, organization: await organizationOf(deps, open) };
   return resultUrl(deps, 'reset_email', outcome, await targetOf(deps, open));
 }
 

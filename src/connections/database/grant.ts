@@ -61,6 +61,15 @@ async function authenticate(
   const password = requiredField(params, 'password');
   const { connection, strategy } = await databaseFor(deps.config, { clientId, realm });
   await deps.limitLogin(ctx, connection, identifier);
-  const proof = { clientId, connection, identifier, credentials: password, caller: { ip, browser } };
+  // That the application and the user may ask for it is judged with the login.
+  const organization = params.organization && (await deps.config.organization(params.organization));
+  const proof = {
+    clientId,
+    connection,
+    identifier,
+    credentials: password,
+    caller: { ip, browser },
+    ...(organization && { organization }),
+  };
   return { login: await strategy.prove(deps, proof) };
 }

@@ -205,6 +205,7 @@ async function postSignUp(
     username: username === '' ? undefined : username,
     asker: {
       ...askerOf(ctx, clientId, { email, username }),
+      organization: page.organization,
       transaction: transactionOf(page.pending.params, { protocol: 'oidc-basic-profile', scopes }),
     },
   }).catch(refusedByCode);

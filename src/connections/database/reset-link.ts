@@ -118,7 +118,7 @@ async function sendLink(
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
   const email = normalizeEmail(request.email);
-  const asked = { connection, identifier: request.email, clientId: client?.client_id, ip };
+  const asked = { connection, identifier: request.email, clientId: client?.client_id, ip, organization };
   const user =
     email === undefined || !changesPasswords(connection)
       ? undefined

@@ -94,8 +94,12 @@ async function keptElsewhere(
   return found?.mode === 'elsewhere' ? found.connection : undefined;
 }
 
-function askedOf(connection: Connection, { clientId, request }: Asker = {}): Omit<Asked, 'identifier'> {
-  return { connection, clientId, ip: typeof request?.ip === 'string' ? request.ip : undefined };
+function askedOf(
+  connection: Connection,
+  { clientId, request, organization }: Asker = {},
+): Omit<Asked, 'identifier'> {
+  const ip = typeof request?.ip === 'string' ? request.ip : undefined;
+  return { connection, clientId, ip, organization };
 }
 
 /**

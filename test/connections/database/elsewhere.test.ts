@@ -84,7 +84,7 @@ describe('users who are kept in a database elsewhere', () => {
     const email = `stayer-${++people}@example.test`;
     return { email, user: legacy.add(email, PASSWORD, more) };
   };
-  const grant = (username: string, password: string, realm = 'users') =>
+  const grant = (username: string, password: string, realm = 'users', more: object = {}) =>
     token(createAgent(server), {
       grant_type: REALM,
       client_id: 'web',
@@ -93,6 +93,7 @@ describe('users who are kept in a database elsewhere', () => {
       password,
       realm,
       scope: 'openid profile email',
+      ...more,
     });
   const subject = (answer: { json(): any }) => payload(answer.json().id_token).sub;
   const events = async (name: string, type = 'f') => {
@@ -268,6 +269,9 @@ describe('users who are kept in a database elsewhere', () => {
     expect(JSON.parse((await nameOf(email)) ?? '')).to.deep.equal({
       organization: { id: 'org_acme', name: 'acme', display_name: 'Acme', metadata: { tier: 'gold' } },
     });
+    const other = 'by-grant@example.test';
+    await grant(other, 'any', 'aware', { organization: 'org_acme' });
+    expect(JSON.parse((await nameOf(other)) ?? '').organization).to.include({ id: 'org_acme' });
   });
 
   describe('whose script fails', () => {
