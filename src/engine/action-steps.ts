@@ -37,7 +37,13 @@ export type RunLogin = (
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
   before?: WaitingActions,
-) => Promise<{ outcome: ActionRun; lacksFactor: boolean; primary: PrimaryUser | undefined }>;
+) => Promise<{
+  outcome: ActionRun;
+  lacksFactor: boolean;
+  primary: PrimaryUser | undefined;
+  /** Keeps the metadata that they set: nothing else is to be done for it. */
+  keep(): Promise<void>;
+}>;
 
 const NO_FACTOR = 'A second factor is required, and the tenant has none that could be given.';
 const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
@@ -57,7 +63,7 @@ export async function stepOf(
     if (step !== undefined) return step;
   }
   if (answered?.primary !== undefined) await stillPrimary(deps, answered.primary);
-  const { outcome, lacksFactor, primary } = await run(ctx, login, answered);
+  const { outcome, lacksFactor, primary, keep } = await run(ctx, login, answered);
   const { redirect, factors } = outcome.login;
   const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
   if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
@@ -68,6 +74,7 @@ export async function stepOf(
     if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
     throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
   }
+  await keep();
   if (ctx.oidc.session !== undefined) await keepSession(deps, ctx.oidc.session, outcome);
   return undefined;
 }

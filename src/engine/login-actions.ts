@@ -22,13 +22,14 @@ export interface LoginActions {
   atAuthorization(ctx: KoaContextWithOIDC): Promise<ActionStep | undefined>;
   /**
    * Runs them for a token request.
-   * @returns whether it lacks a second factor, and whose login it is to be, where that is another user.
+   * @returns whether it lacks a second factor, whose login it is to be, where that is another user; and what keeps the
+   *   metadata that they set, once the login is let in.
    * @throws errors.CustomOIDCProviderError as above.
    */
   atToken(
     ctx: KoaContextWithOIDC,
     login: LoginToJudge,
-  ): Promise<{ lacksFactor: boolean; primary?: string | undefined }>;
+  ): Promise<{ lacksFactor: boolean; primary?: string | undefined; keep(): Promise<void> }>;
   /** Runs them for a refresh, before its token is used up. @throws errors.CustomOIDCProviderError as above. */
   atRefresh(ctx: KoaContextWithOIDC): Promise<void>;
   /** The claims of a login: those set in this request, or those kept with its grant. */
@@ -51,11 +52,9 @@ export function loginActions(deps: StepDependencies): LoginActions {
     // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
-    if (isDone) {
-      await keepMetadata(deps, primary?.userId ?? login.user.id, outcome);
-      set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
-    }
-    return { outcome, lacksFactor, primary };
+    if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
+    const keep = () => keepMetadata(deps, primary?.userId ?? login.user.id, outcome);
+    return { outcome, lacksFactor, primary, keep };
   };
   return {
     claimsOf: (ctx) => {
@@ -72,11 +71,11 @@ export function loginActions(deps: StepDependencies): LoginActions {
       return step;
     },
     atToken: async (ctx, login) => {
-      if (!actions.isBound(TRIGGER)) return { lacksFactor: false };
+      if (!actions.isBound(TRIGGER)) return { lacksFactor: false, keep: async () => {} };
       // As they are before: an action may link another to them.
       const identities = await deps.users.identitiesOf(login.user.id);
-      const { lacksFactor, primary } = await runWithoutPages(deps, ctx, { ...login, identities }, run);
-      return { lacksFactor, primary: primary?.userId };
+      const { primary, ...ran } = await runWithoutPages(deps, ctx, { ...login, identities }, run);
+      return { ...ran, primary: primary?.userId };
     },
     atRefresh: async (ctx) => {
       if (!actions.isBound(TRIGGER)) {
@@ -90,8 +89,10 @@ export function loginActions(deps: StepDependencies): LoginActions {
       // A token is its user's: what is linked now counts at their next login.
       if (ran?.primary !== undefined)
         throw new errors.CustomOIDCProviderError('access_denied', NO_OTHER_USER);
-      if (ran?.lacksFactor === false && token !== undefined)
+      if (ran?.lacksFactor === false && token !== undefined) {
+        await ran.keep();
         return keepRefreshToken(deps, token, ran.outcome);
+      }
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };

@@ -115,9 +115,10 @@ async function judgedLogin(
   const { clientId, organization, scopes } = asked;
   const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
   const run = { ...toJudge, protocol: protocolOf(asked.gty) };
-  const { lacksFactor, primary } = await deps.loginActions.atToken(ctx, run);
+  const { lacksFactor, primary, keep } = await deps.loginActions.atToken(ctx, run);
   if (primary === undefined) {
     if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);
+    await keep();
     return { login, user };
   }
   // Judged as any login of that user would be.
@@ -127,6 +128,7 @@ async function judgedLogin(
   // What the pages asked for, they asked of the one that the login was of.
   const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
   if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
+  await keep();
   return { login: other, user: judged };
 }
 

@@ -108,6 +108,7 @@ describe('an action that sets the primary user', () => {
     const agent = createAgent(server);
     const done = await logIn(agent, server, webRequest(staff), OTHER);
     const { code } = responseOf(done);
+    expect(code, done.location + done.text).to.be.a('string');
     const claims = await idToken(agent, code);
     expect(claims.sub).to.equal(ids[USER.email]);
     expect(claims[`${NS}seen`]).to.equal(ids[OTHER.email]);
@@ -155,5 +156,9 @@ describe('an action that sets the primary user', () => {
     await managed(server, 'PATCH', `/users/${encodeURIComponent(ids[USER.email] ?? '')}`, { blocked: true });
     const done = await logIn(createAgent(server), server, webRequest(staff), OTHER);
     expect(responseOf(done)).to.include({ error: 'unauthorized' });
+    expect((await password()).json().error).to.equal('unauthorized');
+    // Nor is anything written of whom they were not let in as.
+    const { body } = await managed(server, 'GET', `/users/${encodeURIComponent(ids[USER.email] ?? '')}`);
+    expect(body.app_metadata ?? {}).to.deep.equal({});
   });
 });
