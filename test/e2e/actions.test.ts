@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { bindActions, managed } from '../actions/support.ts';
+import { codeOf } from '../factors/tenant.ts';
 import { ADMIN } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { clientsAt, openApplication } from '../support/application.ts';
@@ -51,6 +52,8 @@ interface Ended {
 
 interface Example {
   name: string;
+  /** Rules of an older tenant, which run first. */
+  rules?: string[];
   /** Bodies of functions, or whole actions. */
   code: string[];
   expects(ended: Ended): unknown;
@@ -204,6 +207,47 @@ const EXAMPLES: Example[] = [
   },
 ];
 
+const RULES: Example[] = [
+  {
+    name: 'puts roles and the connection of the user into the tokens',
+    rules: [
+      `function addRoles(user, context, callback) {
+         const roles = (context.authorization || {}).roles;
+         context.idToken['${NS}roles'] = roles;
+         context.accessToken['${NS}roles'] = roles;
+         callback(null, user, context);
+       }`,
+      `function (user, context, callback) {
+         context.idToken['${NS}from'] = context.connection + ' of ' + configuration.COMPANY;
+         return callback(null, user, context);
+       }`,
+    ],
+    code: [`api.idToken.setCustomClaim('${NS}after', event.user.email);`],
+    expects: ({ idToken, accessToken }) => {
+      expect(accessToken[`${NS}roles`]).to.deep.equal(['keeper']);
+      expect(idToken).to.deep.include({
+        [`${NS}roles`]: ['keeper'],
+        [`${NS}from`]: 'users of Acme',
+        [`${NS}after`]: USER.email,
+      });
+    },
+  },
+  {
+    name: 'lets in whose address was verified and is on a list only',
+    rules: [
+      `function (user, context, callback) {
+         const whitelist = ['somebody@example.test'];
+         if (!user.email || !user.email_verified) return callback(new UnauthorizedError('Access denied.'));
+         if (whitelist.some((email) => email === user.email)) return callback(null, user, context);
+         callback(new UnauthorizedError('You are not on the list.'));
+       }`,
+    ],
+    code: [],
+    expects: (ended) =>
+      expect(ended).to.deep.include({ error: 'unauthorized', description: 'You are not on the list.' }),
+  },
+];
+
 describe('actions as people write them', () => {
   const opened = openApplication({
     script: () => readFileSync(join(dirname(manifest), 'dist/auth0-spa-js.production.js')),
@@ -262,7 +306,7 @@ describe('actions as people write them', () => {
     );
 
   /** Logs the user in as the application does. */
-  const logIn = async (): Promise<Ended> => {
+  const logIn = async (more: () => Promise<void> = async () => {}): Promise<Ended> => {
     const { server, origin, page } = opened();
     const createClient = () =>
       page.evaluate(
@@ -284,6 +328,7 @@ describe('actions as people write them', () => {
     await page.getByLabel('Email address').fill(USER.email);
     await page.getByLabel('Password', { exact: true }).fill(USER.password);
     await page.getByRole('button', { name: 'Continue' }).click();
+    await more();
     await page.waitForURL((url) => url.origin === origin || url.pathname === '/form');
     if (new URL(page.url()).pathname === '/form') {
       await page.getByRole('button', { name: 'Accept' }).click();
@@ -311,6 +356,39 @@ describe('actions as people write them', () => {
       await expects(await logIn());
     });
   }
+
+  for (const { name, rules = [], code, expects } of RULES) {
+    it(`a rule that ${name}`, async () => {
+      const { server } = opened();
+      await managed(server, 'PUT', '/rules-configs/COMPANY', { value: 'Acme' });
+      await bind(code);
+      const ids: string[] = [];
+      for (const [order, script] of rules.entries())
+        ids.push((await managed(server, 'POST', '/rules', { name: `rule ${order}`, script, order })).body.id);
+      const ended = await logIn();
+      for (const id of ids) await managed(server, 'DELETE', `/rules/${id}`);
+      await expects(ended);
+    });
+  }
+
+  it('one that asks for a second factor in one application, which is given there', async () => {
+    const { server, page } = opened();
+    await bind([
+      `if (event.client.name === 'Single page') api.multifactor.enable('any', { allowRememberBrowser: false });
+       api.idToken.setCustomClaim('${NS}methods', event.authentication.methods.map(({ name }) => name));`,
+    ]);
+    await managed(server, 'PUT', '/guardian/factors/otp', { enabled: true });
+    const { idToken } = await logIn(async () => {
+      await page.waitForURL(/\/mfa\//);
+      const text = await page.locator('.secret').textContent();
+      const [secret = ''] = /[A-Z2-7]{32}/.exec((text ?? '').replace(/\s/g, '')) ?? [];
+      await page.getByRole('textbox', { name: 'Code' }).fill(codeOf(secret));
+      await page.getByRole('button', { name: 'Continue' }).click();
+    });
+    await managed(server, 'PUT', '/guardian/factors/otp', { enabled: false });
+    expect(idToken[`${NS}methods`]).to.include('mfa');
+    expect(idToken.amr).to.deep.equal(['mfa']);
+  });
 
   const machine = async (body: string) => {
     const { server } = opened();
