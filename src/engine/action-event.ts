@@ -46,8 +46,8 @@ export function requestOf(
 }
 
 /** `event.request` of a request to the engine, which keeps what it does not know (`ext-…`) beside its parameters. */
-export function engineRequestOf(ctx: KoaContextWithOIDC): Record<string, unknown> {
-  const { body, params = {} } = ctx.oidc;
+export function engineRequestOf(ctx: Context | KoaContextWithOIDC): Record<string, unknown> {
+  const { body, params = {} } = (ctx as KoaContextWithOIDC).oidc;
   return requestOf(ctx, { ...(body as object | undefined), ...upstreamAdditional(params), ...params });
 }
 

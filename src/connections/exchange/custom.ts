@@ -3,7 +3,7 @@
 import { type Actions, withMembers } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
 import { clientOf } from '../../actions/facts.ts';
-import { apiOf, organizationPart, requestOf } from '../../engine/action-event.ts';
+import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
 import { ACCESS_TOKEN, type ExchangeToken } from '../../engine/token-exchange.ts';
@@ -89,7 +89,7 @@ async function judged(
     client: clientOf(client, clientId),
     ...apiOf(requestedAudience(params)),
     ...(await organizationPart(config, params.organization)),
-    request: requestOf(ctx, params),
+    request: engineRequestOf(ctx),
     transaction: transactionOf(params),
   };
   const hidden = [token, ...(params.actor_token ? [params.actor_token] : [])];
