@@ -86,6 +86,13 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
         );
       },
     };
+    // Those of a password reset have none of the group: it is said in words what they may do.
+    if (groups.authentication === undefined) {
+      const refuse = () => {
+        throw new Error('no second factor is asked for at a password reset; access.deny refuses it');
+      };
+      api.authentication = { challengeWith: refuse, challengeWithAny: refuse };
+    }
   }
   const cache = new Map(Object.entries(kept));
   api.cache = {

@@ -106,6 +106,21 @@ describe('actions of password-reset-post-challenge', () => {
     expect((await set(own, page)).status).to.equal(200);
   });
 
+  it('are told which second factors the user has; one that asks for one refuses the reset, and the log says why', async () => {
+    await bind(`console.log('has ' + JSON.stringify(event.user.enrolledFactors));`);
+    await createAgent(server).get(await link());
+    await printed(server, 'has []');
+    await bind(
+      `if (event.user.enrolledFactors.length === 0) api.authentication.challengeWith({ type: 'otp' });`,
+    );
+    const agent = createAgent(server);
+    expect((await agent.get(await link())).status).to.equal(403);
+    expect((await actionFailures(server)).join()).to.contain(
+      'no second factor is asked for at a password reset',
+    );
+    expect(await isNew()).to.equal(false);
+  });
+
   it('that fail refuse the reset', async () => {
     const url = await link();
     for (const body of [

@@ -5,6 +5,7 @@ import type { Actions } from '../../actions/actions.ts';
 import { clientOf, connectionOf, userOf } from '../../actions/facts.ts';
 import type { Progress } from '../../actions/progress.ts';
 import { requestOf } from '../../engine/action-event.ts';
+import type { SecondFactor } from '../../engine/second-factor.ts';
 import type { Return } from '../../engine/waiting-actions.ts';
 import type { AwayUsers } from '../../flow/away.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
@@ -25,6 +26,7 @@ export interface ResetChallengeDependencies {
   config: Config;
   events: Events;
   random: Random;
+  secondFactor: Pick<SecondFactor, 'enrolled'>;
   wallClock: Clock;
 }
 
@@ -121,7 +123,11 @@ export async function returnedReset(
 const uidOf = (ticket: string) => `reset-${sha256(ticket)}`;
 
 async function eventOf(
-  { config, wallClock }: Pick<ResetChallengeDependencies, 'config' | 'wallClock'>,
+  {
+    config,
+    secondFactor,
+    wallClock,
+  }: Pick<ResetChallengeDependencies, 'config' | 'secondFactor' | 'wallClock'>,
   ctx: Context,
   { user, connection, met }: OpenReset,
 ): Promise<Record<string, unknown>> {
@@ -129,7 +135,7 @@ async function eventOf(
   const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
   const timestamp = new Date(wallClock()).toISOString();
   return {
-    user: userOf(user),
+    user: { ...userOf(user), enrolledFactors: await secondFactor.enrolled(user) },
     connection: connectionOf(connection),
     ...(client && { client: clientOf(client, client.client_id) }),
     request: requestOf(ctx, undefined),
