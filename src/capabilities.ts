@@ -111,14 +111,15 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users });
   const onThrottled = noteThrottled(events);
+  const directories = lazyDirectories({ outbound, clock });
   return {
     /** The tenant file's own, without what is ours. */
     tenantConfig,
     ...kept,
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
-    directories: lazyDirectories({ outbound, clock }),
-    providers: providerChecks({ ...deps, ...outbound, config, background }),
+    directories,
+    providers: providerChecks({ ...deps, ...outbound, config, background, directories }),
     certificates: clientCertificates(wallClock),
     dns: createDns(settings.dnsServers),
     outbound,

@@ -53,7 +53,7 @@ export function managementDependencies(
   beginWork(deps, capabilities, own.ending);
   return {
     baseUrl,
-    checkProvider: capabilities.providers.check,
+    providers: capabilities.providers,
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),

@@ -1,11 +1,14 @@
 // Providers of connections, asked ahead of the first login for what a login needs of them: what their addresses do not answer
-// is said when the connection is made, and not to the first user. Nothing waits for it, and nothing of it is kept.
+// is said when the connection is made, and not to the first user. No start and no change waits for it, and nothing of it is
+// kept; an administrator who asks how a connection is waits for the answer.
 import type { Logger } from 'pino';
 import type { Outbound } from '../http/outbound.ts';
 import type { Connection } from '../records/collections.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
+import type { Directories } from './ldap/directories.ts';
+import { directoryStrategies } from './ldap/strategy.ts';
 import { openIdProviders } from './oidc/providers.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
@@ -17,6 +20,7 @@ interface ProviderChecksDependencies {
   /** Elapsed time. */
   clock: Clock;
   log: Pick<Logger, 'warn'>;
+  directories: Pick<Directories, 'check'>;
   /** Aborted when the server is about to end. */
   ending: AbortSignal;
 }
@@ -29,6 +33,8 @@ export interface ProviderChecks {
   check(connection: Checked): void;
   /** Those of all connections that an application has. */
   checkAll(): Promise<void>;
+  /** Asks that of one connection now. @returns why nobody can log in with it; undefined where nothing is known to be wrong. */
+  faultOf(connection: Connection): Promise<string | undefined>;
 }
 
 /** Providers that are asked at once. */
@@ -41,15 +47,17 @@ export function providerChecks({
   background,
   clock,
   log,
+  directories,
   ending,
 }: ProviderChecksDependencies): ProviderChecks {
   const untilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
     fetch(url, { ...init, signal: signal ? AbortSignal.any([ending, signal]) : ending });
+  // What is found is not kept: a login decides by what its provider says then.
+  const asking = () => ({ fetch: untilEnd, clock, openId: openIdProviders({ fetch: untilEnd, clock }) });
   const check = (connections: readonly Checked[]) => {
     const left = [...connections];
     background.run('asking the providers of connections', async () => {
-      // What is found is not kept: a login decides by what its provider says then.
-      const deps = { fetch: untilEnd, clock, openId: openIdProviders({ fetch: untilEnd, clock }) };
+      const deps = asking();
       const work = async () => {
         for (let one = left.shift(); one !== undefined && !ending.aborted; one = left.shift()) {
           const fault = await faultOf(deps, one);
@@ -72,7 +80,20 @@ export function providerChecks({
             enabled_clients.length > 0 || is_domain_connection === true,
         ),
       ),
+    faultOf: async (connection) => {
+      const isDirectory = directoryStrategies.some(({ name }) => name === connection.strategy);
+      const fault = isDirectory
+        ? await directories.check(connection).catch(directoryFault)
+        : await faultOf(asking(), connection);
+      return fault?.message;
+    },
   };
+}
+
+/** With what the directory, or the way to it, said. */
+function directoryFault(thrown: unknown): Error {
+  const { message, cause } = thrown as Error;
+  return cause instanceof Error ? new Error(`${message} ${cause.message}`) : new Error(message);
 }
 
 async function faultOf(

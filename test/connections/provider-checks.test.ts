@@ -48,6 +48,12 @@ describe('the provider of a connection', () => {
         openId('silent', silentUrl),
         connection('saml', 'samlp', { metadataUrl: `${NOBODY}/metadata` }),
         connection('borrowed', 'google-oauth2', {}),
+        connection('directory', 'ad', {
+          LDAP_URL: 'ldap://127.0.0.1:1',
+          LDAP_BASE: 'dc=example,dc=test',
+          LDAP_BIND_USER: 'cn=service,dc=example,dc=test',
+          LDAP_BIND_PASSWORD: 'directory-secret',
+        }),
         connection('unused', 'samlp', { metadataUrl: `${NOBODY}/unused` }, []),
       ],
     });
@@ -98,6 +104,30 @@ describe('the provider of a connection', () => {
     expect(responseOf(await follow(agent, refused, server.url))).to.include({ error: 'invalid_request' });
     provider.instead = {};
     expect(await logInUpstream(server, { connection: 'late' })).to.have.property('code');
+  });
+
+  it('is asked when an administrator asks how the connection is, who is told what is wrong', async () => {
+    const statusOf = async (name: string) => {
+      const found = await callApi(server, 'GET', `/connections?name=${name}`);
+      const [{ id = '' } = {}] = (await found.json()) as { id?: string }[];
+      const answer = await callApi(server, 'GET', `/connections/${id}/status`);
+      return { status: answer.status, text: await answer.text() };
+    };
+    for (const [name, why] of [
+      ['elsewhere', /discovery document cannot be reached/],
+      ['saml', /metadata of the identity provider cannot be fetched: unreachable/],
+      ['borrowed', /has no client_id/],
+      ['directory', /The directory cannot be asked at the moment\. .*ECONNREFUSED/],
+    ] as const) {
+      const { status, text } = await statusOf(name);
+      expect(status, name).to.equal(404);
+      expect(text).to.match(why).and.not.contain('upstream-secret').and.not.contain('directory-secret');
+    }
+    provider.instead = { [DOCUMENT]: (response) => response.writeHead(503).end() };
+    expect((await statusOf('late')).status).to.equal(404);
+    provider.instead = {};
+    expect((await statusOf('late')).status).to.equal(200);
+    expect((await statusOf('users')).status).to.equal(200);
   });
 
   it('is asked when a connection is made or changed by the Management API, which answers at once', async () => {

@@ -26,6 +26,8 @@ export interface Directories {
    * @throws AuthError 503 `temporarily_unavailable` when the directory cannot be asked.
    */
   prove(connection: Connection, name: string, password: string): Promise<DirectoryUser | undefined>;
+  /** Whether the directory can be asked, by the service account. @throws AuthError 503 with the cause when it cannot. */
+  check(connection: Connection): Promise<void>;
   /** Closes the connections that wait for their next use. */
   close(): Promise<void>;
 }
@@ -66,20 +68,28 @@ export function createDirectories(deps: DirectoriesDependencies): Directories {
     pools.set(id, made);
     return made;
   };
+  const queued = async <T>(
+    connection: Connection,
+    ask: (pool: Pool, options: LdapOptions) => Promise<T>,
+  ): Promise<T> => {
+    const options = ldapOptions(connection);
+    if (options === undefined) throw unavailable(new Error('the connection has no LDAP_URL'));
+    const pool = poolOf(connection);
+    if (pool.queue.size >= MOST_WAITING) throw unavailable();
+    try {
+      return await pool.queue.add(() => ask(pool, options));
+    } catch (thrown) {
+      throw thrown instanceof AuthError ? thrown : unavailable(thrown);
+    }
+  };
   return {
     prove: async (connection, name, password) => {
       // A bind without a password is an anonymous one, which succeeds (RFC 4513 §5.1.2).
       if (name === '' || password === '') return undefined;
-      const options = ldapOptions(connection);
-      if (options === undefined) throw unavailable('the connection has no LDAP_URL');
-      const pool = poolOf(connection);
-      if (pool.queue.size >= MOST_WAITING) throw unavailable();
-      try {
-        return await pool.queue.add(() => look(deps, pool, options, { name, password }));
-      } catch (thrown) {
-        throw thrown instanceof AuthError ? thrown : unavailable(thrown);
-      }
+      return queued(connection, (pool, options) => look(deps, pool, options, { name, password }));
     },
+    check: (connection) =>
+      queued(connection, async (_pool, options) => end(await service(deps.outbound, options))),
     close: async () => {
       for (const pool of pools.values()) empty(pool);
     },

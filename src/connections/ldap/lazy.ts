@@ -10,6 +10,7 @@ export function lazyDirectories(deps: DirectoriesDependencies): Directories {
   };
   return {
     prove: async (connection, name, password) => (await load()).prove(connection, name, password),
+    check: async (connection) => (await load()).check(connection),
     close: async () => (await loading)?.close(),
   };
 }

@@ -33,8 +33,12 @@ export interface ConnectionsDependencies extends RemovalDependencies {
    * @throws AuthError for metadata that cannot be had or read.
    */
   importMetadata(strategy: string, options: Record<string, unknown>): Promise<Record<string, unknown>>;
-  /** Asks a connection's provider in the background; one that does not answer is a warning in the server's log. */
-  checkProvider(connection: Pick<Connection, 'name' | 'strategy' | 'options'>): void;
+  providers: {
+    /** Asks a connection's provider in the background; one that does not answer is a warning in the server's log. */
+    check(connection: Pick<Connection, 'name' | 'strategy' | 'options'>): void;
+    /** Asks it now. @returns why nobody can log in with the connection; undefined where nothing is known to be wrong. */
+    faultOf(connection: Connection): Promise<string | undefined>;
+  };
 }
 
 const object = z.record(z.string(), z.unknown());
@@ -161,7 +165,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
       id: connection.id,
     };
   },
-  check: async ({ store, checkProvider }, connection) => {
+  check: async ({ store, providers }, connection) => {
     for (const client of connection.enabled_clients) await requireClient(store, client);
     const others = (await listAll(store.collection('connections'))).filter(({ id }) => id !== connection.id);
     if (others.some((other) => other.realms?.some((realm) => connection.realms?.includes(realm)))) {
@@ -169,7 +173,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
         throw apiError(409, 'There is already another connection with some realms from "realms" parameter');
       }
     }
-    checkProvider(connection);
+    providers.check(connection);
   },
   view: (_deps, connection) => connectionView(connection),
   missing,
@@ -235,7 +239,9 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     scopes: ['read:connections'],
     summary: 'Check the status of a connection',
     handle: async (deps, { params }) => {
-      await connectionOf(deps, params.id);
+      const fault = await deps.providers.faultOf(await connectionOf(deps, params.id));
+      // As the hosted service says it of a directory whose connector is not there.
+      if (fault !== undefined) throw apiError(404, fault, 'connection_offline');
       return { status: 200 };
     },
   }),
