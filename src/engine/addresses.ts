@@ -8,7 +8,7 @@ import { atOriginOfProof } from './address-of-proof.ts';
 /** The engine's class of requests, as far as it is adapted here. */
 export interface RequestClass {
   prototype: {
-    clientJwtAuthExpectedAudience(): Set<string>;
+    clientJwtAuthExpectedAudience(this: { ctx: { path: string } }): Set<string>;
     urlFor(name: string, options?: Record<string, unknown>): string;
   };
 }
@@ -29,8 +29,11 @@ export function adaptAddresses(
   } as RequestClass['prototype']['urlFor'];
 
   const { clientJwtAuthExpectedAudience } = prototype;
-  prototype.clientJwtAuthExpectedAudience = function audiences(this: unknown) {
+  const { origin: own } = new URL(provider.issuer);
+  prototype.clientJwtAuthExpectedAudience = function audiences(this: { ctx: { path: string } }) {
     const accepted = clientJwtAuthExpectedAudience.call(this as never).add(provider.urlFor('token'));
+    // The endpoint that is asked, which may be one of ours (CIBA Core §7.1).
+    accepted.add(`${own}${this.ctx.path}`);
     const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);
     for (const origin of config.customOrigins()) for (const path of paths) accepted.add(`${origin}${path}`);
     // SDKs sign assertions for the issuer, with or without its slash.

@@ -157,6 +157,24 @@ describe('client assertions', () => {
       expect(await statusOf('ES256', key('ES256'), { aud }), String(aud)).to.equal(200);
   });
 
+  it('are for the endpoint that is asked, and no other', async () => {
+    const errorOf = async (path: string, aud: string) => {
+      const assertion = await sign('ES256', key('ES256'), { aud });
+      return (await send(path, assertion, { token: 'nothing', login_hint: '{}', scope: 'openid' })).json()
+        .error;
+    };
+    expect(await errorOf('/bc-authorize', `${server.url}/bc-authorize`)).to.equal('unauthorized_client');
+    expect(await errorOf('/oauth/introspect', `${server.url}/oauth/introspect`)).to.not.equal(
+      'invalid_client',
+    );
+    for (const other of ['/oauth/introspect', '/bc-authorize/', '/'])
+      expect(await errorOf('/bc-authorize', `${server.url}${other}x`), other).to.equal('invalid_client');
+    expect(await errorOf('/bc-authorize', `${server.url}/oauth/introspect`)).to.equal('invalid_client');
+    expect(await errorOf('/bc-authorize', 'https://elsewhere.example.test/bc-authorize')).to.equal(
+      'invalid_client',
+    );
+  });
+
   it('are for the issuer alone where FAPI 2 is asked for', async () => {
     expect(await statusOf('fapi2', key('ES256'))).to.not.equal(401);
     for (const aud of [server.url, `${server.url}/oauth/token`, [server.issuer], [server.issuer, server.url]])
