@@ -15,16 +15,24 @@ export interface ModuleFile {
 /** Files of packages by their paths; the empty one is for what the script itself requires. */
 export type ModuleFiles = Map<string, ModuleFile>;
 
-/** A run: arguments and globals as JSON. */
-export interface RunMessage {
-  type: 'run';
-  /** Its number in the thread, from 1. */
-  run: number;
+/** A script to run: arguments and globals as JSON. */
+export interface Job {
   source: string;
   entry: string;
   args: string;
   globals: string;
+  /** Packages that it may require. */
   files?: ModuleFiles | undefined;
+}
+
+/** Scripts to run, one after the other. */
+export interface RunMessage {
+  type: 'run';
+  /** The number of the first one's run in the thread, from 1; the others count on. */
+  run: number;
+  jobs: readonly Job[];
+  /** @see ScriptRuns */
+  passing: readonly string[];
 }
 
 /** The answer to a request of the script. */
@@ -58,6 +66,8 @@ export interface OutcomeMessage {
   memoryBytes: number;
   outputBytes: number;
   requests: number;
+  /** `run`: the next job is running; `wait`: the thread can take others; `make`: it can when it says that it is ready. */
+  next: 'run' | 'wait' | 'make';
 }
 
 /** From the thread; `ready`: it can take a run. */

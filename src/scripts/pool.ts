@@ -1,14 +1,14 @@
 // Whose script runs next: one script in a thread at a time, and nobody's scripts in all of them.
-import type { Job, JobOutcome, Thread } from './thread.ts';
+import type { JobOutcome, Thread, Trip } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
 export interface Pool {
   /**
-   * Runs a job when there is a thread for it.
-   * @param key whose it is: nobody's may take all threads.
-   * @returns undefined when there was none in time.
+   * Runs scripts when there is a thread for them.
+   * @param key whose they are: nobody's may take all threads.
+   * @returns what became of them, as far as they ran; undefined when there was no thread in time.
    */
-  run(key: string, job: Job): Promise<JobOutcome | undefined>;
+  run(key: string, trip: Trip): Promise<JobOutcome[] | undefined>;
   close(): Promise<void>;
 }
 
@@ -17,8 +17,10 @@ interface PoolOptions extends ThreadsOptions {
   waitMs: number;
 }
 
-/** Jobs that wait at most: further ones are turned away at once. */
-const MOST_WAITING = 200;
+/** Trips that wait at most: further ones are turned away at once. */
+const MOST_WAITING = 500;
+/** When it is looked whether those that run are slow, milliseconds. */
+const LOOK = 50;
 
 interface Waiting {
   key: string;
@@ -27,12 +29,12 @@ interface Waiting {
 
 /** The pool; nothing is loaded until the first job. */
 export function createPool({ waitMs, ...options }: PoolOptions): Pool {
-  const running = new Map<string, number>();
+  const running = countByKey();
   const waiting: Waiting[] = [];
   const mostOfOne = Math.max(1, Math.ceil(options.most / 2));
   let isClosed = false;
 
-  const mayRun = ({ key }: { key: string }) => (running.get(key) ?? 0) < mostOfOne;
+  const mayRun = ({ key }: { key: string }) => running.of(key) < mostOfOne;
   /** Another try for those who wait would end as the one that has failed. */
   const turnAway = () => {
     for (const one of waiting.splice(0)) one.take(undefined);
@@ -44,41 +46,36 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
       if (thread === undefined) break;
       waiting.splice(next, 1)[0]?.take(thread);
     }
-    // One more than is needed: it takes a while to start one, and what runs may never let go of its thread.
-    if (waiting.length + running.size > 0) threads.provide(waiting.filter(mayRun).length + 1);
+    if (waiting.length === 0 && running.isEmpty()) return;
+    const short = waiting.filter(mayRun).length;
+    threads.provide(short);
+    if (short > 0) lookAgain();
   };
+  const lookAgain = oneTimer(() => isClosed || serve(), LOOK);
   const threads = createThreads(options, (what) => (what === 'failed' ? turnAway() : serve()));
-  const count = (key: string, more: number) => {
-    const now = (running.get(key) ?? 0) + more;
-    if (now > 0) running.set(key, now);
-    else running.delete(key);
-  };
   const acquire = (key: string): Promise<Thread | undefined> => {
     if (isClosed || waiting.length >= MOST_WAITING) return Promise.resolve(undefined);
-    const { promise, resolve } = Promise.withResolvers<Thread | undefined>();
-    const take = (thread: Thread | undefined) => {
-      clearTimeout(timer);
-      if (thread !== undefined) count(key, 1);
-      resolve(thread);
-    };
-    const one = { key, take };
-    const timer = setTimeout(() => {
-      waiting.splice(waiting.indexOf(one), 1);
-      take(undefined);
-    }, waitMs);
-    waiting.push(one);
-    serve();
-    return promise;
+    return new Promise((resolve) => {
+      const take = (thread: Thread | undefined) => {
+        clearTimeout(timer);
+        if (thread !== undefined) running.add(key, 1);
+        resolve(thread);
+      };
+      const one = { key, take };
+      const giveUp = () => waiting.splice(waiting.indexOf(one), 1)[0]?.take(undefined);
+      const timer = setTimeout(giveUp, waitMs);
+      waiting.push(one);
+      serve();
+    });
   };
   return {
-    run: async (key, job) => {
+    run: async (key, trip) => {
       const thread = await acquire(key);
       if (thread === undefined) return undefined;
       try {
-        return await thread.run(job);
+        return await thread.run(trip);
       } finally {
-        count(key, -1);
-        threads.release(thread);
+        running.add(key, -1);
         if (!isClosed) serve();
       }
     },
@@ -86,6 +83,33 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
       isClosed = true;
       turnAway();
       await threads.close();
+    },
+  };
+}
+
+/** What starts a timer, unless it runs. */
+function oneTimer(work: () => void, ms: number): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const run = () => {
+    timer = undefined;
+    work();
+  };
+  return () => {
+    if (timer === undefined) timer = setTimeout(run, ms).unref();
+  };
+}
+
+/** How many there are of each key. */
+function countByKey() {
+  const counts = new Map<string, number>();
+  const of = (key: string) => counts.get(key) ?? 0;
+  return {
+    of,
+    isEmpty: () => counts.size === 0,
+    add: (key: string, more: number) => {
+      const now = of(key) + more;
+      if (now > 0) counts.set(key, now);
+      else counts.delete(key);
     },
   };
 }

@@ -9,8 +9,9 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
-import type { ModuleFiles } from './messages.ts';
+import type { Job, ModuleFiles } from './messages.ts';
 import { createPool } from './pool.ts';
+import type { JobOutcome } from './thread.ts';
 
 export interface ScriptRun {
   /** Whose script it is, such as the name of a connection: for the log, and so that one does not take all threads. */
@@ -28,6 +29,16 @@ export interface ScriptRun {
   hidden?: readonly string[];
 }
 
+/** Scripts of which one runs after the other. */
+export interface ScriptRuns {
+  runs: readonly [ScriptRun, ...ScriptRun[]];
+  /**
+   * The next one begins only when the result of the one before it is a list of commands (`{ method }`) that are all of these
+   * methods.
+   */
+  passing: readonly string[];
+}
+
 /** What became of a run. */
 export type ScriptOutcome = {
   used: ScriptUsage;
@@ -41,6 +52,8 @@ export interface Scripts {
    * that a function without a parameter for the callback returns. Never rejects for what a script does.
    */
   run(run: ScriptRun): Promise<ScriptOutcome>;
+  /** Runs several, each as `run` does, without coming back between. */
+  runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
   /** What scripts printed lately, where it is kept. */
   log: ScriptLog;
   close(): Promise<void>;
@@ -72,36 +85,47 @@ export function createScripts({
 }: ScriptsDependencies): Scripts {
   const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs: WAIT });
   const log = createScriptLog(keepsLog);
-  const outcomeOf = async ({
-    of,
-    source,
-    entry,
-    args,
-    globals = {},
-    files,
-  }: ScriptRun): Promise<ScriptOutcome> => {
-    if (source.length > limits.sourceLength) {
-      return failed('source', `it is longer than ${limits.sourceLength} characters`);
-    }
-    const job = { source, entry, args: JSON.stringify(args), globals: JSON.stringify(globals), files };
-    const outcome = await pool.run(of, job);
-    if (outcome === undefined) return failed('busy', 'there was no thread to run it');
-    const { result, failure, ...rest } = outcome;
-    return failure === undefined
-      ? { ...rest, result: result === undefined ? null : JSON.parse(result, asData) }
-      : { ...rest, failure };
+  const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
+    const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
+    if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
+    const jobs = runs.slice(0, tooLong < 0 ? runs.length : tooLong).map(jobOf);
+    const outcomes = await pool.run(runs[0].of, { jobs, passing });
+    return outcomes?.map(readOutcome) ?? [failed('busy', 'there was no thread to run it')];
+  };
+  const runAll = async (asked: ScriptRuns) => {
+    let at = clock();
+    const outcomes = await outcomesOf(asked);
+    return outcomes.map((given, index) => {
+      const { of = '', entry = '', hidden } = asked.runs[index] ?? {};
+      const outcome = withHidden(given, hidden);
+      const { failure, printed, used } = outcome;
+      log.add({ at, of, entry, printed, used, failure });
+      at += Math.round(used.wallMs);
+      return outcome;
+    });
   };
   return {
     log,
     close: () => pool.close(),
+    runAll,
     run: async (run) => {
-      const at = clock();
-      const outcome = withHidden(await outcomeOf(run), run.hidden);
-      const { failure, printed, used } = outcome;
-      log.add({ at, of: run.of, entry: run.entry, printed, used, failure });
-      return outcome;
+      const [outcome] = await runAll({ runs: [run], passing: [] });
+      return outcome ?? failed('crashed', 'it could not be run to its end');
     },
   };
+}
+
+const jobOf = ({ source, entry, args, globals = {}, files }: ScriptRun): Job => ({
+  source,
+  entry,
+  args: JSON.stringify(args),
+  globals: JSON.stringify(globals),
+  files,
+});
+
+function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
+  if (failure !== undefined) return { ...rest, failure };
+  return { ...rest, result: result === undefined ? null : JSON.parse(result, asData) };
 }
 
 /** An outcome without secrets in what is told of it. */

@@ -4,26 +4,13 @@ import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import { threadEnvironment } from '../runtime/compile-cache.js';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type {
-  FromThread,
-  ModuleFiles,
-  OutcomeMessage,
-  RequestMessage,
-  ThreadData,
-  ToThread,
-} from './messages.ts';
+import type { FromThread, Job, OutcomeMessage, RequestMessage, ThreadData, ToThread } from './messages.ts';
 import { scriptRequest } from './requests.ts';
 
-/** A run that is about to begin. */
-export interface Job {
-  source: string;
-  entry: string;
-  /** JSON. */
-  args: string;
-  /** JSON. */
-  globals: string;
-  /** Packages that it may require. */
-  files?: ModuleFiles | undefined;
+/** Runs that are about to begin, one after the other. @see ScriptRuns */
+export interface Trip {
+  jobs: readonly Job[];
+  passing: readonly string[];
 }
 
 export interface JobOutcome {
@@ -35,8 +22,10 @@ export interface JobOutcome {
 }
 
 export interface Thread {
-  /** Only when it is ready. */
-  run(job: Job): Promise<JobOutcome>;
+  /** Only when it is ready. @returns what became of the jobs, as far as they ran. */
+  run(trip: Trip): Promise<JobOutcome[]>;
+  /** Whether what it runs has asked others: it may wait for them. */
+  isAsking(): boolean;
   end(): Promise<unknown>;
 }
 
@@ -44,6 +33,8 @@ interface ThreadOptions extends ThreadData {
   outbound: Outbound;
   /** It can take a run. */
   onReady(): void;
+  /** Its run has ended, and it makes another sandbox. */
+  onMaking(): void;
   /** It is no more. */
   onEnd(): void;
 }
@@ -55,54 +46,64 @@ const CHECK = 100;
 /** The thread's own memory, beside that of the sandbox. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
+/** A run. */
 interface Current {
-  job: number;
+  run: number;
   began: number;
   printed: ScriptLine[];
   requests: number;
-  /** Aborts its requests. */
-  over: AbortController;
+  /** Aborts its requests; there when it has made one. */
+  over: AbortController | undefined;
   wall: NodeJS.Timeout;
-  done(outcome: JobOutcome): void;
 }
 
+type Kill = (kind: ScriptFailureKind, message: string) => void;
+
 /** Starts one. It does not keep the process alive, except while it runs a script. */
-export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: ThreadOptions): Thread {
+export function startThread({
+  wasmModule,
+  limits,
+  outbound,
+  onReady,
+  onMaking,
+  onEnd,
+}: ThreadOptions): Thread {
   const worker = newWorker({ wasmModule, limits });
-  let jobs = 0;
-  let current: Current | undefined;
-  let watch: NodeJS.Timeout | undefined;
   let isEnding = false;
   const say = (message: ToThread) => worker.postMessage(message);
-  const finish = (outcome: Pick<JobOutcome, 'result' | 'failure'>, used: Omit<ScriptUsage, 'wallMs'>) => {
-    if (current !== undefined) endRun(current, outcome, used);
-    current = undefined;
-  };
   const end = () => {
     isEnding = true;
     return worker.terminate();
   };
-  const kill = (kind: ScriptFailureKind, message: string) => {
-    clearInterval(watch);
+  const kill: Kill = (kind, message) => {
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
-    const used = { cpuMs, memoryBytes: 0, outputBytes: 0, requests: current?.requests ?? 0 };
-    finish({ failure: { kind, message } }, used);
+    const used = { cpuMs, memoryBytes: 0, outputBytes: 0, requests: runs.current()?.requests ?? 0 };
+    runs.end({ failure: { kind, message } }, used, 'make');
+    runs.stopWatch();
     void end();
+  };
+  const runs = countRuns(worker, limits, kill);
+  const free = () => {
+    runs.stopWatch();
+    worker.unref();
+    onReady();
   };
   const request = async (asked: RequestMessage, of: Current) => {
     of.requests++;
+    of.over ??= new AbortController();
     const answer = await scriptRequest(outbound, asked, of.over.signal, limits.wallMs);
-    if (current === of) say({ type: 'answer', run: of.job, id: asked.id, ...answer });
+    if (runs.current() === of) say({ type: 'answer', run: of.run, id: asked.id, ...answer });
   };
   worker.on('message', (message: FromThread) => {
     // What it says while it is being ended must not let the process end before it has.
     if (isEnding) return;
-    if (message.type === 'ready') {
-      clearInterval(watch);
-      worker.unref();
-      onReady();
-    } else if (message.type === 'outcome') finish(outcomeOf(message), usageOf(message));
-    else if (current === undefined) return;
+    const current = runs.current();
+    if (message.type === 'ready') free();
+    else if (message.type === 'outcome') {
+      runs.end(outcomeOf(message), usageOf(message), message.next);
+      if (message.next === 'wait') free();
+      if (message.next === 'make') onMaking();
+    } else if (current === undefined) return;
     else if (message.type === 'log') current.printed.push({ level: message.level, text: message.text });
     else void request(message, current);
   });
@@ -113,37 +114,72 @@ export function startThread({ wasmModule, limits, outbound, onReady, onEnd }: Th
   });
   return {
     end,
-    run: (job) => {
+    isAsking: () => runs.current()?.over !== undefined,
+    run: (trip) => {
       worker.ref();
-      const { promise, resolve } = Promise.withResolvers<JobOutcome>();
-      current = newRun(++jobs, limits, kill, resolve);
-      watch = watchOver(worker, limits, kill);
-      say({ type: 'run', run: jobs, ...job });
-      return promise;
+      const { run, outcomes } = runs.begin(trip.jobs.length);
+      say({ type: 'run', run, ...trip });
+      return outcomes;
     },
+  };
+}
+
+/** Keeps account of the runs of a thread, and of their time. */
+function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
+  let last = 0;
+  let current: Current | undefined;
+  let outcomes: JobOutcome[] = [];
+  let done: ((outcomes: JobOutcome[]) => void) | undefined;
+  let watch: NodeJS.Timeout | undefined;
+  const { wallMs } = limits;
+  const tooLate = () => kill('wall', `it did not answer within ${wallMs} ms`);
+  const next = (run: number) => {
+    const wall = setTimeout(tooLate, wallMs);
+    current = { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
+    clearInterval(watch);
+    watch = watchOver(worker, limits, kill);
+  };
+  return {
+    /** The one that runs now. */
+    current: () => current,
+    /** So many begin. @returns the number of the first. */
+    begin: (count: number) => {
+      const { promise, resolve } = Promise.withResolvers<JobOutcome[]>();
+      const first = last + 1;
+      last += count;
+      outcomes = [];
+      done = resolve;
+      next(first);
+      return { run: first, outcomes: promise };
+    },
+    /** The one that runs now has ended. */
+    end: (
+      outcome: Pick<JobOutcome, 'result' | 'failure'>,
+      used: Omit<ScriptUsage, 'wallMs'>,
+      afterwards: OutcomeMessage['next'],
+    ) => {
+      if (current === undefined) return;
+      const { run } = current;
+      outcomes.push(endRun(current, outcome, used));
+      current = undefined;
+      if (afterwards === 'run') next(run + 1);
+      else done?.(outcomes);
+    },
+    /** Nothing has to be looked after until the next begins. */
+    stopWatch: () => clearInterval(watch),
   };
 }
 
 const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to its end'];
 
-function newRun(
-  job: number,
-  { wallMs }: ScriptLimits,
-  kill: (kind: ScriptFailureKind, message: string) => void,
-  done: Current['done'],
-): Current {
-  const wall = setTimeout(() => kill('wall', `it did not answer within ${wallMs} ms`), wallMs);
-  return { job, began: performance.now(), printed: [], requests: 0, over: new AbortController(), wall, done };
-}
-
 function endRun(
-  { began, printed, over, wall, done }: Current,
+  { began, printed, over, wall }: Current,
   outcome: Pick<JobOutcome, 'result' | 'failure'>,
   used: Omit<ScriptUsage, 'wallMs'>,
-): void {
+): JobOutcome {
   clearTimeout(wall);
-  over.abort();
-  done({ ...outcome, printed, used: { ...used, wallMs: performance.now() - began } });
+  over?.abort();
+  return { ...outcome, printed, used: { ...used, wallMs: performance.now() - began } };
 }
 
 function newWorker(workerData: ThreadData): Worker {

@@ -1,16 +1,18 @@
 // The threads that scripts run in: started when they are needed, ended when they are not.
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Outbound } from '../http/outbound.ts';
 import type { ScriptLimits } from './limits.ts';
 import { startThread, type Thread } from './thread.ts';
 
 export interface Threads {
-  /** One that is ready; it is the caller's until it is released. */
+  /**
+   * One that is ready; it is the caller's for one trip. Those of quick runs are ready again before another one has
+   * begun: with more of them than processors, all would only be slower.
+   */
   take(): Thread | undefined;
-  /** The job of a thread has ended. */
-  release(thread: Thread): void;
-  /** Sees to it that so many will be ready soon, as far as there may be. */
+  /** Sees to it that there will be some for so many soon, and one more, as far as there may be. */
   provide(count: number): void;
   close(): Promise<void>;
 }
@@ -24,6 +26,10 @@ export interface ThreadsOptions {
   idleMs: number;
 }
 
+/** Threads that compute at once. */
+const PROCESSORS = Math.max(2, availableParallelism());
+/** What runs for longer may not be free soon, milliseconds: most scripts compute something, and that is all. */
+const SLOW = 100;
 /** How long a thread may need until it is ready again, milliseconds. */
 const PATIENCE = 250;
 
@@ -38,63 +44,84 @@ export function createThreads(
   const { outbound, limits, most, idleMs } = options;
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();
+  /** Those that were not ready again since, and when they were taken. */
+  const taken = new Map<Thread, number>();
   /** Those that will be ready in a moment. */
   const coming = new Set<Thread>();
-  let wasmModule: Promise<WebAssembly.Module> | undefined;
-  let starting = 0;
   let isClosed = false;
 
-  const begin = (module: WebAssembly.Module) => {
+  const quick = () =>
+    [...taken].filter(([thread, since]) => !coming.has(thread) && isQuick(thread, since)).length;
+  const begin = (wasmModule: WebAssembly.Module) => {
+    if (isClosed) return;
     let wasReady = false;
     const onReady = () => {
       wasReady = true;
       coming.delete(thread);
+      taken.delete(thread);
       ready.set(thread, setTimeout(() => void thread.end(), idleMs).unref());
       tell('ready');
     };
-    const onEnd = () => {
-      clearTimeout(ready.get(thread));
-      for (const set of [ready, coming, all]) set.delete(thread);
-      if (!isClosed) tell(wasReady ? 'gone' : 'failed');
-    };
-    const thread: Thread = startThread({ wasmModule: module, limits, outbound, onReady, onEnd });
-    all.add(thread);
-    coming.add(thread);
-  };
-  const start = async () => {
-    starting++;
-    try {
-      wasmModule ??= loadModule();
-      const module = await wasmModule;
-      if (!isClosed) begin(module);
-    } catch {
-      wasmModule = undefined;
-      tell('failed');
-    } finally {
-      starting--;
-    }
-  };
-  return {
-    take: () => {
-      const [thread, timer] = [...ready].at(-1) ?? [];
-      clearTimeout(timer);
-      if (thread !== undefined) ready.delete(thread);
-      return thread;
-    },
-    release: (thread) => {
-      if (!all.has(thread) || ready.has(thread)) return;
+    const onMaking = () => {
       coming.add(thread);
       // One that takes longer is busy with what it should have ended: others are not to wait for it.
       setTimeout(() => coming.delete(thread) && tell('gone'), PATIENCE).unref();
+    };
+    const onEnd = () => {
+      clearTimeout(ready.get(thread));
+      for (const set of [ready, taken, coming, all]) set.delete(thread);
+      if (!isClosed) tell(wasReady ? 'gone' : 'failed');
+    };
+    const thread: Thread = startThread({ wasmModule, limits, outbound, onReady, onMaking, onEnd });
+    for (const set of [coming, all]) set.add(thread);
+  };
+  const starter = createStarter(begin, () => tell('failed'));
+  return {
+    take: () => {
+      if (quick() >= PROCESSORS) return undefined;
+      const [thread, timer] = [...ready].at(-1) ?? [];
+      clearTimeout(timer);
+      if (thread === undefined) return undefined;
+      ready.delete(thread);
+      taken.set(thread, performance.now());
+      return thread;
     },
     provide: (count) => {
-      const short = count - ready.size - coming.size - starting;
-      const wanted = Math.min(short, most - all.size - starting);
-      for (let i = 0; i < wanted; i++) void start();
+      const soon = ready.size + coming.size + starter.starting();
+      // One more than is needed: it takes a while to start one, and what runs may never let go of its thread.
+      const needed = Math.min(count, PROCESSORS) + 1;
+      const wanted = Math.min(needed - soon, most - all.size - starter.starting());
+      for (let i = 0; i < wanted; i++) void starter.start();
     },
     close: async () => {
       isClosed = true;
       await Promise.all([...all].map((thread) => thread.end()));
+    },
+  };
+}
+
+/** @param since when it was taken. */
+const isQuick = (thread: Thread, since: number): boolean =>
+  !thread.isAsking() && performance.now() - since < SLOW;
+
+/** Starts threads; where QuickJS cannot be loaded, the next one tries anew. */
+function createStarter(begin: (module: WebAssembly.Module) => void, failed: () => void) {
+  let wasmModule: Promise<WebAssembly.Module> | undefined;
+  let starting = 0;
+  return {
+    /** How many are being started. */
+    starting: () => starting,
+    start: async () => {
+      starting++;
+      try {
+        wasmModule ??= loadModule();
+        begin(await wasmModule);
+      } catch {
+        wasmModule = undefined;
+        failed();
+      } finally {
+        starting--;
+      }
     },
   };
 }

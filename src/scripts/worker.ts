@@ -4,14 +4,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { HOST_FUNCTIONS, type Plain } from './host-functions.ts';
 import type { ScriptFailure } from './limits.ts';
-import type {
-  FromThread,
-  ModuleFiles,
-  OutcomeMessage,
-  RunMessage,
-  ThreadData,
-  ToThread,
-} from './messages.ts';
+import type { FromThread, Job, ModuleFiles, OutcomeMessage, ThreadData, ToThread } from './messages.ts';
 import { createSandbox, type Sandbox, type Uncaught } from './sandbox.ts';
 
 const { wasmModule, limits } = workerData as ThreadData;
@@ -47,12 +40,15 @@ interface State {
   timer: NodeJS.Timeout | undefined;
 }
 
-let state = newState();
+let state = newState(undefined);
+/** The jobs that are to run after this one. */
+let next: readonly Job[] = [];
+let passing: readonly string[] = [];
 
-function newState(): State {
+function newState(sandbox: Sandbox | undefined): State {
   return {
     run: 0,
-    sandbox: undefined,
+    sandbox,
     files: undefined,
     outcome: undefined,
     cpuMs: 0,
@@ -65,18 +61,14 @@ function newState(): State {
   };
 }
 
-async function prepare(sandbox: Sandbox | undefined): Promise<void> {
-  const isReady = sandbox?.reset() === true;
-  state = newState();
-  state.sandbox = isReady
-    ? sandbox
-    : await createSandbox({
-        wasmModule,
-        memoryBytes: limits.memoryBytes,
-        host: (name, args) => answer(state, name, args),
-        isOver: () => isOver(state),
-      });
-  say({ type: 'ready' });
+async function make(): Promise<void> {
+  const sandbox = await createSandbox({
+    wasmModule,
+    memoryBytes: limits.memoryBytes,
+    host: (name, args) => answer(state, name, args),
+    isOver: () => isOver(state),
+  });
+  state = newState(sandbox);
 }
 
 function isOver(own: State): boolean {
@@ -207,29 +199,54 @@ function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): v
 
 function end(own: State, outcome: NonNullable<State['outcome']>): void {
   clearTimeout(own.timer);
+  const memoryBytes = own.sandbox?.memoryBytes() ?? 0;
+  const isReset = own.sandbox?.reset() === true;
+  state = newState(isReset ? own.sandbox : undefined);
+  const [job, ...rest] = isPassing(outcome.result) ? next : [];
+  next = rest;
   say({
     type: 'outcome',
     ...outcome,
     cpuMs: own.cpuMs,
-    memoryBytes: own.sandbox?.memoryBytes() ?? 0,
+    memoryBytes,
     outputBytes: own.result + own.printed,
     requests: own.requests,
+    next: job !== undefined ? 'run' : isReset ? 'wait' : 'make',
   });
-  void prepare(own.sandbox);
+  void goOn(own.run + 1, job, isReset);
 }
 
-function start({ run, source, entry, args, globals, files }: RunMessage): void {
+async function goOn(run: number, job: Job | undefined, isReset: boolean): Promise<void> {
+  if (!isReset) await make();
+  if (job !== undefined) start(run, job);
+  else if (!isReset) say({ type: 'ready' });
+}
+
+/** Whether a result, JSON, is a list of commands that all are of the methods with which the next job may begin. */
+function isPassing(result: string | undefined): boolean {
+  if (next.length === 0 || result === undefined) return false;
+  const commands: unknown = JSON.parse(result);
+  return Array.isArray(commands) && commands.every((one) => passing.includes(one?.method));
+}
+
+function start(run: number, { source, entry, args, globals, files }: Job): void {
   state.run = run;
   state.files = files;
   enter(state, 'start', [source, entry, args, globals]);
 }
 
 parentPort?.on('message', (message: ToThread) => {
-  if (message.type === 'run') return start(message);
+  if (message.type === 'run') {
+    const [job, ...rest] = message.jobs;
+    next = rest;
+    passing = message.passing;
+    return job && start(message.run, job);
+  }
   // An answer to the run before, which has ended meanwhile.
   if (message.run !== state.run) return undefined;
   state.unanswered--;
   return enter(state, 'deliver', [message.id, message.head, message.content]);
 });
 
-await prepare(undefined);
+await make();
+say({ type: 'ready' });
