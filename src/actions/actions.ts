@@ -8,16 +8,15 @@ import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import { askAction } from './ask.ts';
+import type { Answered, Call } from './ask.ts';
 import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
+import { type ActionEvent, eventNow, eventOfRules } from './event-now.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { FactorsAsked } from './factors-asked.ts';
+import { askInTurn, type Time } from './in-turn.ts';
 import { type ActionRun, type Progress, wayThrough } from './progress.ts';
 import { runRules } from './rules.ts';
-
-/** What actions are told; what is the same for all of a tenant is added here. */
-export type ActionEvent = Readonly<Record<string, unknown>>;
 
 /** Who is concerned, for the log. */
 export interface ActionsAbout {
@@ -66,7 +65,7 @@ export interface Actions {
 
 interface ActionsDependencies {
   config: Pick<Config, 'actions' | 'rules' | 'settings'>;
-  scripts: Pick<Scripts, 'run'>;
+  scripts: Pick<Scripts, 'run' | 'runAll'>;
   packages: Pick<Packages, 'filesOf'>;
   events: Pick<Events, 'record'>;
   executions: Executions;
@@ -115,6 +114,9 @@ function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undef
   return trigger === 'post-login' && config.rules().enabled.length > 0 ? config.rules() : undefined;
 }
 
+/** Actions of one trip to the sandbox: each that does not run was made ready for nothing. */
+const MOST_AT_ONCE = 4;
+
 interface RunDependencies extends ActionsDependencies {
   cache: ActionCache;
   note(description: string, about: ActionsAbout): void;
@@ -145,28 +147,35 @@ async function runBound(
     if ('fault' in ran) throw fail(ran.fault);
     way.begin(ran.asked);
   }
-  for (const [index, action] of bound.entries()) {
-    if (index < way.next || isOver(way.outcome())) continue;
-    if (options.until !== undefined && wallClock() > options.until)
-      throw fail(`The action ${action.name} (${trigger}) was not run: those before it took too long`);
+  const callOf = (action: BoundAction, index: number): Call => {
     const { request, how } = way.step(index, canRedirect);
     const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
-    const ended = execution.runs(action.name);
-    const answer = await askAction(deps, action, {
+    const asked = {
       event: request === undefined ? told : { ...told, request },
       how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
       kept: cache.of(trigger),
       hidden,
-    });
+    };
+    return { action, asked };
+  };
+  /** @returns whether no other one runs now. */
+  const taken = async (index: number, { action, asked }: Call, answer: Answered, time: Time) => {
     const of = `The action ${action.name} (${trigger})`;
-    const ran = 'fault' in answer ? answer : take(trigger, { ...answer, ...how, of, about }, way.outcome());
-    ended('fault' in ran ? ran.fault : undefined);
-    const isOptional = action.isOptional && !NEEDED_TRIGGERS.has(trigger);
+    const ran =
+      'fault' in answer ? answer : take(trigger, { ...answer, ...asked.how, of, about }, way.outcome());
+    execution.runs(action.name, time.began)('fault' in ran ? ran.fault : undefined, time.ended);
+    const isOptional = bound[index]?.isOptional === true && !NEEDED_TRIGGERS.has(trigger);
     if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
     if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-    const asked = await withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven);
-    if (way.done(index, asked)) break;
-  }
+    return way.done(index, await withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven));
+  };
+  const mayRun = ({ name }: BoundAction): boolean => {
+    if (options.until !== undefined && wallClock() > options.until)
+      throw fail(`The action ${name} (${trigger}) was not run: those before it took too long`);
+    return !isOver(way.outcome());
+  };
+  const atOnce = options.until === undefined ? MOST_AT_ONCE : 1;
+  await askInTurn(deps, bound, { from: way.next, atOnce, mayRun, callOf, taken });
   const outcome = way.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
   return { ...outcome, progress: way.progress(), execution: execution.id };
@@ -194,13 +203,6 @@ type TakeAll = (
 /** Whether no other one runs now. */
 const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
 
-/** What rules are told; with what the user came back with from where they sent them. */
-function eventOfRules(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
-  if (request === undefined) return event;
-  const transaction = { ...(event.transaction as object), protocol: 'redirect-callback' };
-  return { ...event, request, transaction };
-}
-
 /** Runs the rules of a tenant, and takes what they asked for. */
 async function applyRules(
   deps: ActionsDependencies,
@@ -225,42 +227,4 @@ export function executionDetails(id: string | undefined): {
   details?: { actions: { executions: string[] } };
 } {
   return id === undefined ? {} : { details: { actions: { executions: [id] } } };
-}
-
-/** The event as the next action sees it. @param now an ISO date. */
-function eventNow(
-  event: ActionEvent,
-  { userMetadata, appMetadata, login }: ActionOutcome,
-  now: string,
-): ActionEvent {
-  const user = event.user as Record<string, object> | undefined;
-  if (user === undefined) return event;
-  const { transaction, authentication } = event as {
-    transaction?: object;
-    authentication?: { methods?: object[] };
-  };
-  const recorded = login.methods.map((name) => ({ name, timestamp: now }));
-  return {
-    ...event,
-    ...(transaction && { transaction: { ...transaction, metadata: login.transaction } }),
-    ...(authentication && {
-      authentication: { ...authentication, methods: [...(authentication.methods ?? []), ...recorded] },
-    }),
-    user: {
-      ...user,
-      user_metadata: withMembers(user.user_metadata, userMetadata),
-      app_metadata: withMembers(user.app_metadata, appMetadata),
-    },
-  };
-}
-
-/** Metadata with members set, and without those that were set to null. */
-export function withMembers(
-  before: object | undefined,
-  set: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const members = Object.entries({ ...before, ...set }).filter(
-    ([name]) => set[name] !== null || !(name in set),
-  );
-  return Object.fromEntries(members);
 }

@@ -5,7 +5,8 @@ import { TooManyWaiting } from '../delivery/deliveries.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
-import type { ActionEvent, Actions, ActionsAbout } from './actions.ts';
+import type { Actions, ActionsAbout } from './actions.ts';
+import type { ActionEvent } from './event-now.ts';
 
 /** What actions are to be told: JSON, kept sealed. @template E what their event is made of. */
 export interface Told<E> {

@@ -4,13 +4,13 @@ import type { BoundAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
-import type { ScriptOutcome, Scripts } from '../scripts/scripts.ts';
+import type { ScriptOutcome, ScriptRun, Scripts } from '../scripts/scripts.ts';
 import { requiringOf } from './action-packages.ts';
-import { type Command, commandsSchema } from './commands.ts';
+import { type Command, commandsSchema, PASSING } from './commands.ts';
 import type { Asking } from './progress.ts';
 
 export interface AskDependencies {
-  scripts: Pick<Scripts, 'run'>;
+  scripts: Pick<Scripts, 'runAll'>;
   packages: Pick<Packages, 'filesOf'>;
   /** Epoch milliseconds. */
   wallClock: Clock;
@@ -18,8 +18,10 @@ export interface AskDependencies {
   hostname: string;
 }
 
+type AskedAction = Omit<BoundAction, 'isOptional'>;
+
 /** What one is called with. */
-interface Asked {
+export interface Asked {
   event: object;
   /** `rules`: the ids of those that ran before it. */
   how: Asking & { rules: string[] };
@@ -27,6 +29,12 @@ interface Asked {
   kept: object;
   /** What is to be read nowhere, beside its secrets. */
   hidden?: readonly string[];
+}
+
+/** An action that is to run. */
+export interface Call {
+  action: AskedAction;
+  asked: Asked;
 }
 
 /** What it asked for, or why it failed; and what it printed and used, if it ran. */
@@ -37,17 +45,38 @@ export type Answered = ({ commands: Command[] } | { fault: string }) & {
 const AROUND = readFileSync(new URL('../../sandbox/action.js', import.meta.url), 'utf8');
 
 /** Has the sandbox run an action. */
-export async function askAction(
-  { scripts, packages, wallClock, hostname }: AskDependencies,
-  action: Omit<BoundAction, 'isOptional'>,
-  { event, how, kept, hidden = [] }: Asked,
-): Promise<Answered> {
+export async function askAction(deps: AskDependencies, action: AskedAction, asked: Asked): Promise<Answered> {
+  const [answer] = await askActions(deps, [{ action, asked }]);
+  return answer ?? { fault: 'it was not run' };
+}
+
+/**
+ * Has the sandbox run actions, one after the other. The next one runs only when what the one before it asked for changes
+ * nothing of what the next one is told, nor whether it runs.
+ * @returns what became of them, as far as they ran.
+ */
+export async function askActions(deps: AskDependencies, calls: readonly Call[]): Promise<Answered[]> {
+  const runs: ScriptRun[] = [];
+  for (const call of calls) {
+    const run = await runOf(deps, call);
+    if ('fault' in run && runs.length === 0) return [run];
+    if ('fault' in run) break;
+    runs.push(run);
+  }
+  const outcomes = await deps.scripts.runAll({ runs, passing: PASSING });
+  return outcomes.map(answerOf);
+}
+
+async function runOf(
+  { packages, wallClock, hostname }: AskDependencies,
+  { action, asked: { event, how, kept, hidden = [] } }: Call,
+): Promise<ScriptRun | { fault: string }> {
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);
   const files = await packages.filesOf(requiringOf(action)).catch(asFault);
   if (files instanceof PackageFault) return { fault: files.message };
-  const { result, failure, ...ran } = await scripts.run({
+  return {
     of: `action ${action.name}`,
     source: AROUND,
     entry: how.entry,
@@ -67,7 +96,10 @@ export async function askAction(
     ],
     files,
     hidden: [action, ...modules].flatMap(({ secrets }) => Object.values(secrets)).concat(hidden),
-  });
+  };
+}
+
+function answerOf({ result, failure, ...ran }: ScriptOutcome): Answered {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);
   return read.success ? { commands: read.data, ran } : { fault: 'what it recorded cannot be read', ran };

@@ -125,6 +125,13 @@ const GATES: ReadonlySet<string> = new Set([
   ...Object.keys(ASSERTION_TAKE),
 ]);
 
+/** What changes nothing of what the next action is told, nor whether it runs, and is left out where it is called wrongly. */
+export const PASSING: readonly string[] = [
+  'idToken.setCustomClaim',
+  'accessToken.setCustomClaim',
+  'accessToken.addScope',
+];
+
 /**
  * Takes a command.
  * @param methods those that it may be of.

@@ -16,8 +16,11 @@ export interface Executions {
 
 export interface Execution {
   id: string;
-  /** An action, or a rule, begins. @returns what is told how it ended: why it failed, if it did. */
-  runs(name: string): (fault?: string) => void;
+  /**
+   * An action, or a rule, begins. @param began when, where it is not now, epoch milliseconds.
+   * @returns what is told how it ended: why it failed, if it did; and when, where it is not now.
+   */
+  runs(name: string, began?: number): (fault?: string, ended?: number) => void;
   /** No other one runs. @param isSuspended whether they go on when the user is back. */
   end(isSuspended: boolean): void;
 }
@@ -45,7 +48,7 @@ const LONGEST = { name: 255, error: 1000 };
 export function createExecutions(deps: ExecutionsDependencies): Executions {
   const { store, background, clock, random, retentionDays } = deps;
   let waiting = 0;
-  const now = () => new Date(clock()).toISOString();
+  const now = (at = clock()) => new Date(at).toISOString();
   const newId = () => random(16).toString('hex');
   const keep = (record: ActionExecutionRecord) => {
     if (waiting >= MOST_WAITING) return;
@@ -64,14 +67,14 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
       const results: ActionExecutionRecord['results'] = [];
       return {
         id,
-        runs: (name) => {
+        runs: (name, began) => {
           const result: (typeof results)[number] = {
             action_name: name.slice(0, LONGEST.name),
-            started_at: now(),
+            started_at: now(began),
           };
           results.push(result);
-          return (fault) => {
-            result.ended_at = now();
+          return (fault, ended) => {
+            result.ended_at = now(ended);
             if (fault !== undefined) result.error = { id: 'failed', msg: fault.slice(0, LONGEST.error) };
           };
         },

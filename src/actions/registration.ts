@@ -8,9 +8,10 @@ import type { Profile } from '../users/create.ts';
 import { type Registration, RegistrationRefused } from '../users/registration.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
-import { type ActionEvent, type Actions, type ActionsAbout, withMembers } from './actions.ts';
+import type { Actions, ActionsAbout } from './actions.ts';
 import { type AfterwardsDependencies, createAfterwards, type PreparedRun } from './afterwards.ts';
 import type { ActionOutcome } from './commands.ts';
+import { type ActionEvent, withMembers } from './event-now.ts';
 import { clientOf, connectionOf, userOf } from './facts.ts';
 
 interface RegistrationDependencies extends Omit<AfterwardsDependencies<unknown>, 'actions' | 'eventOf'> {

@@ -1,7 +1,8 @@
 // A run of the actions of a login: what they are told, and what of their answer is done for all logins alike.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
-import { type Actions, type ActionsAbout, executionDetails, withMembers } from '../actions/actions.ts';
+import { type Actions, type ActionsAbout, executionDetails } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
+import { withMembers } from '../actions/event-now.ts';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';

@@ -31,7 +31,7 @@ export interface ScriptRun {
 
 /** Scripts of which one runs after the other. */
 export interface ScriptRuns {
-  runs: readonly [ScriptRun, ...ScriptRun[]];
+  runs: readonly ScriptRun[];
   /**
    * The next one begins only when the result of the one before it is a list of commands (`{ method }`) that are all of these
    * methods.
@@ -52,7 +52,7 @@ export interface Scripts {
    * that a function without a parameter for the callback returns. Never rejects for what a script does.
    */
   run(run: ScriptRun): Promise<ScriptOutcome>;
-  /** Runs several, each as `run` does, without coming back between. */
+  /** Runs several, each as `run` does, without coming back between. @returns what became of them, as far as they ran. */
   runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
   /** What scripts printed lately, where it is kept. */
   log: ScriptLog;
@@ -89,10 +89,10 @@ export function createScripts({
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const jobs = runs.slice(0, tooLong < 0 ? runs.length : tooLong).map(jobOf);
-    const outcomes = await pool.run(runs[0].of, { jobs, passing });
+    const outcomes = await pool.run(runs[0]?.of ?? '', { jobs, passing });
     return outcomes?.map(readOutcome) ?? [failed('busy', 'there was no thread to run it')];
   };
-  const runAll = async (asked: ScriptRuns) => {
+  const runAll = async (asked: ScriptRuns): Promise<ScriptOutcome[]> => {
     let at = clock();
     const outcomes = await outcomesOf(asked);
     return outcomes.map((given, index) => {

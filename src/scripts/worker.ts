@@ -226,7 +226,9 @@ async function goOn(run: number, job: Job | undefined, isReset: boolean): Promis
 function isPassing(result: string | undefined): boolean {
   if (next.length === 0 || result === undefined) return false;
   const commands: unknown = JSON.parse(result);
-  return Array.isArray(commands) && commands.every((one) => passing.includes(one?.method));
+  const isPassed = (one: Partial<{ method: string; args: unknown }> | null) =>
+    passing.includes(one?.method ?? '') && Array.isArray(one?.args);
+  return Array.isArray(commands) && commands.every(isPassed);
 }
 
 function start(run: number, { source, entry, args, globals, files }: Job): void {

@@ -1,7 +1,8 @@
 // Logins by tokens of others (RFC 8693): an action of the tenant's judges a subject token and says whose it is. What follows
 // is what follows every login.
-import { type Actions, withMembers } from '../../actions/actions.ts';
+import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
+import { withMembers } from '../../actions/event-now.ts';
 import { clientOf } from '../../actions/facts.ts';
 import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
 import { requestedAudience } from '../../engine/audience.ts';

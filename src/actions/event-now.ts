@@ -1,0 +1,50 @@
+// What actions and rules are told of what those before them asked for.
+import type { ActionOutcome } from './commands.ts';
+
+/** What actions are told; what is the same for all of a tenant is added where they are run. */
+export type ActionEvent = Readonly<Record<string, unknown>>;
+
+/** What rules are told; with what the user came back with from where they sent them. */
+export function eventOfRules(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
+  if (request === undefined) return event;
+  const transaction = { ...(event.transaction as object), protocol: 'redirect-callback' };
+  return { ...event, request, transaction };
+}
+
+/** The event as the next action sees it. @param now an ISO date. */
+export function eventNow(
+  event: ActionEvent,
+  { userMetadata, appMetadata, login }: ActionOutcome,
+  now: string,
+): ActionEvent {
+  const user = event.user as Record<string, object> | undefined;
+  if (user === undefined) return event;
+  const { transaction, authentication } = event as {
+    transaction?: object;
+    authentication?: { methods?: object[] };
+  };
+  const recorded = login.methods.map((name) => ({ name, timestamp: now }));
+  return {
+    ...event,
+    ...(transaction && { transaction: { ...transaction, metadata: login.transaction } }),
+    ...(authentication && {
+      authentication: { ...authentication, methods: [...(authentication.methods ?? []), ...recorded] },
+    }),
+    user: {
+      ...user,
+      user_metadata: withMembers(user.user_metadata, userMetadata),
+      app_metadata: withMembers(user.app_metadata, appMetadata),
+    },
+  };
+}
+
+/** Metadata with members set, and without those that were set to null. */
+export function withMembers(
+  before: object | undefined,
+  set: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const members = Object.entries({ ...before, ...set }).filter(
+    ([name]) => set[name] !== null || !(name in set),
+  );
+  return Object.fromEntries(members);
+}
