@@ -4,8 +4,10 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { isLoggedIn, logInAtTwo, logoutTenant, moreTokens, stored, WEB_HOME } from './support.ts';
 
 const MANY = 200;
+/** Not all of them: a code is good for a minute, and on a busy machine each would wait for all others. */
+const AT_ONCE = 40;
 
-describe(`${MANY} logins and logouts at once`, () => {
+describe(`${MANY} logins and logouts, ${AT_ONCE} at once,`, () => {
   let server: TestServer;
   before(async () => {
     // All of them are one address here.
@@ -36,7 +38,11 @@ describe(`${MANY} logins and logouts at once`, () => {
       ]);
       expect(answer.location).to.equal(WEB_HOME);
     };
-    await Promise.all(Array.from({ length: MANY }, (_, index) => one(index)));
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async (_, first) => {
+        for (let index = first; index < MANY; index += AT_ONCE) await one(index);
+      }),
+    );
     expect(most, 'sessions at once').to.be.above(1);
     expect((await stored(server)).EndedSession).to.equal(MANY);
     // What is remembered of their ends is for requests that are under way.
