@@ -9,7 +9,7 @@ if (process.env.NODE_V8_COVERAGE === undefined) {
 
 module.exports = {
   // Ends a test that hangs; one that works may take that long on a machine that is busy.
-  timeout: 240_000,
+  timeout: 600_000,
   exit: false,
   forbidOnly: true,
   require: ['./test/support/setup.ts'],

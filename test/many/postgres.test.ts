@@ -4,7 +4,7 @@ import { type Processes, startProcesses } from './processes.ts';
 import { oneTimeThings, tenant } from './races.ts';
 
 describe('three processes over PostgreSQL', function () {
-  this.timeout(400_000);
+  this.timeout(1_200_000);
 
   describe('let count once what counts once:', () => {
     let processes: Processes;

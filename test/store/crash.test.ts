@@ -85,7 +85,7 @@ function verify(expected: Expected, found: [string, string][]): void {
 }
 
 describe('the embedded store killed while it writes', function () {
-  this.timeout(240_000 + kills * 10_000);
+  this.timeout(600_000 + kills * 10_000);
 
   it(`keeps every acknowledged write over ${kills} kills, and always opens`, async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'));

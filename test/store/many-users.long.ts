@@ -13,7 +13,7 @@ const users = 200_000;
 const padding = 'x'.repeat(500);
 
 describe(`a store of ${users} users`, function () {
-  this.timeout(300_000);
+  this.timeout(900_000);
   let cwd: string;
   let dataDir: string;
 
