@@ -1,5 +1,6 @@
 // The list: every part of the house that declares something of itself. A feature that is not here does not exist.
 import { account } from './account/feature.ts';
+import { accountPage } from './account/page/feature.ts';
 import { actions } from './actions/declaration.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
@@ -41,6 +42,7 @@ export const FEATURES: readonly Feature<never>[] = [
   samlUpstream,
   revocation,
   linking,
+  accountPage,
   mfa,
   account,
   authenticator,

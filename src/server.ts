@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
 import { account, accountArea } from './account/feature.ts';
+import { accountPage } from './account/page/feature.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
 import { identifier } from './connections/identifier/feature.ts';
@@ -44,6 +45,7 @@ import { saml } from './saml/feature.ts';
 import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
+import { accountDependencies } from './tenant-account.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 import { managementDependencies, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
@@ -195,6 +197,11 @@ function routesOf(
     }),
     ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
+    ...bind(accountPage, {
+      ...page,
+      ...accountDependencies(deps, capabilities, tenantEngine),
+      ...endings,
+    }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, tickets, users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),

@@ -1,5 +1,6 @@
 // The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
 import { accountAudience } from './account/audience.ts';
+import { accountCallbacks } from './account/page/callbacks.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
@@ -94,6 +95,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     idp,
     delegatedLogins: logins.saml,
     deviceLogins: logins.device,
+    accountLogins: logins.account,
     approving: { ...approving(capabilities), store: deps.store, clock, approvalLogins: logins.approval },
     upstream,
   };
@@ -139,14 +141,16 @@ function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purp
     saml: samlCallbacks(baseUrl),
     device: deviceCallbacks(baseUrl),
     approval: approvalCallbacks(baseUrl),
+    account: accountCallbacks(baseUrl),
   };
   const saml = delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml });
   const device = delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device });
   const approval = delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval });
+  const account = delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account });
   const check: CheckRequest = async (query) => {
-    for (const logins of [saml, device, approval]) await logins.check(query);
+    for (const logins of [saml, device, approval, account]) await logins.check(query);
   };
-  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device, approval };
+  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device, approval, account };
 }
 
 /** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */

@@ -14,7 +14,7 @@ const LAYERS: string[][] = [
   ['terminal.ts', 'workers.ts'],
   ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts'],
-  ['tenant-management.ts'],
+  ['tenant-management.ts', 'tenant-account.ts'],
   ['tenant-engine.ts', 'stop.ts'],
   ['account-endings.ts'],
   ['capabilities.ts'],

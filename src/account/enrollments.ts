@@ -5,16 +5,13 @@ import type { Enrolled, Factor } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { keepRecoveryCode, prepareRecoveryCode, recoveryCodeId } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
-import type { RateLimits } from '../protection/rate-limit.ts';
 import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
 import { tellChange } from './tell.ts';
 import { authenticatorView, type MethodType, type MethodView, methodTypeOf } from './views.ts';
 
-export interface EnrollmentDependencies extends MethodDependencies {
-  rateLimits: RateLimits;
-}
+export type EnrollmentDependencies = MethodDependencies;
 
 /** An enrolment of a second factor that is asked for. */
 export interface NewFactor {

@@ -6,7 +6,10 @@ import type { Carried, CredentialRef, MessageKind, Notice } from './messages.ts'
 
 /** JSON. */
 export interface LetterContent
-  extends Pick<Notice, 'to' | 'inviter' | 'url' | 'code' | 'method' | 'lifetimeInSeconds' | 'ip'> {
+  extends Pick<
+    Notice,
+    'to' | 'inviter' | 'url' | 'code' | 'method' | 'change' | 'address' | 'lifetimeInSeconds' | 'ip'
+  > {
   kind: MessageKind;
   /** A client_id. */
   application?: string;

@@ -6,8 +6,8 @@ import type { Write } from '../store/contract.ts';
 import type { User } from '../users/user.ts';
 
 /**
- * Named as in the tenant file's `emailTemplates`; `password_changed` and `method_…` are our own, and the template of
- * `passwordless_email` is in the connection's options.
+ * Named as in the tenant file's `emailTemplates`; `password_changed`, `method_…`, `account_changed` and those of a change of
+ * address are our own, and the template of `passwordless_email` is in the connection's options.
  */
 export type EmailKind =
   | 'verify_email'
@@ -21,12 +21,18 @@ export type EmailKind =
   | 'password_changed'
   | 'method_added'
   | 'method_removed'
+  | 'account_changed'
+  | 'email_change_allow'
+  | 'email_change_prove'
   | 'passwordless_email';
 
 /** `passwordless_sms`: its template is in the connection's options. */
 export type SmsKind = 'passwordless_sms' | 'mfa_sms';
 
 export type MessageKind = EmailKind | SmsKind;
+
+/** What a user is told of that has changed of their account. */
+export type AccountChange = 'email' | 'unlinked' | 'deleted';
 
 /** A message: recipient and template variables. */
 export interface Notice {
@@ -42,6 +48,10 @@ export interface Notice {
   code?: string;
   /** What of what one logs in with was added or removed: its published type. */
   method?: string;
+  /** What has changed, of `account_changed`. */
+  change?: AccountChange;
+  /** The new address, of a change of address. */
+  address?: string;
   /** Whether the code is to confirm a second factor that is new. */
   isEnrollment?: boolean;
   /** How long link or code are good, where the template does not decide it. */

@@ -199,7 +199,7 @@ function lifetimeOf(
 
 function emailModel(
   kind: EmailKind,
-  { code, url, application, organization, inviter, method, to }: Notice,
+  { code, url, application, organization, inviter, method, change, address, to }: Notice,
   { tenant, branding }: Frozen<TenantRecord>,
   locale: Locale,
   lifetime: number,
@@ -213,6 +213,8 @@ function emailModel(
       organization: organization?.display_name ?? organization?.name ?? '',
       inviter: inviter?.name ?? '',
       method: method === undefined ? '' : locale.text(`method.${method}`),
+      change: change === undefined ? '' : locale.text(`email.account_changed.change.${change}`),
+      address: address ?? '',
       to,
     });
   const logo = branding.logo_url ?? tenant.picture_url;

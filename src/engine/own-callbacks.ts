@@ -15,7 +15,11 @@ export interface OwnCallback {
 }
 
 /** What of an application says which logins are asked for so. */
-type Application = { addons?: object | undefined; grant_types?: readonly string[] | undefined };
+type Application = {
+  addons?: object | undefined;
+  grant_types?: readonly string[] | undefined;
+  is_first_party?: boolean | undefined;
+};
 
 /** The callbacks of all kinds. */
 export interface OwnCallbacks {

@@ -4,13 +4,15 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Login } from '../users/login.ts';
-import { connectionOf, credentialVersionOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
 
 /** The login that a code stands for. */
 export interface OwnCodeLogin
   extends Pick<Login, 'userId' | 'connection' | 'credentialVersion' | 'authTime' | 'amr' | 'acr'> {
   /** The session's own id, which all its applications share: the `sid` of `Sessions` and of the logout channels. */
   sessionUid: string;
+  /** What stood for the user's second factors when the session began (`SecondFactor.factorsOf`). */
+  factors: string;
   /** The resource indicator of the API that the request was for. */
   resource: string | undefined;
   /** The id of the organization that the login is for. */
@@ -65,6 +67,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       connection: connectionOf(session) ?? '',
       credentialVersion: credentialVersionOf(session),
       sessionUid,
+      factors: factorsOf(session),
       authTime,
       amr: code.amr ?? [],
       acr: code.acr,

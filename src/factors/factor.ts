@@ -144,6 +144,8 @@ export interface EnrollmentPermit {
   authenticatorId?: string;
   /** Uses it up. @returns false for all but one of any number of racers. */
   spend(): Promise<boolean>;
+  /** Told of what was confirmed on it. */
+  confirmed?(authenticator: Authenticator): Promise<void>;
 }
 
 /** A page of the second factor: of a login whose first was given, or of an enrolment that an administrator asked for. */

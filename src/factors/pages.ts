@@ -14,20 +14,21 @@ import { activeAuthenticators } from './policy.ts';
 
 type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
-type Open = (deps: FactorPagesDependencies, ctx: Context) => Promise<FactorPage | undefined>;
+type Open<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
 
-/** Opens a page, of a login or of a ticket, before it is made. */
-const openedBy = (open: Open) => (handle: Handler) => ({
-  ...PAGE,
-  handle: async (deps: FactorPagesDependencies, ctx: Context): Promise<void> => {
-    const page = await open(deps, ctx);
-    if (page === undefined) return;
-    if (ctx.method === 'POST') deps.csrf.verify(ctx);
-    await handle(deps, ctx, page);
-  },
-});
+/** Opens a page, of a login or of an enrolment, before it is made. */
+const openedBy =
+  <D extends FactorPagesDependencies>(open: Open<D>) =>
+  (handle: Handler) => ({
+    ...PAGE,
+    handle: async (deps: D, ctx: Context): Promise<void> => {
+      const page = await open(deps, ctx);
+      if (page === undefined) return;
+      if (ctx.method === 'POST') deps.csrf.verify(ctx);
+      await handle(deps, ctx, page);
+    },
+  });
 const opened = openedBy(openMfaPage);
-const enrolling = openedBy(openEnrollmentPage);
 
 const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
 
@@ -40,22 +41,37 @@ export const mfaPages: RouteDeclarations<FactorPagesDependencies> = {
   'GET /u/:uid/mfa/:factor': opened(showFactor),
   'POST /u/:uid/mfa/:factor': opened(postFactor),
   'POST /u/:uid/mfa/:factor/resend': opened(postResend),
-  // What fetches links in mails begins nothing here.
-  [`GET|HEAD ${ENROLLMENT}` as const]: enrolling(choose),
-  [`GET ${ENROLLMENT}/choose` as const]: enrolling(choose),
-  [`GET ${ENROLLMENT}/status` as const]: enrolling(answerStatus),
-  // The ticket is used up when its recovery code is shown.
-  [`POST ${ENROLLMENT}/recovery-code-saved` as const]: {
-    ...PAGE,
-    handle: async (deps: FactorPagesDependencies, ctx: Context) => {
-      deps.csrf.verify(ctx);
-      await showEnrolled(deps, ctx);
-    },
-  },
-  [`GET ${ENROLLMENT}/:factor` as const]: enrolling(showFactor),
-  [`POST ${ENROLLMENT}/:factor` as const]: enrolling(postFactor),
-  [`POST ${ENROLLMENT}/:factor/resend` as const]: enrolling(postResend),
+  ...enrollmentPages(ENROLLMENT, openEnrollmentPage, showEnrolled),
 };
+
+/**
+ * The pages on which a user enrols a second factor who is not about to log in.
+ * @param path where they are. @param open opens one; undefined when the browser was sent elsewhere. @param done answers when
+ *   the recovery code was seen that comes with the first: what opened the pages may be used up by then.
+ */
+export function enrollmentPages<D extends FactorPagesDependencies>(
+  path: string,
+  open: (deps: D, ctx: Context) => Promise<FactorPage | undefined>,
+  done: (deps: D, ctx: Context) => Promise<void>,
+): RouteDeclarations<D> {
+  const enrolling = openedBy(open);
+  return {
+    // What fetches links in mails begins nothing here.
+    [`GET|HEAD ${path}` as `GET|HEAD /${string}`]: enrolling(choose),
+    [`GET ${path}/choose` as `GET /${string}`]: enrolling(choose),
+    [`GET ${path}/status` as `GET /${string}`]: enrolling(answerStatus),
+    [`POST ${path}/recovery-code-saved` as `POST /${string}`]: {
+      ...PAGE,
+      handle: async (deps, ctx) => {
+        deps.csrf.verify(ctx);
+        await done(deps, ctx);
+      },
+    },
+    [`GET ${path}/:factor` as `GET /${string}`]: enrolling(showFactor),
+    [`POST ${path}/:factor` as `POST /${string}`]: enrolling(postFactor),
+    [`POST ${path}/:factor/resend` as `POST /${string}`]: enrolling(postResend),
+  };
+}
 
 async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
   if (page.state.passed === true) return showNewRecoveryCode(deps, page);

@@ -83,6 +83,7 @@ export async function confirmFirstUse(
     return false;
   }
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
+  await permit?.confirmed?.(authenticator);
   return true;
 }
 

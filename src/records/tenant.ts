@@ -89,6 +89,15 @@ const deviceFlowSchema = z
 /** How the codes of devices look. */
 export type DeviceFlowSettings = z.output<typeof deviceFlowSchema>;
 
+/** The page where users look after their own account. */
+const accountPageSchema = z.strictObject({
+  enabled: z.boolean().default(true),
+  /** The application that users log in for who come without one. */
+  client_id: z.string().optional(),
+  /** Whether users may delete their account. */
+  allow_deletion: z.boolean().default(false),
+});
+
 export const tenantSettingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
@@ -104,6 +113,8 @@ export const tenantSettingsSchema = z.looseObject({
   default_audience: z.string().optional(),
   /** Ours: whether somebody new from an upstream provider is asked to link an account with their address to theirs. */
   account_linking: z.enum(['never', 'suggest']).default('never'),
+  /** Ours: the page at `/account`, where users look after their own account. */
+  account_page: accountPageSchema.prefault({}),
   oidc_logout: tenantLogoutSchema.optional(),
   /** Whether `/oauth/par` is there (RFC 9126); it is unless this is false. */
   pushed_authorization_requests_supported: z.boolean().optional(),

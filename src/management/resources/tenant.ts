@@ -27,6 +27,7 @@ const settings = z.strictObject(
       default_audience: z.string().max(600),
       log_retention_days: z.number().int().min(1).max(3650),
       account_linking: z.enum(['never', 'suggest']),
+      account_page: object,
       default_redirection_uri: z.string().max(2048),
       default_organization: object,
       session_lifetime: hours,

@@ -1,0 +1,107 @@
+// /account/applications: which applications may act for the user, and by which accounts elsewhere the user comes.
+import type { Context } from 'koa';
+import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { consentId } from '../../records/engine.ts';
+import type { Store } from '../../store/contract.ts';
+import { primaryIdentity } from '../../users/identities.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
+
+export interface ApplicationsDependencies extends AccountPageDependencies, NoticeDependencies {
+  refreshTokens: RefreshTokenDirectory;
+  store: Store;
+}
+
+const SECTION = '/applications';
+
+export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
+  [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
+    const [applications, identities] = await Promise.all([
+      applicationsOf(deps, ctx, here.user.id),
+      identitiesOf(deps, here.user.id),
+    ]);
+    const model = { applications, identities };
+    await renderAccount(deps, ctx, here, { template: 'applications', section: SECTION, model });
+  }),
+  [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
+    const { application } = formFields(ctx, 'application');
+    await withdraw(deps, here.user.id, application);
+    recordChange(deps, ctx, here, { type: 'account_changed', description: 'consent withdrawn' });
+    back(ctx, SECTION, 'withdrawn');
+  }),
+  [`POST ${ACCOUNT}${SECTION}/unlink`]: posted(SECTION, { isSensitive: true }, unlink),
+};
+
+/** An application that the user has allowed something, or that has a token to come back with. */
+async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
+  const { config, refreshTokens, store } = deps;
+  const [consents, tokens] = await Promise.all([
+    store.collection('consents').findBy('user', userId),
+    refreshTokens.of(userId),
+  ]);
+  const ids = new Set([...consents, ...tokens].map(({ client_id }) => client_id));
+  const all = await Promise.all(
+    [...ids].map(async (id) => {
+      const client = await config.client(id);
+      const consent = consents.find(({ client_id }) => client_id === id);
+      const own = tokens.filter(({ client_id }) => client_id === id);
+      const used = own.map((one) => one.last_exchanged_at ?? one.created_at).filter((one) => one !== null);
+      return {
+        id,
+        name: client?.name ?? id,
+        logo: client?.logo_uri,
+        scopes: [...new Set(Object.values(consent?.scopes ?? {}).flat())].join(', '),
+        staysLoggedIn: own.length > 0,
+        used: timeOf(deps, ctx, used.sort().at(-1)),
+      };
+    }),
+  );
+  return all.sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Takes back what a user allowed an application, and the tokens that it has for them. */
+async function withdraw(
+  { refreshTokens, store }: Pick<ApplicationsDependencies, 'refreshTokens' | 'store'>,
+  userId: string,
+  clientId: string,
+): Promise<void> {
+  // The consent first: a token that is asked for meanwhile finds none.
+  await store.collection('consents').delete(consentId(userId, clientId));
+  const own = (await refreshTokens.of(userId)).filter(({ client_id }) => client_id === clientId);
+  await Promise.all(own.map(({ id }) => refreshTokens.end(id)));
+}
+
+async function identitiesOf({ config, users }: ApplicationsDependencies, userId: string) {
+  const identities = await users.identitiesOf(userId);
+  const primary = primaryIdentity(identities);
+  return Promise.all(
+    identities.map(async (one) => {
+      const connection = await config.connection(one.connection);
+      return {
+        id: one.id,
+        name: connection?.display_name ?? one.connection,
+        address: one.email ?? one.username ?? one.phone_number,
+        isFirst: one.id === primary?.id,
+      };
+    }),
+  );
+}
+
+async function unlink(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: Parameters<typeof recordChange>[2],
+): Promise<void> {
+  const { identity } = formFields(ctx, 'identity');
+  const identities = await deps.users.identitiesOf(here.user.id);
+  const found = identities.find(({ id }) => id === identity);
+  // The one that the account was made with is the account.
+  if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
+  if (!(await deps.users.unlink(here.user.id, found.id))) return back(ctx, SECTION);
+  recordChange(deps, ctx, here, { type: 'account_changed', description: 'identity unlinked' });
+  await tellUser(deps, ctx, here.user, 'unlinked');
+  back(ctx, SECTION, 'unlinked');
+}

@@ -1,0 +1,95 @@
+// A copy of what is kept of a user, for the user: nothing that opens anything, and nothing that the tenant notes for itself.
+import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
+import type { SessionDirectory } from '../../engine/session-directory.ts';
+import { PROFILE_CLAIMS } from '../../records/users.ts';
+import type { Store } from '../../store/contract.ts';
+import type { Users } from '../../users/users.ts';
+
+export interface CopyDependencies {
+  refreshTokens: RefreshTokenDirectory;
+  sessionDirectory: SessionDirectory;
+  store: Store;
+  users: Users;
+}
+
+/** What of a user's record is theirs: `app_metadata` is the tenant's. */
+const MEMBERS = [
+  'id',
+  'email',
+  'email_verified',
+  'username',
+  'phone_number',
+  'phone_verified',
+  'address',
+  ...PROFILE_CLAIMS,
+  'user_metadata',
+  'created_at',
+  'updated_at',
+  'last_login',
+  'last_ip',
+  'logins_count',
+  'last_password_reset',
+] as const;
+
+/** How many of the newest log events of a user are in the copy. */
+const EVENTS = 1_000;
+
+/** The copy, as JSON. */
+export async function copyOfData(deps: CopyDependencies, userId: string): Promise<object> {
+  const { store, users } = deps;
+  const [user, identities, sessions, tokens, consents, authenticators, passkeys, memberships, logs] =
+    await Promise.all([
+      users.get(userId),
+      users.identitiesOf(userId),
+      deps.sessionDirectory.of(userId),
+      deps.refreshTokens.of(userId),
+      store.collection('consents').findBy('user', userId),
+      store.collection('authenticators').findBy('user', userId),
+      store.collection('passkeys').findBy('user', userId),
+      store.collection('memberships').findBy('user', userId),
+      store.collection('logs').list({
+        where: { field: 'user_id', equals: userId },
+        sort: { field: 'date', descending: true },
+        limit: EVENTS,
+      }),
+    ]);
+  return {
+    profile: Object.fromEntries(
+      MEMBERS.flatMap((name) => (user?.[name] === undefined ? [] : [[name, user[name]]])),
+    ),
+    identities: identities.map(
+      ({ connection, provider, upstream_id, email, username, phone_number, profile }) => ({
+        connection,
+        provider,
+        user_id: upstream_id,
+        email,
+        username,
+        phone_number,
+        profile,
+      }),
+    ),
+    sessions,
+    refresh_tokens: tokens,
+    consents: consents.map(({ client_id, scopes }) => ({ client_id, scopes })),
+    authentication_methods: [
+      ...authenticators
+        .filter(({ active }) => active)
+        .map(({ kind, name, phone_number, email, created_at }) => ({
+          type: kind,
+          name,
+          phone_number,
+          email,
+          created_at,
+        })),
+      ...passkeys.map(({ name, user_agent, created_at, last_used_at }) => ({
+        type: 'passkey',
+        name,
+        user_agent,
+        created_at,
+        last_used_at,
+      })),
+    ],
+    organizations: memberships.map(({ organization_id }) => organization_id),
+    log: logs.records,
+  };
+}

@@ -1,0 +1,149 @@
+// A new e-mail address for an account: allowed by a link at the old one, where that was proved, and proved by a link at the
+// new one. Nothing changes before both.
+import type { Messages } from '../../delivery/messages.ts';
+import { admissionOf } from '../../engine/admission.ts';
+import type { Languages } from '../../http/languages.ts';
+import type { Challenges, Met } from '../../protection/challenges.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { homeOf } from './home.ts';
+
+export interface EmailChangeDependencies {
+  baseUrl: string;
+  challenges: Challenges;
+  config: Config;
+  messages: Messages;
+  users: Users;
+}
+
+/** Where the links lead. */
+export const EMAIL_CHANGE = `${ACCOUNT}/email`;
+
+const PURPOSE = 'account_email';
+/** How long each link is good, seconds. */
+const LINK_SECONDS = 3600;
+
+/** What a link does: let the old address go, or prove the new one. */
+type Step = 'allow' | 'prove';
+
+interface Kept {
+  step: Step;
+  /** The new address. */
+  email: string;
+  /** The one that the user had when the change was asked for; a change of it ends the links. */
+  from?: string;
+  credentialVersion: number;
+}
+
+/** A change that a link stands for. */
+export interface OpenChange extends Kept {
+  user: User;
+}
+
+interface AskedBy {
+  languages: Languages;
+  ip: string;
+}
+
+/**
+ * Begins a change, and mails its first link. Whether the new address is somebody's already is not said: that is for who
+ * has proved it to be theirs.
+ * @returns where the link went; undefined for what is no address, or the one that the user has.
+ */
+export async function beginChange(
+  deps: EmailChangeDependencies,
+  user: User,
+  typed: string,
+  by: AskedBy & { credentialVersion: number },
+): Promise<Step | undefined> {
+  const email = normalizeEmail(typed);
+  if (email === undefined || email === user.email) return undefined;
+  const step = user.email !== undefined && user.email_verified ? 'allow' : 'prove';
+  const { credentialVersion } = by;
+  const kept = {
+    step,
+    email,
+    credentialVersion,
+    ...(user.email !== undefined && { from: user.email }),
+  } as const;
+  await mailLink(deps, user, kept, by);
+  return step;
+}
+
+async function mailLink(
+  { baseUrl, challenges, messages }: EmailChangeDependencies,
+  user: User,
+  kept: Kept,
+  { languages, ip }: AskedBy,
+): Promise<void> {
+  const isFirst = kept.step === 'allow';
+  const { secret, ref, keep } = challenges.prepareTicket({
+    purpose: PURPOSE,
+    // One change at a time: the next one ends the links of the one before.
+    subject: user.id,
+    userId: user.id,
+    ttlSeconds: LINK_SECONDS,
+    data: { ...kept },
+  });
+  const letter = messages.letter(
+    isFirst ? 'email_change_allow' : 'email_change_prove',
+    {
+      to: isFirst && kept.from !== undefined ? kept.from : kept.email,
+      address: kept.email,
+      url: `${baseUrl}${EMAIL_CHANGE}?ticket=${secret}`,
+      lifetimeInSeconds: LINK_SECONDS,
+      languages,
+      ip,
+    },
+    { ref, ttlSeconds: LINK_SECONDS },
+  );
+  await keep([letter.write]);
+  letter.post();
+}
+
+/** The change of a link that is good: its user is as they were when they asked. */
+export async function openChange(
+  deps: EmailChangeDependencies,
+  ticket: string,
+): Promise<OpenChange | undefined> {
+  return heldBy(deps, await deps.challenges.peekTicket(PURPOSE, ticket));
+}
+
+async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Promise<OpenChange | undefined> {
+  if (met?.userId === undefined) return undefined;
+  const kept = met.data as unknown as Kept;
+  const { credentialVersion } = kept;
+  const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
+  if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
+  const home = await homeOf(deps, user.id);
+  return home?.editsEmail === true ? { ...kept, user } : undefined;
+}
+
+/** What a link has done. */
+export type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
+
+/** Uses a link up: of any number of racers one goes on. */
+export async function useChange(
+  deps: EmailChangeDependencies,
+  ticket: string,
+  by: AskedBy,
+): Promise<ChangeOutcome> {
+  const open = await heldBy(deps, await deps.challenges.spendTicket(PURPOSE, ticket));
+  if (open === undefined) return 'expired';
+  const { user, step, ...kept } = open;
+  if (step === 'allow') {
+    await mailLink(deps, user, { ...kept, step: 'prove' }, by);
+    return 'asked';
+  }
+  try {
+    const after = await deps.users.update(user.id, { email: kept.email, email_verified: true });
+    return after === undefined ? 'expired' : { changed: user, email: kept.email };
+  } catch (thrown) {
+    if (thrown instanceof UniqueKeyError) return 'taken';
+    throw thrown;
+  }
+}

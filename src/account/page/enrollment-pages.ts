@@ -1,0 +1,69 @@
+// The pages on which somebody at the account page enrols a second factor: those of a login, opened by the account.
+import type { Context } from 'koa';
+import type { Authenticator } from '../../factors/authenticators.ts';
+import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
+import { enrollmentPages } from '../../factors/pages.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { factorRequestOf } from '../actor.ts';
+import { tellChange } from '../tell.ts';
+import { methodTypeOf } from '../views.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { goToLogin } from './login.ts';
+import { type AccountPageDependencies, back, requirePage } from './page.ts';
+import { type AtAccount, atAccount, rememberPages } from './session.ts';
+
+interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
+
+const SECTION = '/security';
+
+/** Where a second factor is added. */
+export const ADD_FACTOR = `${ACCOUNT}${SECTION}/add`;
+
+export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = enrollmentPages(
+  ADD_FACTOR,
+  openPage,
+  async (_deps, ctx) => back(ctx, SECTION, 'methodAdded'),
+);
+
+async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promise<FactorPage | undefined> {
+  requirePage(deps);
+  const here = await atAccount(deps, ctx);
+  if (here?.isFresh !== true) {
+    await goToLogin(deps, ctx, { to: SECTION, ...(here !== undefined && { isFresh: true, as: here }) });
+    return undefined;
+  }
+  return pageOf(deps, ctx, here);
+}
+
+function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount): FactorPage {
+  const { actor, client, pages: state } = here;
+  const request = factorRequestOf(actor);
+  const urlOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
+  const { name, logo_uri: logo } = client;
+  const permit = {
+    // Whether it may be more than the first, the login says.
+    several: false,
+    ...(state.authenticatorId !== undefined && { authenticatorId: state.authenticatorId }),
+    spend: async () => true,
+    confirmed: ({ kind }: Authenticator) => tellChange(deps, actor, 'method_added', methodTypeOf(kind)),
+  };
+  return {
+    claimant: { ...request, permit },
+    state,
+    languages: actor.languages,
+    uiLocales: undefined,
+    enrolls: () => true,
+    urlOf,
+    model: (step) => ({
+      action: urlOf(step),
+      csrf: deps.csrf.token(ctx),
+      client: { name, ...(logo !== undefined && { logo }) },
+    }),
+    render: (template, model, status = 200) => deps.views.page(ctx, template, model, { status }),
+    remember: (next) => rememberPages(deps, ctx, next),
+    finish: async () => {
+      await rememberPages(deps, ctx, {});
+      back(ctx, SECTION, 'methodAdded');
+    },
+  };
+}

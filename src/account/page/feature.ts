@@ -1,0 +1,74 @@
+// The account page: where users look after their own account.
+import { feature } from '../../engine/feature.ts';
+import { PAGE } from '../../http/routes.ts';
+import type { Limits } from '../../records/limits.ts';
+import { type ApplicationsDependencies, applicationsRoutes } from './applications-page.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type DataDependencies, dataRoutes } from './data-page.ts';
+import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
+import { addFactorRoutes } from './enrollment-pages.ts';
+import { finishLogin } from './login.ts';
+import { requirePage } from './page.ts';
+import { profileRoutes } from './profile.ts';
+import { type SecurityDependencies, securityRoutes } from './security.ts';
+import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
+
+interface AccountFeatureDependencies
+  extends ApplicationsDependencies,
+    DataDependencies,
+    EmailPageDependencies,
+    SecurityDependencies,
+    SessionsPageDependencies {}
+
+const limits = {
+  accountMail: {
+    capacity: 5,
+    perMinute: 1 / 10,
+    per: 'user',
+    where: 'new addresses that are asked for at `/account`',
+  },
+} satisfies Limits;
+
+const events = {
+  account_changed: 'A user changed something of their account at its page; the description says what.',
+  sce: 'A user has a new e-mail address, which they have proved.',
+};
+
+declare module '../../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+export const accountPage = feature<AccountFeatureDependencies>({
+  name: 'account-page',
+  limits,
+  events,
+  routes: {
+    ...profileRoutes,
+    ...emailRoutes,
+    ...securityRoutes,
+    ...addFactorRoutes,
+    ...sessionsRoutes,
+    ...applicationsRoutes,
+    ...dataRoutes,
+    [`GET ${ACCOUNT}/callback/:client` as const]: {
+      ...PAGE,
+      handle: async (deps, ctx) => {
+        requirePage(deps);
+        await finishLogin(deps, ctx);
+      },
+    },
+  },
+  pages: [
+    'own/profile',
+    'own/email',
+    'own/security',
+    'own/passkey',
+    'own/sessions',
+    'own/applications',
+    'own/data',
+  ],
+});

@@ -1,0 +1,114 @@
+// The way in to the account page: by an application of the tenant, so that its connections, its pages and its policies are
+// those that its users know.
+import type { Context } from 'koa';
+import { admissionOf } from '../../engine/admission.ts';
+import type { Sessions } from '../../engine/sessions.ts';
+import { activeAuthenticators, MFA_POLICY } from '../../factors/policy.ts';
+import type { DelegatedLogins } from '../../flow/delegated-login.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Client } from '../../records/collections.ts';
+import type { User } from '../../users/user.ts';
+import { ACCOUNT, isOwnApplication } from './callbacks.ts';
+import { type AccountSessionDependencies, enterAccount } from './session.ts';
+
+export interface AccountLoginDependencies extends AccountSessionDependencies {
+  accountLogins: DelegatedLogins;
+  sessions: Pick<Sessions, 'isOpen' | 'current'>;
+}
+
+/** The pages of an account, by their paths below {@link ACCOUNT}. */
+export const SECTIONS = ['', '/security', '/sessions', '/applications', '/data'] as const;
+export type Section = (typeof SECTIONS)[number];
+
+interface NewLogin {
+  /** Where the user wants to go. */
+  to: Section;
+  /** Whether they have to prove anew who they are. */
+  isFresh?: boolean;
+  /** Who they were, for whom that is asked. */
+  as?: { user: User; client: Client } | undefined;
+}
+
+/** Sends the browser to log in. @throws AuthError 400 where no application can be told that the login is for. */
+export async function goToLogin(
+  deps: AccountLoginDependencies,
+  ctx: Context,
+  { to, isFresh, as }: NewLogin,
+): Promise<void> {
+  const client = as?.client ?? (await applicationOf(deps, ctx));
+  const hint = as?.user.email ?? as?.user.username;
+  const params = {
+    ...(isFresh === true && { prompt: 'login' }),
+    ...(hint !== undefined && { login_hint: hint }),
+  };
+  await begin(deps, ctx, { client, params, data: { to } });
+}
+
+async function begin(
+  { accountLogins }: AccountLoginDependencies,
+  ctx: Context,
+  { client, ...request }: { client: Client; params: Record<string, string>; data: Record<string, unknown> },
+): Promise<void> {
+  ctx.redirect(await accountLogins.begin(ctx, { clientId: client.client_id, ...request }));
+  // After a post, too (RFC 9110 §15.4.4).
+  ctx.status = 303;
+}
+
+/**
+ * The application by which somebody comes who is not there yet: the one that the link names, the one that the tenant
+ * names, one that this browser is logged in to, or the only one.
+ */
+async function applicationOf(
+  { config, sessions }: Pick<AccountLoginDependencies, 'config' | 'sessions'>,
+  ctx: Context,
+): Promise<Client> {
+  const { client_id: asked } = ctx.query;
+  const { client_id: preferred } = config.settings().tenant.account_page;
+  const own = (await config.clients()).filter(isOwnApplication);
+  const named = typeof asked === 'string' ? asked : preferred;
+  if (named === undefined) {
+    const inSession = (await sessions.current(ctx))?.clientIds ?? [];
+    const found = own.find(({ client_id }) => inSession.includes(client_id)) ?? (own.length === 1 && own[0]);
+    if (found) return found;
+  }
+  const found = own.find(({ client_id }) => client_id === named);
+  if (found !== undefined) return found;
+  throw new AuthError(
+    400,
+    'invalid_request',
+    named === undefined
+      ? 'Open your account from one of your applications.'
+      : 'There is no such application here.',
+  );
+}
+
+/**
+ * The end of a login: the browser is at the page. Who has a second factor has given it, even where the application asks
+ * for none: the page can take it away.
+ */
+export async function finishLogin(deps: AccountLoginDependencies, ctx: Context): Promise<void> {
+  const { clientId, data, login } = await deps.accountLogins.finish(ctx, String(ctx.params.client));
+  if ('error' in login) throw new AuthError(403, login.error, login.description);
+  const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid: sid } = login;
+  const to = SECTIONS.find((one) => one === data.to) ?? '';
+  const [{ user, refusal }, client] = await Promise.all([
+    admissionOf(deps.users, login),
+    deps.config.client(clientId),
+  ]);
+  if (user === undefined || client === undefined)
+    throw new AuthError(403, 'access_denied', 'The login is no longer valid.');
+  // A session that the tenant keeps through a new password is none to manage the account by.
+  if (refusal !== undefined) {
+    if (data.isAgain === true) throw refusal;
+    return begin(deps, ctx, { client, params: { prompt: 'login' }, data: { to, isAgain: true } });
+  }
+  if (!amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) {
+    if (data.isStepUp === true)
+      throw new AuthError(403, 'access_denied', 'Your account asks for a second step to be managed.');
+    const params = { acr_values: MFA_POLICY };
+    return begin(deps, ctx, { client, params, data: { to, isStepUp: true } });
+  }
+  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
+  await enterAccount(deps, ctx, { clientId, sid, login: proved, factors });
+  ctx.redirect(`${ACCOUNT}${to}`);
+}

@@ -1,0 +1,148 @@
+// What all pages of an account have in common: who is there, the frame around them, and that a form was theirs.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclaration } from '../../http/routes.ts';
+import type { Views } from '../../pages/views.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type AccountLoginDependencies, goToLogin, type Section } from './login.ts';
+import { type AtAccount, atAccount } from './session.ts';
+
+export interface AccountPageDependencies extends AccountLoginDependencies {
+  csrf: Csrf;
+  views: Views;
+}
+
+type Handle<D> = (deps: D, ctx: Context, here: AtAccount) => Promise<void>;
+
+/** A page, which who is not there logs in for. */
+export function shown<D extends AccountPageDependencies>(
+  section: Section,
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      requirePage(deps);
+      const here = await atAccount(deps, ctx);
+      if (here === undefined) return goToLogin(deps, ctx, { to: section });
+      await handle(deps, ctx, here);
+    },
+  };
+}
+
+/**
+ * What a form of a page does.
+ * @param rules `isSensitive`: a login of long ago does not do; the user logs in anew, and then sends the form again.
+ *   `isBound`: what it sends is bound to the user and the login by itself.
+ */
+export function posted<D extends AccountPageDependencies>(
+  section: Section,
+  rules: { isSensitive: boolean; isBound?: boolean },
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...PAGE,
+    handle: async (deps, ctx) => {
+      requirePage(deps);
+      deps.csrf.verify(ctx);
+      const here = await atAccount(deps, ctx);
+      if (here === undefined) return goToLogin(deps, ctx, { to: section });
+      if (rules.isSensitive && !here.isFresh)
+        return goToLogin(deps, ctx, { to: section, isFresh: true, as: here });
+      // Of a form that was opened by somebody else, who has logged in here meanwhile.
+      if (rules.isBound !== true && formFields(ctx, 'account').account !== here.user.id)
+        return back(ctx, section);
+      await handle(deps, ctx, here);
+    },
+  };
+}
+
+/** @throws AuthError 404 where the tenant has no such page. */
+export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>): void {
+  if (!config.settings().tenant.account_page.enabled) throw new AuthError(404, 'not_found', 'Not Found');
+}
+
+/** Back to a page after its form (RFC 9110 §15.4.4). @param said a message key of what was done. */
+export function back(ctx: Context, section: Section, said?: Said): void {
+  ctx.redirect(`${ACCOUNT}${section}${said === undefined ? '' : `?said=${said}`}`);
+  ctx.status = 303;
+}
+
+/** What a page says of what was done: what its address names is one of these. */
+const SAID = [
+  'saved',
+  'sessionEnded',
+  'sessionsEnded',
+  'withdrawn',
+  'unlinked',
+  'browsersForgotten',
+  'emailSent',
+  'emailNext',
+  'emailChanged',
+  'phoneSent',
+  'phoneChanged',
+  'phoneRemoved',
+  'methodRemoved',
+  'methodRenamed',
+  'methodAdded',
+] as const;
+export type Said = (typeof SAID)[number];
+
+/** A time as pages show it. */
+export interface ShownTime {
+  iso: string;
+  text: string;
+}
+
+/** A time in the words of a page's language, in UTC: where its reader is, nobody has said. @param iso ISO 8601. */
+export function timeOf(
+  { views }: Pick<AccountPageDependencies, 'views'>,
+  ctx: Context,
+  iso: string | null | undefined,
+): ShownTime | undefined {
+  if (iso === null || iso === undefined) return undefined;
+  const format = new Intl.DateTimeFormat(views.locale(ctx).tag, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
+  return { iso, text: `${format.format(new Date(iso))} UTC` };
+}
+
+interface PageOptions {
+  status?: number;
+  /** A message key. */
+  alert?: string | undefined;
+}
+
+/** Answers with a page of an account. @param template below views/pages/own. */
+export async function renderAccount(
+  { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
+  ctx: Context,
+  { user, client, isFresh }: AtAccount,
+  { template, section, model }: { template: string; section: Section; model: object },
+  { status = 200, alert }: PageOptions = {},
+): Promise<void> {
+  const { name, logo_uri: logo } = client;
+  const said = SAID.find((one) => one === ctx.query.said);
+  await views.page(
+    ctx,
+    `own/${template}`,
+    {
+      ...model,
+      csrf: csrf.token(ctx),
+      account: user.id,
+      root: ACCOUNT,
+      section,
+      isFresh,
+      person: { name: user.name ?? user.email ?? user.username ?? user.phone_number ?? '' },
+      client: { name, ...(logo !== undefined && { logo }) },
+      allowsDeletion: config.settings().tenant.account_page.allow_deletion,
+      ...(alert !== undefined && { alert }),
+      ...(alert === undefined && said !== undefined && { said: `own.said.${said}` }),
+    },
+    { status },
+  );
+}

@@ -1,0 +1,98 @@
+// /account: the profile.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import type { User } from '../../users/user.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { homeOf } from './home.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
+import type { AtAccount } from './session.ts';
+
+export interface ProfileDependencies extends AccountPageDependencies, NoticeDependencies {}
+
+const text = (longest: number) => z.string().trim().max(longest);
+
+/** The members that people change themselves, as long as the Management API has them. Empty takes one away. */
+const profile = z.object({
+  name: text(300),
+  given_name: text(150),
+  family_name: text(150),
+  nickname: text(300),
+  picture: z.union([z.literal(''), z.url({ protocol: /^https$/ }).max(2048)]),
+  locale: z.union([
+    z.literal(''),
+    z
+      .string()
+      .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)
+      .max(64),
+  ]),
+});
+
+type Profile = z.output<typeof profile>;
+const MEMBERS = Object.keys(profile.shape) as (keyof Profile)[];
+
+export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
+  [`GET ${ACCOUNT}`]: shown('', (deps, ctx, here) => showProfile(deps, ctx, here)),
+  [`POST ${ACCOUNT}`]: posted('', { isSensitive: false }, saveProfile),
+};
+
+/** Answers with the page. @param values what a form that is shown again was filled in with. */
+export async function showProfile(
+  deps: ProfileDependencies,
+  ctx: Context,
+  here: AtAccount,
+  {
+    values = {},
+    faults = {},
+    alert,
+  }: { values?: Partial<Profile> & { email?: string }; faults?: Faults; alert?: string } = {},
+): Promise<void> {
+  const { user } = here;
+  const home = await homeOf(deps, user.id);
+  const { editsProfile = false, editsEmail = false, connection } = home ?? {};
+  const model = {
+    values: { ...valuesOf(user), ...values },
+    faults,
+    editsProfile,
+    editsEmail,
+    email: { address: user.email, isVerified: user.email_verified },
+    phone: { number: user.phone_number, isVerified: user.phone_verified === true },
+    username: user.username,
+    provider: connection?.display_name ?? connection?.name,
+    locales: deps.config.settings().tenant.enabled_locales.map((tag) => ({ tag, name: languageName(tag) })),
+  };
+  const status = alert === undefined ? 200 : 400;
+  await renderAccount(deps, ctx, here, { template: 'profile', section: '', model }, { status, alert });
+}
+
+/** Message keys by field. */
+export type Faults = Partial<Record<keyof Profile | 'email', string>>;
+
+function valuesOf(user: User): Profile {
+  return Object.fromEntries(MEMBERS.map((name) => [name, user[name] ?? ''])) as Profile;
+}
+
+/** A language in its own words. */
+function languageName(tag: string): string {
+  return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
+}
+
+async function saveProfile(deps: ProfileDependencies, ctx: Context, here: AtAccount): Promise<void> {
+  const home = await homeOf(deps, here.user.id);
+  if (home?.editsProfile !== true) return back(ctx, '');
+  const values = formFields(ctx, ...MEMBERS);
+  const read = profile.safeParse(values);
+  if (!read.success) {
+    const wrong = read.error.issues.map(({ path }) => path[0] as keyof Profile);
+    const faults = Object.fromEntries(wrong.map((name) => [name, FAULTS[name] ?? 'own.profile.tooLong']));
+    return showProfile(deps, ctx, here, { values, faults, alert: 'own.profile.failed' });
+  }
+  const patch = Object.fromEntries(MEMBERS.map((name) => [name, read.data[name] || undefined]));
+  await deps.users.update(here.user.id, patch);
+  recordChange(deps, ctx, here, { type: 'account_changed', description: 'profile' });
+  back(ctx, '', 'saved');
+}
+
+const FAULTS: Faults = { picture: 'own.profile.noAddress', locale: 'own.profile.noLocale' };

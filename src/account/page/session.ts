@@ -1,0 +1,139 @@
+// Who is at the account page: a login that was made for it, within the session of the browser, and kept by a cookie of
+// its own. What has happened since is asked with every request.
+import type { Context } from 'koa';
+import { admissionOf } from '../../engine/admission.ts';
+import type { Sessions } from '../../engine/sessions.ts';
+import type { FactorDependencies, PageState } from '../../factors/factor.ts';
+import { browserCookie } from '../../http/browser-cookie.ts';
+import { AuthError } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { Client } from '../../records/collections.ts';
+import type { Login } from '../../users/login.ts';
+import type { User } from '../../users/user.ts';
+import { type Actor, requireFreshLogin, requireRight } from '../actor.ts';
+import { STEP_UP } from '../errors.ts';
+import { isOwnApplication } from './callbacks.ts';
+
+export interface AccountSessionDependencies extends FactorDependencies {
+  sessions: Pick<Sessions, 'isOpen'>;
+}
+
+/** Somebody at the page. */
+export interface AtAccount {
+  user: User;
+  login: Login;
+  /** The session of the browser that the login was made in. */
+  sid: string;
+  /** The application that the login was for. */
+  client: Client;
+  /** The same, as who changes what they log in with. */
+  actor: Actor;
+  /** Whether the login is recent enough for what must not be done by whoever finds an open browser. */
+  isFresh: boolean;
+  /** What the pages know on which a second factor is enrolled. */
+  pages: PageState;
+}
+
+const PURPOSE = 'account_page';
+/** The page is left open for so long, seconds; then it asks the session anew. */
+const OPEN_SECONDS = 3600;
+
+// `lax`: people come to the page by links in mails.
+const COOKIE = browserCookie('__Host-gatehouse_account', { sameSite: 'lax' });
+
+interface Kept {
+  clientId: string;
+  sid: string;
+  login: Login;
+  /** What stood for the user's second factors when the session began. */
+  factors: string;
+}
+
+/** Lets a browser in whose user has just logged in for the page. */
+export async function enterAccount(
+  { challenges, random }: Pick<AccountSessionDependencies, 'challenges' | 'random'>,
+  ctx: Context,
+  kept: Kept,
+): Promise<void> {
+  await leaveAccount({ challenges }, ctx);
+  const { secret } = await challenges.issueTicket({
+    purpose: PURPOSE,
+    // Each is for itself: the same person may be at the page in several browsers.
+    subject: random(16).toString('hex'),
+    userId: kept.login.userId,
+    ttlSeconds: OPEN_SECONDS,
+    data: { ...kept },
+  });
+  COOKIE.give(ctx, secret);
+}
+
+/** Ends what {@link enterAccount} began. */
+export async function leaveAccount(
+  { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
+  ctx: Context,
+): Promise<void> {
+  const secret = COOKIE.secret(ctx);
+  if (secret === undefined) return;
+  COOKIE.forget(ctx);
+  await challenges.spendTicket(PURPOSE, secret);
+}
+
+/**
+ * Who is at the page.
+ * @returns undefined for nobody: who never came in, or whose session, password or account has ended since.
+ */
+export async function atAccount(
+  deps: AccountSessionDependencies,
+  ctx: Context,
+): Promise<AtAccount | undefined> {
+  const secret = COOKIE.secret(ctx);
+  const met = secret === undefined ? undefined : await deps.challenges.peekTicket(PURPOSE, secret);
+  if (met === undefined) return undefined;
+  const { pages } = met.data;
+  const { clientId, sid, login, factors } = met.data as unknown as Kept;
+  const [{ user, refusal }, isOpen, client] = await Promise.all([
+    admissionOf(deps.users, login),
+    deps.sessions.isOpen(sid),
+    deps.config.client(clientId),
+  ]);
+  if (user === undefined || refusal !== undefined || !isOpen) return undefined;
+  if (client === undefined || !isOwnApplication(client)) return undefined;
+  const actor = actorOf(ctx, { user, clientId, sid, login, factors });
+  // A second factor that was added or removed elsewhere ends this as it ends tokens.
+  const isRight = await holds(requireRight(deps, actor));
+  if (!isRight) return undefined;
+  const isFresh = await holds(requireFreshLogin(deps, actor));
+  return { user, login, sid, client, actor, isFresh, pages: (pages ?? {}) as PageState };
+}
+
+/** Keeps what the pages know on which a second factor is enrolled. */
+export async function rememberPages(
+  { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
+  ctx: Context,
+  state: PageState,
+): Promise<void> {
+  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
+}
+
+function actorOf(ctx: Context, { user, clientId, sid, login, factors }: Kept & { user: User }): Actor {
+  const { amr, authTime, credentialVersion } = login;
+  return {
+    user,
+    clientId,
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+    languages: languagesOf(ctx),
+    login: { id: sid, amr, authTime, credentialVersion, factors },
+  };
+}
+
+/** Whether a login is good for something: whether nothing more is asked of it. */
+async function holds(judged: Promise<void>): Promise<boolean> {
+  try {
+    await judged;
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.error === STEP_UP) return false;
+    throw thrown;
+  }
+}

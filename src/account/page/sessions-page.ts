@@ -1,0 +1,59 @@
+// /account/sessions: where the user is logged in.
+import type { Context } from 'koa';
+import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { type NoticeDependencies, recordChange } from './notices.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
+import { leaveAccount } from './session.ts';
+import { agentName } from './user-agent.ts';
+
+export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
+  sessionDirectory: SessionDirectory;
+  /** Ends all sessions of a user but one, with what outlives a logout. */
+  endOtherSessions(userId: string, keepSid: string): Promise<void>;
+}
+
+const SECTION = '/sessions';
+
+export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
+  [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
+    const sessions = await deps.sessionDirectory.of(here.user.id);
+    const named = await Promise.all(sessions.map((one) => described(deps, ctx, one, here.sid)));
+    const model = { sessions: named.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
+    await renderAccount(deps, ctx, here, { template: 'sessions', section: SECTION, model });
+  }),
+  [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
+    const { session } = formFields(ctx, 'session');
+    // By the user's own list: the id of somebody else's session is nothing here.
+    const found = (await deps.sessionDirectory.of(here.user.id)).find(({ id }) => id === session);
+    if (found === undefined) return back(ctx, SECTION);
+    await deps.sessionDirectory.end(found.id);
+    recordChange(deps, ctx, here, { type: 'account_changed', description: 'one session ended' });
+    if (found.id !== here.sid) return back(ctx, SECTION, 'sessionEnded');
+    await leaveAccount(deps, ctx);
+    await deps.views.page(ctx, 'logout/signed-out', {});
+  }),
+  [`POST ${ACCOUNT}${SECTION}/others`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
+    await deps.endOtherSessions(here.user.id, here.sid);
+    recordChange(deps, ctx, here, { type: 'account_changed', description: 'all other sessions ended' });
+    back(ctx, SECTION, 'sessionsEnded');
+  }),
+};
+
+async function described(deps: SessionsPageDependencies, ctx: Context, session: SessionView, here: string) {
+  const { config } = deps;
+  const { id, device, created_at, last_interacted_at, clients } = session;
+  const names = await Promise.all(
+    clients.map(async ({ client_id }) => (await config.client(client_id))?.name ?? client_id),
+  );
+  return {
+    id,
+    isHere: id === here,
+    agent: agentName(device?.last_user_agent ?? ''),
+    address: device?.last_ip,
+    used: timeOf(deps, ctx, last_interacted_at ?? created_at),
+    applications: names,
+  };
+}

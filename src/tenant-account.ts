@@ -1,0 +1,47 @@
+// What the account page is given of a tenant.
+import { ACCOUNT } from './account/page/callbacks.ts';
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { issueTicketLink } from './connections/database/ticket-link.ts';
+import { firstProof } from './connections/first-proof.ts';
+import { refreshTokenDirectory } from './engine/refresh-directory.ts';
+import { sessionDirectory } from './engine/session-directory.ts';
+import type { Connection } from './records/collections.ts';
+import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import type { User } from './users/user.ts';
+
+/** How long somebody at the page may take to set a new password, seconds. */
+const PASSWORD_SECONDS = 600;
+
+/** Each dependency by its name. */
+export function accountDependencies(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  { accountLogins, engine: { sessions } }: TenantEngine,
+) {
+  const { settings, store, clock, wallClock, random } = deps;
+  const { baseUrl } = settings;
+  const { challenges, config } = capabilities;
+  const proofOf = (connection: string) => firstProof(config, connection);
+  return {
+    ...factorDependencies(deps, capabilities),
+    accountLogins,
+    endOtherSessions: async (userId: string, keepSid: string) => {
+      await sessions.endAllOf(userId, { reason: 'session-revoked', keepSid, refreshTokens: true });
+    },
+    factorChanges: capabilities.factorChanges,
+    passwordLink: (user: User, connection: Connection, clientId: string) =>
+      issueTicketLink({ baseUrl, challenges, random }, 'reset', {
+        user,
+        connection,
+        clientId,
+        ttlSeconds: PASSWORD_SECONDS,
+        resultUrl: `${baseUrl}${ACCOUNT}`,
+        includeEmail: false,
+        marksVerified: false,
+      }),
+    refreshTokens: refreshTokenDirectory({ store, config }),
+    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
+    sessions,
+    store,
+  };
+}

@@ -1,0 +1,349 @@
+// /account: what users do with their own account.
+import { expect } from 'chai';
+import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { API, follow, logIn, pkce, spaRequest, tenant, token, USER } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { formOf, openAccount, send } from './support.ts';
+
+const OTHER = { email: 'grace@example.test', password: 'Another-Horse-2' };
+
+describe('the account page', () => {
+  let server: TestServer;
+  let agent: Agent;
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_page: { client_id: 'web', allow_deletion: true } },
+        users: [...tenant.users, { ...OTHER, connection: 'users', email_verified: true }],
+      },
+    });
+    agent = createAgent(server);
+  });
+  afterEach(() => server.stop());
+
+  const userOf = async (email: string) => {
+    const [user] = await server.users.withEmail(email);
+    if (user === undefined) throw new Error(`nobody has ${email}`);
+    return user;
+  };
+  const see = (answer: Answer) => follow(agent, answer, server.url);
+  const stale = () => server.tick(11 * 60_000);
+
+  it('is shown to who logs in for it, with a policy that nothing may frame', async () => {
+    const page = await openAccount(agent, server);
+    expect(page.status).to.equal(200);
+    expect(page.text).to.contain(USER.email);
+    expect(page.headers['content-security-policy']).to.contain("frame-ancestors 'none'");
+    expect(page.headers['cache-control']).to.equal('no-store');
+  });
+
+  it('is not there where the tenant has none', async () => {
+    await server.stop();
+    server = await startServer({
+      tenant: { ...tenant, tenant: { ...tenant.tenant, account_page: { enabled: false } } },
+    });
+    agent = createAgent(server);
+    for (const path of ['', '/sessions', '/data', '/email?ticket=x', '/callback/web'])
+      expect((await agent.get(`/account${path}`)).status, path).to.equal(404);
+  });
+
+  it('asks nobody again who is logged in to an application, and takes the session’s end for its own', async () => {
+    await logIn(agent, server, spaRequest(pkce().challenge));
+    const page = await see(await agent.get('/account'));
+    expect(page.text).to.contain(USER.email);
+    await agent.get('/v2/logout');
+    expect((await agent.get('/account')).status).to.equal(303);
+  });
+
+  it('is over with a new password, and with a block', async () => {
+    await openAccount(agent, server);
+    await server.users.setPassword((await userOf(USER.email)).id, 'Third-Horse-3');
+    expect((await agent.get('/account')).status).to.equal(303);
+    const other = createAgent(server);
+    await openAccount(other, server, '/account', OTHER);
+    await server.users.update((await userOf(OTHER.email)).id, { blocked: true });
+    expect((await other.get('/account')).status).to.equal(303);
+  });
+
+  it('lets nobody in by a code or a state of another browser', async () => {
+    const begun = await agent.get('/account');
+    const page = await follow(agent, begun, server.url);
+    const { state } = Object.fromEntries(new URL(begun.location).searchParams);
+    expect(page.text).to.contain('name="password"');
+    const thief = createAgent(server);
+    for (const code of ['', '&code=x']) {
+      const answer = await thief.get(`/account/callback/web?state=${state}${code}`);
+      expect(answer.status).to.equal(400);
+      expect(thief.cookies().map(({ name }) => name)).not.to.include('__Host-gatehouse_account');
+    }
+  });
+
+  it('is no callback that an application may ask for', async () => {
+    const params = new URLSearchParams({
+      client_id: 'web',
+      redirect_uri: `${server.url}/account/callback/web`,
+      response_type: 'code',
+      scope: 'openid',
+      state: 'own',
+    });
+    expect((await agent.get(`/authorize?${params}`)).status).to.equal(400);
+  });
+
+  it('changes the profile, which the tokens then say', async () => {
+    const page = await openAccount(agent, server);
+    const values = { name: 'Ada <b>King</b>', picture: 'https://example.test/ada.png', locale: 'de' };
+    const saved = await see(await send(agent, page, '/account', values));
+    expect(saved.text).to.contain('Saved.').and.contain('Ada &lt;b&gt;King&lt;/b&gt;');
+    expect(await userOf(USER.email)).to.include(values);
+    const emptied = await see(await send(agent, saved, '/account', { name: '', picture: '' }));
+    expect(emptied.status).to.equal(200);
+    expect(await userOf(USER.email)).not.to.have.any.keys('name', 'picture');
+  });
+
+  it('keeps what cannot be: a picture that is a script, a language that is none, what is too long', async () => {
+    const page = await openAccount(agent, server);
+    for (const values of [
+      { picture: 'javascript:alert(1)' },
+      { picture: 'http://example.test/a.png' },
+      { locale: '"><script>' },
+      { name: 'n'.repeat(301) },
+    ]) {
+      const answer = await send(agent, page, '/account', values);
+      expect(answer.status, JSON.stringify(values)).to.equal(400);
+      expect(answer.text).not.to.contain('"><script>');
+    }
+    expect(await userOf(USER.email)).not.to.have.any.keys('name', 'picture', 'locale');
+  });
+
+  it('takes nothing of a user but what its form has', async () => {
+    const page = await openAccount(agent, server);
+    const more = { email: 'evil@example.test', email_verified: 'true', blocked: 'false', app_metadata: '{}' };
+    await send(agent, page, '/account', { name: 'Ada', ...more });
+    const user = await userOf(USER.email);
+    expect(user).to.include({ name: 'Ada', email: USER.email });
+  });
+
+  it('takes no form of another page, and none that was opened by somebody else', async () => {
+    const page = await openAccount(agent, server);
+    const fields = formOf(page, '/account');
+    for (const form of [{ name: 'x' }, { ...fields, _csrf: 'x', name: 'x' }])
+      expect((await agent.request('/account', { form })).status).to.equal(403);
+    const cross = { 'sec-fetch-site': 'cross-site' };
+    expect(
+      (await agent.request('/account', { form: { ...fields, name: 'x' }, headers: cross })).status,
+    ).to.equal(403);
+    const grace = (await userOf(OTHER.email)).id;
+    await agent.request('/account', { form: { ...fields, account: grace, name: 'x' } });
+    expect((await userOf(USER.email)).name).to.equal(undefined);
+  });
+
+  describe('sessions', () => {
+    it('are listed with their devices, and ended one by one', async () => {
+      const phone = createAgent(server);
+      const iphone =
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1';
+      await phone.get('/account', { 'user-agent': iphone });
+      await logIn(phone, server, spaRequest(pkce().challenge));
+      const page = await openAccount(agent, server, '/account/sessions');
+      expect(page.text).to.contain('this browser');
+      const all = [...page.text.matchAll(/name="session" value="([^"]+)"/g)].map(([, id = '']) => id);
+      expect(all).to.have.length(2);
+      const [, others = ''] = all;
+      const ended = await see(await send(agent, page, '/account/sessions', { session: others }));
+      expect(ended.text).to.contain('The session has ended.');
+      expect((await see(await agent.get('/account/sessions'))).text).not.to.contain(others);
+      expect((await phone.get('/account')).status).to.equal(303);
+    });
+
+    it('of others are nothing here', async () => {
+      const other = createAgent(server);
+      const theirs = await openAccount(other, server, '/account/sessions', OTHER);
+      const [, session = ''] = /name="session" value="([^"]+)"/.exec(theirs.text) ?? [];
+      const page = await openAccount(agent, server, '/account/sessions');
+      await send(agent, page, '/account/sessions', { session });
+      expect((await other.get('/account')).status).to.equal(200);
+    });
+
+    it('all end but this one, with what outlives a logout', async () => {
+      const phone = createAgent(server);
+      const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
+      const given = await token(phone, {
+        ...login,
+        audience: API,
+        scope: 'openid offline_access',
+        username: USER.email,
+        password: USER.password,
+      });
+      const { refresh_token } = given.json();
+      await openAccount(phone, server);
+      const page = await openAccount(agent, server, '/account/sessions');
+      const done = await see(await send(agent, page, '/account/sessions/others'));
+      expect(done.text).to.contain('All other sessions have ended.');
+      expect((await phone.get('/account')).status).to.equal(303);
+      const again = await token(phone, { ...login, grant_type: 'refresh_token', refresh_token });
+      expect(again.json()).to.include({ error: 'invalid_grant' });
+    });
+  });
+
+  describe('applications', () => {
+    it('lose their tokens when they are withdrawn', async () => {
+      const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
+      const given = await token(agent, {
+        ...login,
+        audience: API,
+        scope: 'openid offline_access',
+        username: USER.email,
+        password: USER.password,
+      });
+      const { refresh_token } = given.json();
+      const page = await openAccount(agent, server, '/account/applications');
+      expect(page.text).to.contain('Web app').and.contain('Stays logged in.');
+      const done = await see(await send(agent, page, '/account/applications', { application: 'web' }));
+      expect(done.text).to.contain('There are none.');
+      const again = await token(agent, { ...login, grant_type: 'refresh_token', refresh_token });
+      expect(again.json()).to.include({ error: 'invalid_grant' });
+    });
+  });
+
+  describe('a new e-mail address', () => {
+    const NEW = 'ada.king@example.test';
+    const ask = async (email = NEW) => {
+      const page = await openAccount(agent, server);
+      return see(await send(agent, page, '/account/profile/email', { email }));
+    };
+    const linkTo = async (address: string, count = 1) =>
+      new URL((await nextMessageTo(server, address, count)).link ?? '');
+    const press = async (link: URL, by: Agent = agent) => {
+      const page = await by.get(link.pathname + link.search);
+      return send(by, page, '/account/email');
+    };
+
+    it('is allowed at the old one and proved at the new one, and told at the old one', async () => {
+      expect((await ask()).text).to.contain('We have sent a link to your present address.');
+      expect(await messagesTo(server, NEW)).to.have.length(0);
+      const anywhere = createAgent(server);
+      const allow = await linkTo(USER.email);
+      expect((await press(allow, anywhere)).text).to.contain('Now look at the new address');
+      expect((await userOf(USER.email)).email).to.equal(USER.email);
+      expect((await press(await linkTo(NEW), anywhere)).text).to.contain('Your address is changed');
+      expect(await userOf(NEW)).to.include({ email: NEW, email_verified: true });
+      const told = await nextMessageTo(server, USER.email, 2);
+      expect(told.text).to.contain('new email address');
+      expect((await anywhere.get(allow.pathname + allow.search)).status).to.equal(400);
+    });
+
+    it('takes each link once, of any number at once', async () => {
+      await ask();
+      const link = await linkTo(USER.email);
+      const page = await agent.get(link.pathname + link.search);
+      const racers = await Promise.all(Array.from({ length: 20 }, () => send(agent, page, '/account/email')));
+      expect(racers.filter(({ status }) => status === 200)).to.have.length(1);
+      expect(await messagesTo(server, NEW)).to.have.length(1);
+    });
+
+    it('that is somebody’s is refused to who has proved it, and nobody before', async () => {
+      expect((await ask(OTHER.email)).text).to.contain('We have sent a link to your present address.');
+      expect((await press(await linkTo(USER.email))).text).to.contain('Now look at the new address');
+      expect((await press(await linkTo(OTHER.email))).status).to.equal(409);
+      expect((await userOf(USER.email)).email).to.equal(USER.email);
+    });
+
+    it('is off with a new password, a block, another change, and after an hour', async () => {
+      await ask();
+      const first = await linkTo(USER.email);
+      await ask('ada.byron@example.test');
+      expect((await agent.get(first.pathname + first.search)).status).to.equal(400);
+      const second = await linkTo(USER.email, 2);
+      expect((await agent.get(second.pathname + second.search)).status).to.equal(200);
+      await server.users.setPassword((await userOf(USER.email)).id, USER.password);
+      expect((await agent.get(second.pathname + second.search)).status).to.equal(400);
+      await ask();
+      const third = await linkTo(USER.email, 3);
+      server.tick(3_601_000);
+      expect((await agent.get(third.pathname + third.search)).status).to.equal(400);
+    });
+
+    it('is no address, or is the same one', async () => {
+      for (const email of ['ada', USER.email.toUpperCase()]) {
+        const page = await openAccount(agent, server);
+        const answer = await send(agent, page, '/account/profile/email', { email });
+        expect(answer.status, email).to.equal(400);
+      }
+      expect(await messagesTo(server, USER.email)).to.have.length(0);
+    });
+
+    it('is asked for five times, not more', async () => {
+      for (let time = 0; time < 5; time++) await ask(`ada${time}@example.test`);
+      expect((await ask()).status).to.equal(429);
+    });
+  });
+
+  describe('what is sensitive', () => {
+    const forms = [
+      ['/account', '/account/profile/email', { email: 'new@example.test' }],
+      ['/account/data', '/account/data/copy', {}],
+      ['/account/data', '/account/data/delete', { confirm: USER.email }],
+    ] as const;
+    for (const [path, action, values] of forms)
+      it(`asks for a new login after ten minutes: ${action}`, async () => {
+        const page = await openAccount(agent, server, path);
+        stale();
+        const answer = await send(agent, page, action, values);
+        expect(answer.status).to.equal(303);
+        expect(new URL(answer.location).searchParams.get('prompt')).to.equal('login');
+        expect((await userOf(USER.email)).email).to.equal(USER.email);
+        expect(await messagesTo(server, USER.email)).to.have.length(0);
+        const back = await openAccount(agent, server, answer.location);
+        expect(back.text).to.contain(`action="${action}"`);
+        expect((await send(agent, back, action, values)).status).not.to.equal(400);
+      });
+  });
+
+  describe('one’s data', () => {
+    it('is given as a file: nothing that opens anything, nothing that the tenant notes for itself', async () => {
+      await server.users.update((await userOf(USER.email)).id, {
+        app_metadata: { note: 'for us alone' },
+        user_metadata: { hobby: 'engines' },
+      });
+      const page = await openAccount(agent, server, '/account/data');
+      const copy = await send(agent, page, '/account/data/copy');
+      expect(copy.headers['content-disposition']).to.contain('attachment');
+      const data = copy.json();
+      expect(data.profile).to.deep.include({ email: USER.email, user_metadata: { hobby: 'engines' } });
+      expect(data.sessions).to.have.length(1);
+      expect(data.identities[0]).to.include({ connection: 'users' });
+      expect(copy.text).not.to.contain('for us alone');
+      expect(copy.text).not.to.match(/argon2|passwordHash|secret/i);
+    });
+
+    it('is gone with the account, for who types who they are', async () => {
+      const { id } = await userOf(USER.email);
+      const page = await openAccount(agent, server, '/account/data');
+      expect((await send(agent, page, '/account/data/delete', { confirm: 'x' })).status).to.equal(400);
+      const done = await send(agent, page, '/account/data/delete', {
+        confirm: ` ${USER.email.toUpperCase()} `,
+      });
+      expect(done.text).to.contain('Your account is deleted');
+      expect(await server.users.get(id)).to.equal(undefined);
+      expect((await nextMessageTo(server, USER.email, 1)).text).to.contain('account deleted');
+      expect((await agent.get('/account')).status).to.equal(303);
+    });
+
+    it('stays where the tenant does not allow that', async () => {
+      const allowed = await openAccount(agent, server, '/account/data');
+      const fields = formOf(allowed, '/account/data/delete');
+      await server.stop();
+      server = await startServer({
+        tenant: { ...tenant, tenant: { ...tenant.tenant, account_page: { client_id: 'web' } } },
+      });
+      agent = createAgent(server);
+      const page = await openAccount(agent, server, '/account/data');
+      expect(page.text).not.to.contain('/account/data/delete');
+      const form = { ...fields, ...formOf(page, '/account/data/copy'), confirm: USER.email };
+      await agent.request('/account/data/delete', { form });
+      expect((await userOf(USER.email)).email).to.equal(USER.email);
+    });
+  });
+});
