@@ -1,0 +1,206 @@
+// /account/security: what users log in with, at its page.
+import { expect } from 'chai';
+import type { BrowserContext, Page } from 'playwright-core';
+import { codeOf, factors } from '../factors/tenant.ts';
+import { accessibilityFaults } from '../support/accessibility.ts';
+import { type Agent, createAgent } from '../support/agent.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { follow, logIn, pkce, spaRequest, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { formOf, openAccount, send } from './support.ts';
+import { tenant } from './tenant.ts';
+
+const SECURITY = '/account/security';
+
+describe('the page of what one logs in with', () => {
+  let server: TestServer;
+  let browser: TestBrowser;
+  let context: BrowserContext;
+  let page: Page;
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
+        guardianFactors: factors('otp', 'sms', 'recovery-code', 'webauthn-roaming'),
+      },
+    });
+    browser = await launchBrowser(server.ca);
+    context = await browser.newContext({ reducedMotion: 'reduce' });
+    page = await context.newPage();
+  });
+  afterEach(async () => {
+    await browser?.close();
+    await server.stop();
+  });
+
+  const open = async () => {
+    await page.goto(`${server.url}${SECURITY}`);
+    await page.getByLabel('Email address').fill(USER.email);
+    await page.getByLabel('Password', { exact: true }).fill(USER.password);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { level: 1, name: 'How you log in' }).waitFor();
+  };
+  /** Enrols an authenticator app there, as a first second step. @returns its secret. */
+  const addApp = async (): Promise<string> => {
+    await page.getByRole('link', { name: 'Add a second step' }).click();
+    await page.locator(`a[href="${SECURITY}/add/otp"]`).click();
+    await page.locator('summary').click();
+    const secret = ((await page.locator('.secret code').textContent()) ?? '').replace(/\s/g, '');
+    await page.getByLabel('Code', { exact: true }).fill(codeOf(secret));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByLabel('I have saved the code').check();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Added.', { exact: true }).waitFor();
+    return secret;
+  };
+
+  it('adds a second step, which the next login asks for, and removes it', async () => {
+    await open();
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+    const secret = await addApp();
+    expect((await nextMessageTo(server, USER.email, 1)).text).to.contain('authenticator app');
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+
+    const other = await browser.newContext();
+    const elsewhere = await other.newPage();
+    await elsewhere.goto(`${server.url}${SECURITY}`);
+    await elsewhere.getByLabel('Email address').fill(USER.email);
+    await elsewhere.getByLabel('Password', { exact: true }).fill(USER.password);
+    await elsewhere.getByRole('button', { name: 'Continue' }).click();
+    // A code is good once: that of the next half minute.
+    server.tick(30_000);
+    await elsewhere.getByLabel('Code', { exact: true }).fill(codeOf(secret, Date.now() + 30_000));
+    await elsewhere.getByRole('button', { name: 'Continue' }).click();
+    await elsewhere.getByRole('button', { name: 'Remove authenticator app' }).click();
+    await elsewhere.getByText('Removed.', { exact: true }).waitFor();
+    expect((await nextMessageTo(server, USER.email, 2)).text).to.contain('authenticator app');
+    await other.close();
+  });
+
+  it('makes, names and removes a passkey, and tells the user of it', async () => {
+    const devtools = await context.newCDPSession(page);
+    await devtools.send('WebAuthn.enable');
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    await open();
+    await page.getByRole('link', { name: 'Add a passkey' }).click();
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByText('Added.', { exact: true }).waitFor();
+    expect((await nextMessageTo(server, USER.email, 1)).text).to.contain('passkey');
+    await page.getByText('Rename').click();
+    await page.getByLabel('Name').fill('<i>Laptop</i>');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { level: 3, name: '<i>Laptop</i>' }).waitFor();
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Remove <i>Laptop</i>' }).click();
+    await page.getByText('Removed.', { exact: true }).waitFor();
+    expect((await nextMessageTo(server, USER.email, 2)).text).to.contain('passkey');
+  });
+
+  it('gives a new recovery code in place of the one before', async () => {
+    await open();
+    await addApp();
+    await page.getByRole('button', { name: 'Make a new code' }).click();
+    const code = await page.locator('.secret code').textContent();
+    expect(code?.trim()).to.match(/^[A-Z2-9]{24}$/);
+    expect((await nextMessageTo(server, USER.email, 2)).text).to.contain('recovery code');
+  });
+
+  it('leads to a new password, after which everybody logs in again', async () => {
+    await open();
+    await page.getByRole('button', { name: 'Set a new password' }).click();
+    await page.getByLabel('New password', { exact: true }).fill('Brand-New-Horse-9');
+    await page.locator('#repeat').fill('Brand-New-Horse-9');
+    await page.locator('form button.primary').click();
+    await page.getByLabel('Email address').waitFor();
+    const agent = createAgent(server);
+    const again = { ...USER, password: 'Brand-New-Horse-9' };
+    expect((await openAccount(agent, server, SECURITY, again)).text).to.contain('How you log in');
+  });
+
+  describe('is no way in for who holds a session that is not theirs', () => {
+    let agent: Agent;
+    beforeEach(() => {
+      agent = createAgent(server);
+    });
+
+    it('nothing is changed by a login of long ago', async () => {
+      const opened = await openAccount(agent, server, SECURITY);
+      const fields = formOf(opened, `${SECURITY}/password`);
+      server.tick(11 * 60_000);
+      for (const path of ['password', 'remove', 'recovery-code', 'passkey']) {
+        const answer = await agent.request(`${SECURITY}/${path}`, { form: { ...fields, method: 'x' } });
+        expect(answer.status, path).to.equal(303);
+        expect(new URL(answer.location).searchParams.get('prompt'), path).to.equal('login');
+      }
+      for (const path of ['', '/otp', '/choose']) {
+        const answer = await agent.get(`${SECURITY}/add${path}`);
+        expect(answer.status, path).to.equal(303);
+        expect(new URL(answer.location).pathname, path).to.equal('/authorize');
+      }
+      const begun = await agent.request(`${SECURITY}/add/otp`, { form: { ...fields, code: '123456' } });
+      expect(new URL(begun.location).pathname).to.equal('/authorize');
+    });
+
+    it('the password alone does not do for who has a second factor', async () => {
+      await logIn(agent, server, spaRequest(pkce().challenge));
+      await open();
+      await addApp();
+      const asked = await follow(agent, await agent.get(SECURITY), server.url);
+      expect(asked.text).not.to.contain('How you log in');
+      expect(asked.text).to.match(/name="(code|password)"/);
+    });
+
+    it('and one at the page is over when a second factor is added elsewhere', async () => {
+      await openAccount(agent, server, SECURITY);
+      await open();
+      await addApp();
+      const answer = await agent.get(SECURITY);
+      expect(answer.status).to.equal(303);
+      expect(new URL(answer.location).pathname).to.equal('/authorize');
+    });
+
+    it('somebody else’s method is not there', async () => {
+      await open();
+      await addApp();
+      const ids = async () =>
+        [...(await page.content()).matchAll(/name="method" value="([^"]+)"/g)].map(([, id = '']) => id);
+      const theirs = await ids();
+      expect(theirs).not.to.deep.equal([]);
+      const other = { email: 'mfa-0@example.test', password: USER.password };
+      const opened = await openAccount(agent, server, SECURITY, other);
+      const fields = formOf(opened, `${SECURITY}/password`);
+      for (const id of theirs) await agent.request(`${SECURITY}/remove`, { form: { ...fields, method: id } });
+      await page.reload();
+      expect(await ids()).to.deep.equal(theirs);
+    });
+
+    it('a form is answered for its own page and browser alone', async () => {
+      const opened = await openAccount(agent, server, SECURITY);
+      const fields = formOf(opened, `${SECURITY}/password`);
+      for (const path of [
+        'password',
+        'rename',
+        'remove',
+        'browsers',
+        'recovery-code',
+        'passkey',
+        'add/otp',
+      ]) {
+        const answer = await agent.request(`${SECURITY}/${path}`, { form: { ...fields, _csrf: 'x' } });
+        expect(answer.status, path).to.equal(403);
+      }
+      expect((await send(agent, opened, `${SECURITY}/password`)).status).to.equal(303);
+    });
+  });
+});
