@@ -50,6 +50,29 @@ const code = {
 };
 const tryLogin = { clientId: 'gatehouse-try-login', callback: 'https://localhost/dev/callback' };
 
+/** What the pages of an account share. */
+const own = { root: '/account', account: 'auth0|1', isFresh: true, person: { name: 'Ada Lovelace' }, client };
+const ownProfile = {
+  values: {
+    name: 'Ada Lovelace',
+    given_name: 'Ada',
+    family_name: 'Lovelace',
+    nickname: 'ada',
+    picture: '',
+    locale: 'de',
+  },
+  faults: {},
+  editsProfile: true,
+  editsEmail: true,
+  email: { address: user, isVerified: true },
+  phone: { number: '+442079460000', isVerified: false },
+  locales: [
+    { tag: 'en', name: 'English' },
+    { tag: 'de', name: 'Deutsch' },
+  ],
+};
+const then = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
+
 export const PAGES: Record<string, SitePage | AuthError> = {
   '/login': { template: 'login/login', model: login },
   '/login-hinted': {
@@ -294,6 +317,127 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       forgotPasswordUrl: '/forgot',
       passkey: { action: '/passkey', options: '{}', session: 's', autofill: true, button: true },
     },
+  },
+  '/own-profile': {
+    template: 'own/profile',
+    model: { ...own, section: '', ...ownProfile, said: 'own.said.saved' },
+  },
+  '/own-failed': {
+    template: 'own/profile',
+    model: {
+      ...own,
+      section: '',
+      ...ownProfile,
+      isFresh: false,
+      alert: 'own.profile.failed',
+      faults: { picture: 'own.profile.noAddress', email: 'signup.email' },
+    },
+    status: 400,
+  },
+  '/own-elsewhere': {
+    template: 'own/profile',
+    model: {
+      ...own,
+      section: '',
+      ...ownProfile,
+      editsProfile: false,
+      editsEmail: false,
+      provider: 'Example Works',
+    },
+  },
+  '/own-email': {
+    template: 'own/email',
+    model: { action: '/account/email', step: 'allow', email: 'ada.king@example.test', from: user },
+  },
+  '/own-security': {
+    template: 'own/security',
+    model: {
+      ...own,
+      section: '/security',
+      editsPassword: true,
+      takesPasskeys: true,
+      passkeys: [
+        {
+          id: 'passkey|1',
+          type: 'passkey',
+          name: 'iCloud Keychain',
+          mayRename: true,
+          added: then,
+          used: then,
+        },
+      ],
+      factors: [
+        { id: 'totp|1', type: 'totp', added: then },
+        { id: 'sms|1', type: 'phone', name: '+44 20 7946 0000', added: then },
+      ],
+      recovery: true,
+      addFactorUrl: '/account/security/add',
+    },
+  },
+  '/own-recovery': {
+    template: 'own/security',
+    model: {
+      ...own,
+      section: '/security',
+      passkeys: [],
+      factors: [],
+      recoveryCode: 'MZCRK3YX5V3AKNNYY6JEBQCL',
+    },
+  },
+  '/own-passkey': {
+    template: 'own/passkey',
+    model: { ...own, section: '/security', action: '/account/security/passkey', options: '{}', session: 's' },
+  },
+  '/own-sessions': {
+    template: 'own/sessions',
+    model: {
+      ...own,
+      section: '/sessions',
+      sessions: [
+        {
+          id: 'a',
+          isHere: true,
+          agent: { browser: 'Firefox', system: 'Linux' },
+          address: '192.0.2.1',
+          used: then,
+          applications: ['Harbour Books'],
+        },
+        { id: 'b', isHere: false, agent: {}, used: then, applications: [] },
+      ],
+    },
+  },
+  '/own-applications': {
+    template: 'own/applications',
+    model: {
+      ...own,
+      section: '/applications',
+      isFresh: false,
+      applications: [
+        {
+          id: 'x',
+          name: 'Harbour Books',
+          scopes: 'openid, profile, read:orders',
+          staysLoggedIn: true,
+          used: then,
+        },
+      ],
+      identities: [
+        { id: 'users|1', name: 'users', address: user, isFirst: true },
+        { id: 'works|1', name: 'Example Works', address: user, isFirst: false },
+      ],
+    },
+  },
+  '/own-data': {
+    template: 'own/data',
+    model: {
+      ...own,
+      section: '/data',
+      isFresh: false,
+      allowsDeletion: true,
+      confirm: user,
+      alert: 'own.delete.differs',
+    },
+    status: 400,
   },
   '/passkey-offer': { template: 'login/passkey', model: { client, options: '{}', session: 's' } },
   '/mfa-webauthn': {
