@@ -10,7 +10,7 @@ import { methodTypeOf } from '../views.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin } from './login.ts';
 import { type AccountPageDependencies, back, requirePage } from './page.ts';
-import { type AtAccount, atAccount, rememberPages } from './session.ts';
+import { type AtAccount, atAccount, provedFactor, rememberPages } from './session.ts';
 
 interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
 
@@ -45,7 +45,11 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     several: false,
     ...(state.authenticatorId !== undefined && { authenticatorId: state.authenticatorId }),
     spend: async () => true,
-    confirmed: ({ kind }: Authenticator) => tellChange(deps, actor, 'method_added', methodTypeOf(kind)),
+    confirmed: async ({ kind }: Authenticator) => {
+      const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
+      await provedFactor(deps, ctx, here, amr);
+      await tellChange(deps, actor, 'method_added', methodTypeOf(kind));
+    },
   };
   return {
     claimant: { ...request, permit },

@@ -115,6 +115,17 @@ export async function rememberPages(
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
 }
 
+/** Somebody at the page has just used a second factor for the first time: it is asked for no second time. @param amr of it. */
+export async function provedFactor(
+  { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
+  ctx: Context,
+  { login }: Pick<AtAccount, 'login'>,
+  amr: readonly string[],
+): Promise<void> {
+  const proved: Login = { ...login, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
+  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
+}
+
 function actorOf(ctx: Context, { user, clientId, sid, login, factors }: Kept & { user: User }): Actor {
   const { amr, authTime, credentialVersion } = login;
   return {
