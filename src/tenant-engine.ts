@@ -1,6 +1,5 @@
 // The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
 import { accountAudience } from './account/audience.ts';
-import { accountCallbacks } from './account/page/callbacks.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
@@ -17,11 +16,9 @@ import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
-import type { CheckRequest } from './engine/authorize.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels, type LogoutChannel } from './engine/logout-channels.ts';
 import { logoutTokens } from './engine/logout-token.ts';
-import { ownCallbacks } from './engine/own-callbacks.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
 import type { SecondFactor } from './engine/second-factor.ts';
@@ -32,15 +29,12 @@ import { MFA_POLICY } from './factors/policy.ts';
 import { approvingDevices } from './factors/push/approvals.ts';
 import { createSecondFactor } from './factors/second-factor.ts';
 import { awayUsers } from './flow/away.ts';
-import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
 import { createFinish } from './flow/finish.ts';
-import { approvalCallbacks } from './grants/ciba/callbacks.ts';
 import { ciba } from './grants/ciba/feature.ts';
-import { deviceCallbacks } from './grants/device/callbacks.ts';
 import { device } from './grants/device/feature.ts';
 import { backChannel } from './logout/back-channel.ts';
 import { logout } from './logout/feature.ts';
-import { samlCallbacks } from './saml/callbacks.ts';
+import { ownLogins } from './own-logins.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
 
@@ -62,7 +56,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const exchanges = { exchangeToken, exchangeForeign: foreignExchange(deps, capabilities) };
   const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
   const { firstFactors, parts, secondFactor } = engineParts(deps, capabilities, own);
-  const logins = ownLogins(baseUrl, { challenges, clock, random, users, redeemOwnCode });
+  const { logins, ...ours } = ownLogins(baseUrl, { ...deps, challenges, redeemOwnCode });
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     ...deps,
@@ -80,8 +74,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     errorPage: (ctx, error) => views.error(ctx, error),
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),
-    ownCallbacks: logins.callbacks,
-    checkRequest: logins.check,
+    ...ours,
     leadElsewhere: leadUpstream(upstream),
   });
   return {
@@ -93,10 +86,8 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     readApiToken,
     readCallerToken: callerTokenReader(reading),
     idp,
-    delegatedLogins: logins.saml,
-    deviceLogins: logins.device,
-    accountLogins: logins.account,
-    approving: { ...approving(capabilities), store: deps.store, clock, approvalLogins: logins.approval },
+    ...logins,
+    approving: { ...approving(capabilities), ...logins, store: deps.store, clock },
     upstream,
   };
 }
@@ -133,24 +124,6 @@ function approving({ authenticators, config, webPush }: Capabilities) {
     devicesOf: approvingDevices({ authenticators, config, webPush }),
     hasRealm: (clientId: string, realm: string) => hasRealm(config, clientId, realm),
   };
-}
-
-/** The logins that we ask for ourselves, and where they end. */
-function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>) {
-  const kinds = {
-    saml: samlCallbacks(baseUrl),
-    device: deviceCallbacks(baseUrl),
-    approval: approvalCallbacks(baseUrl),
-    account: accountCallbacks(baseUrl),
-  };
-  const saml = delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml });
-  const device = delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device });
-  const approval = delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval });
-  const account = delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account });
-  const check: CheckRequest = async (query) => {
-    for (const logins of [saml, device, approval, account]) await logins.check(query);
-  };
-  return { callbacks: ownCallbacks(Object.values(kinds)), check, saml, device, approval, account };
 }
 
 /** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */

@@ -16,7 +16,7 @@ const LAYERS: string[][] = [
   ['administration', 'server.ts'],
   ['tenant-management.ts', 'tenant-account.ts'],
   ['tenant-engine.ts', 'stop.ts'],
-  ['account-endings.ts'],
+  ['account-endings.ts', 'own-logins.ts'],
   ['capabilities.ts'],
   ['own-code.ts'],
   ['features.ts', 'fault.ts'],

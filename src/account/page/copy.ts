@@ -1,6 +1,8 @@
 // A copy of what is kept of a user, for the user: nothing that opens anything, and nothing that the tenant notes for itself.
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory } from '../../engine/session-directory.ts';
+import type { AuthenticatorRecord } from '../../records/authenticators.ts';
+import type { Frozen } from '../../records/record.ts';
 import { PROFILE_CLAIMS } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Users } from '../../users/users.ts';
@@ -72,15 +74,7 @@ export async function copyOfData(deps: CopyDependencies, userId: string): Promis
     refresh_tokens: tokens,
     consents: consents.map(({ client_id, scopes }) => ({ client_id, scopes })),
     authentication_methods: [
-      ...authenticators
-        .filter(({ active }) => active)
-        .map(({ kind, name, phone_number, email, created_at }) => ({
-          type: kind,
-          name,
-          phone_number,
-          email,
-          created_at,
-        })),
+      ...authenticators.filter(({ active }) => active).map(factorOf),
       ...passkeys.map(({ name, user_agent, created_at, last_used_at }) => ({
         type: 'passkey',
         name,
@@ -92,4 +86,8 @@ export async function copyOfData(deps: CopyDependencies, userId: string): Promis
     organizations: memberships.map(({ organization_id }) => organization_id),
     log: logs.records,
   };
+}
+
+function factorOf({ kind, name, phone_number, email, created_at }: Frozen<AuthenticatorRecord>) {
+  return { type: kind, name, phone_number, email, created_at };
 }

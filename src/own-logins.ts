@@ -1,0 +1,28 @@
+// The logins that we ask for ourselves, for something beside an application's own request, and where they end.
+import { accountCallbacks } from './account/page/callbacks.ts';
+import type { CheckRequest } from './engine/authorize.ts';
+import { ownCallbacks } from './engine/own-callbacks.ts';
+import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
+import { approvalCallbacks } from './grants/ciba/callbacks.ts';
+import { deviceCallbacks } from './grants/device/callbacks.ts';
+import { samlCallbacks } from './saml/callbacks.ts';
+
+/** The logins of a tenant. @param baseUrl our public origin. */
+export function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>) {
+  const kinds = {
+    saml: samlCallbacks(baseUrl),
+    device: deviceCallbacks(baseUrl),
+    approval: approvalCallbacks(baseUrl),
+    account: accountCallbacks(baseUrl),
+  };
+  const logins = {
+    delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
+    deviceLogins: delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device }),
+    approvalLogins: delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
+    accountLogins: delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
+  };
+  const checkRequest: CheckRequest = async (query) => {
+    for (const one of Object.values(logins)) await one.check(query);
+  };
+  return { ownCallbacks: ownCallbacks(Object.values(kinds)), checkRequest, logins };
+}
