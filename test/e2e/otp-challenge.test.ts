@@ -15,6 +15,7 @@ describe('codes for database connections', () => {
     server = await startServer({
       tenant: {
         ...tenant,
+        attackProtection: { ...tenant.attackProtection, bruteForceProtection: { max_attempts: 4 } },
         guardianFactors: [
           { name: 'otp', enabled: true },
           { name: 'email', enabled: true },
@@ -28,8 +29,12 @@ describe('codes for database connections', () => {
         })),
         users: [
           ...tenant.users,
-          { email: 'unproved@example.test', password: USER.password, connection: 'users' },
-          ...Array.from({ length: 8 }, (_, i) => ({
+          ...['unproved@example.test', 'unproved-2@example.test'].map((email) => ({
+            email,
+            password: USER.password,
+            connection: 'users',
+          })),
+          ...Array.from({ length: 9 }, (_, i) => ({
             email: `code-${i}@example.test`,
             password: USER.password,
             connection: 'users',
@@ -130,6 +135,22 @@ describe('codes for database connections', () => {
     );
     expect(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
     expect(wrong[0]?.status).to.equal(403);
+  });
+
+  it('count wrong tries alike for whoever there is', async () => {
+    const tries = async (email: string) => {
+      const told: string[] = [];
+      for (let i = 0; i < 6; i += 1) {
+        const { auth_session } = (await ask({ email })).json();
+        const { status, json } = await exchange({ auth_session, otp: '000000' });
+        told.push(`${status} ${json().error}`);
+      }
+      return told;
+    };
+    const known = await tries('code-8@example.test');
+    expect(known.at(-1)).to.match(/^429 /);
+    expect(await tries('nobody-here@example.test')).to.deep.equal(known);
+    expect(await tries('unproved-2@example.test')).to.deep.equal(known);
   });
 
   it('are good once, of any number at once', async () => {

@@ -65,9 +65,12 @@ export async function start(
   const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
   await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
   const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
+  const isRefused = !isOpen && known === undefined;
+  const subject = subjectOf(client.client_id, record, address);
   const challenge: NewChallenge = {
     purpose: session?.purpose ?? PURPOSE,
-    subject: subjectOf(client.client_id, record, address),
+    // Where too many were asked for under another, so that earlier codes stay valid.
+    subject: isRefused ? `${subject}\nrefused` : subject,
     askers: askersOf(caller),
     // Servers' calls and forms of other sites have no browser.
     data: session?.data ?? { byPage: caller.browser !== undefined },
@@ -76,8 +79,8 @@ export async function start(
   };
   const issued = prepared(deps, request, { ...challenge, digits });
   const isFor = user === undefined ? !disableSignup : session?.isFor(user) !== false;
-  if (!isOpen && known === undefined) await refuseQuietly(deps, request, challenge);
-  else if (!isFor) await sendNothing(deps, request, challenge);
+  if (isRefused) tellRefused(deps, request);
+  if (isRefused || !isFor) await sendNothing(deps, request, challenge, issued);
   else {
     const letter = deps.messages.letter(...message(request, issued.sent, user), {
       ref: issued.ref,
@@ -120,22 +123,17 @@ async function sendNothing(
   { challenges, messages }: StartDependencies,
   request: Start,
   challenge: NewChallenge,
+  { ticket, keep }: ReturnType<typeof prepared>,
 ): Promise<void> {
   const letter = messages.decoy(...message(request, '', undefined));
-  await challenges.issueDecoy(challenge, [letter.write]);
+  // A ticket is asked about when a code is tried with it: one that is not there would tell by time and by what is counted.
+  await (ticket === undefined ? challenges.issueDecoy(challenge, [letter.write]) : keep([letter.write]));
   letter.post();
 }
 
-/** Sends nothing, because too many were sent. */
-async function refuseQuietly(
-  deps: StartDependencies,
-  request: Start,
-  challenge: NewChallenge,
-): Promise<void> {
-  const { client, connection, address, caller } = request;
-  // Under another subject, so that earlier codes stay valid.
-  await sendNothing(deps, request, { ...challenge, subject: `${challenge.subject}\nrefused` });
-  deps.events.record({
+/** Records that nothing was sent, because too many were asked for. */
+function tellRefused({ events }: StartDependencies, { client, connection, address, caller }: Start): void {
+  events.record({
     type: 'fn',
     client_id: client.client_id,
     connection: connection.record.name,
