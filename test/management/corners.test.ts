@@ -122,11 +122,9 @@ describe('signing keys of the Management API', () => {
       expect(await scim.get(id)).to.deep.include({ user_id_attribute: 'externalId', mapping });
       expect((await scim.getDefaultMapping(id)).mapping).to.deep.equal(made.mapping);
       await scim.delete(id);
-      for (const again of [
-        () => scim.get(id),
-        () => scim.delete(id),
-        () => scim.update(id, { user_id_attribute: 'a', mapping }),
-      ])
+      // The published clients of tools clean up twice, and the hosted service lets them.
+      await scim.delete(id);
+      for (const again of [() => scim.get(id), () => scim.update(id, { user_id_attribute: 'a', mapping })])
         expect(await failure(again())).to.include({ statusCode: 404 });
     });
 

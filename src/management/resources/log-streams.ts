@@ -56,7 +56,6 @@ export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   missing: notFound('Log stream not found'),
   taken: 'A log stream with the same name already exists.',
   createStatus: 200,
-  isRemovalStrict: true,
   hasDates: false,
   removed: async ({ store }, id) => {
     await store.collection('logStreamPositions').delete(id);

@@ -155,9 +155,10 @@ export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
     summary: 'Delete the SCIM configuration of a connection',
     handle: async (deps, { params }) => {
       const connection = await connectionOf(deps, params.id);
-      const before = await find(deps, connection);
+      const before = await deps.store.collection('documents').get(scimKey(connection.id));
       await removeScim(deps.store, connection.id);
-      return noContent({ before: view(deps, connection, before) });
+      // Tools remove what they have made once more.
+      return noContent(before === undefined ? {} : { before: view(deps, connection, before) });
     },
   }),
   ...scimTokenCalls,
