@@ -200,6 +200,17 @@ describe('HTTP of the Management API', () => {
     expect(await found.json()).to.include({ user_id: id });
   });
 
+  it('gives of an API what may be sent back of it: published clients read, change and send it whole', async () => {
+    const asked = { identifier: 'https://whole.example.test/', name: 'Whole' };
+    const made = await send('POST', '/resource-servers', JSON.stringify(asked));
+    const { id, identifier, ...members } = (await made.json()) as Record<string, unknown>;
+    expect(identifier).to.equal(asked.identifier);
+    const body = JSON.stringify({ ...members, name: 'Changed' });
+    const changed = await send('PATCH', `/resource-servers/${id}`, body);
+    expect(await changed.json()).to.deep.equal({ ...members, id, identifier, name: 'Changed' });
+    expect((await send('DELETE', `/resource-servers/${id}`)).status).to.equal(204);
+  });
+
   it('refuses a token once it has expired', async () => {
     const old = await managementToken(server);
     server.tick(DAY + 1_000);

@@ -86,7 +86,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     const asked = merged(structuredClone(api) as Record<string, unknown>, body);
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
   },
-  view: (_deps, api) => ({ is_system: false, ...api }),
+  view: (_deps, api) => api,
   find: async ({ store, systemApis }, id) => {
     const apis = store.collection('resourceServers');
     for (const name of new Set([id, decoded(id)])) {
