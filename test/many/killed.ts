@@ -12,6 +12,20 @@ const tenant = { ...base, ...UNLIMITED };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** A connection that was being given to a process as it was killed is never answered: Node.js keeps it open. */
+const ANSWERED = 30_000;
+
+/** What is awaited, or a failure where it does not come. */
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error('there was no answer')), ANSWERED);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /** Users who sign up, and applications that refresh, again and again. */
 function users({ server }: Processes) {
   /** The addresses whose sign-up was answered. */
@@ -24,9 +38,8 @@ function users({ server }: Processes) {
     for (let i = 0; !isOver; i++) {
       const email = `client-${client}-${i}@example.test`;
       const json = { client_id: 'web', connection: 'users', email, password: USER.password };
-      const answer = await createAgent(server)
-        .request('/dbconnections/signup', { json })
-        .catch(() => undefined);
+      const asked = createAgent(server).request('/dbconnections/signup', { json });
+      const answer = await inTime(asked).catch(() => undefined);
       if (answer?.status === 200) signedUp.push(email);
       else failed++;
       await pause(answer?.status === 200 ? 5 : 50);
@@ -37,7 +50,9 @@ function users({ server }: Processes) {
     while (!isOver) {
       try {
         if (current === undefined) {
-          const fresh = await spaTokens(createAgent(server), server, { scope: 'openid offline_access' });
+          const fresh = await inTime(
+            spaTokens(createAgent(server), server, { scope: 'openid offline_access' }),
+          );
           current = String(fresh.refresh_token);
           continue;
         }
@@ -45,7 +60,7 @@ function users({ server }: Processes) {
         // Whether it was used is unknown until there is an answer.
         current = undefined;
         const fields = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: used };
-        const answer = await token(createAgent(server), fields);
+        const answer = await inTime(token(createAgent(server), fields));
         if (answer.status === 200) current = String(answer.json().refresh_token);
         else failed++;
       } catch {
