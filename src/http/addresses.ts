@@ -49,6 +49,17 @@ export function addressKey(text: string): string {
   return `${network.join(':')}::/64`;
 }
 
+/** The network of an address, as one provider or company has it: of IPv4 the first 24 bits, of IPv6 the first 48. */
+export function networkKey(text: string): string {
+  const address = parsePlain(text);
+  if (address === undefined) return text;
+  if (address instanceof ipaddr.IPv4) return `${address.octets.slice(0, 3).join('.')}.0/24`;
+  return `${address.parts
+    .slice(0, 3)
+    .map((group) => group.toString(16))
+    .join(':')}::/48`;
+}
+
 /** Compiles a list of IP addresses and CIDR ranges. @returns whether an address is on it; false for other text. */
 export function addressList(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList();

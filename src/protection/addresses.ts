@@ -1,7 +1,7 @@
 // Lists of client addresses in the tenant's protection settings.
 import { addressList } from '../http/addresses.ts';
 
-export { addressKey } from '../http/addresses.ts';
+export { addressKey, networkKey } from '../http/addresses.ts';
 
 /** Compiled once for each list, because every login asks three times; the settings are read anew when they change. */
 const compiled = new WeakMap<readonly string[], (ip: string) => boolean>();

@@ -121,6 +121,31 @@ describe('the device flow', () => {
     expect((await open(agent, user_code)).status).to.equal(429);
   });
 
+  it('is guessed at by one network only so often, and is open to the others', async () => {
+    const proxied = await startServer({
+      tenant: deviceTenant,
+      env: { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' },
+    });
+    try {
+      const guess = async (ip: string) => {
+        const address = `http://127.0.0.1:${proxied.settings.port}/activate?user_code=BBBB-BBBB`;
+        const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-for': ip };
+        return (await fetch(address, { headers })).status;
+      };
+      for (const network of ['192.0.2.', '2001:db8:1:']) {
+        const address = (n: number) => (network.endsWith('.') ? `${network}${n}` : `${network}${n}::1`);
+        const statuses = [];
+        for (let n = 1; n <= 70; n++) statuses.push(await guess(address(n)));
+        expect(statuses.filter((status) => status === 400)).to.have.length(60);
+        expect(statuses.at(-1)).to.equal(429);
+      }
+      expect(await guess('198.51.100.1')).to.equal(400);
+      expect(await guess('2001:db8:2:1::1')).to.equal(400);
+    } finally {
+      await proxied.stop();
+    }
+  });
+
   it('takes no posts from elsewhere', async () => {
     const { user_code } = (await begin()).json();
     for (const path of ['/activate', '/activate/confirm']) {

@@ -16,6 +16,12 @@ interface DeviceDependencies extends AuthorizationDependencies, DevicePageDepend
 const limits = {
   deviceCode: { capacity: 50, perMinute: 300, per: 'address', where: '`/oauth/device/code`' },
   userCode: { capacity: 10, perMinute: 2, per: 'address', where: 'wrong codes at `/activate`' },
+  userCodeNetwork: {
+    capacity: 60,
+    perMinute: 10,
+    per: 'network (IPv4 /24, IPv6 /48)',
+    where: 'wrong codes at `/activate`',
+  },
   userCodes: {
     capacity: 600,
     perMinute: 300,

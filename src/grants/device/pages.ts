@@ -6,7 +6,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
-import { addressKey } from '../../protection/addresses.ts';
+import { addressKey, networkKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Events } from '../../tenant/events.ts';
 import { ACTIVATE } from './callbacks.ts';
@@ -138,7 +138,7 @@ interface Fault {
 const GONE: Fault = { alert: 'device.wrong', status: 400 };
 
 /**
- * The request of a code that was typed. Codes that are wrong are counted, by address and over all: they are short enough
+ * The request of a code that was typed. Codes that are wrong are counted, by address, by network and over all: they are short enough
  * to be guessed (RFC 8628 §5.1).
  */
 async function lookUp(
@@ -147,12 +147,17 @@ async function lookUp(
   typed: string,
 ): Promise<WaitingDevice | Fault> {
   if (typed.trim() === '') return { alert: 'device.missing', status: 400 };
-  const from = addressKey(ctx.ip);
-  if (!(await rateLimits.spend('userCode', from))) return { alert: 'device.tooMany', status: 429 };
-  if (!(await rateLimits.spend('userCodes', ''))) return { alert: 'device.tooMany', status: 429 };
+  // The narrowest first: who is refused takes nothing of what others share.
+  const budgets = [
+    ['userCode', addressKey(ctx.ip)],
+    ['userCodeNetwork', networkKey(ctx.ip)],
+    ['userCodes', ''],
+  ] as const;
+  for (const [name, key] of budgets)
+    if (!(await rateLimits.spend(name, key))) return { alert: 'device.tooMany', status: 429 };
   const found = typed.length > LONGEST_CODE ? undefined : await findWaiting(deps, typed);
   if (found === undefined) return GONE;
-  await Promise.all([rateLimits.giveBack('userCode', from), rateLimits.giveBack('userCodes', '')]);
+  await Promise.all(budgets.map(([name, key]) => rateLimits.giveBack(name, key)));
   return found;
 }
 
