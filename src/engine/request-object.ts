@@ -115,7 +115,8 @@ async function verified(
     }
   }
   if (failure instanceof joseErrors.JWTClaimValidationFailed || failure instanceof joseErrors.JWTExpired) {
-    throw invalid(failure.message);
+    // Without quotes, which an `error_description` cannot have (RFC 6749 §5.2).
+    throw invalid(failure.message.replaceAll('"', ''));
   }
   throw invalid('its signature could not be verified');
 }

@@ -74,7 +74,10 @@ describe('a signed request for an approval', () => {
   const refused = async (request: string, why: RegExp, client = 'signing') => {
     const answer = told(await ask({ request }, client));
     expect(answer.slice(0, 2), String(why)).to.deep.equal([400, 'invalid_request']);
-    expect(answer[2]).to.match(why);
+    // The characters that it may have (RFC 6749 §5.2).
+    expect(answer[2])
+      .to.match(why)
+      .and.match(/^[\x20\x21\x23-\x5B\x5D-\x7E]+$/);
   };
 
   it('is taken, with what it says shown to the user', async () => {
