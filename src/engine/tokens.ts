@@ -10,6 +10,7 @@ import type { Login } from '../users/login.ts';
 import { toAudience } from './audience.ts';
 import { certificateConfirmation } from './certificate-binding.ts';
 import { believeUserAddress } from './client-authentication.ts';
+import { refuseNoncompliant } from './compliance.ts';
 import { type Exchanged, exchangeEventsOf, keepExchanged } from './exchanged.ts';
 import type { EngineFailures } from './failures.ts';
 import { organizationAtToken } from './organization-parameter.ts';
@@ -123,7 +124,8 @@ export function registerVendorGrant(
         ctx: ctx as unknown as Context,
       };
       try {
-        if (!grant.completes) await refuseUnboundRequest(deps, ctx, keys);
+        if (grant.completes) refuseWeakRequest(deps, ctx, keys);
+        else await refuseUnboundRequest(deps, ctx, keys);
         const granted = await grant.authenticate(request);
         const { login, completes, isFromPages, exchanged, extra } = granted;
         if (exchanged !== undefined) keepExchanged(ctx, exchanged);
@@ -154,6 +156,15 @@ export function registerVendorGrant(
     },
     parameters,
   );
+}
+
+/** Refuses who could get no token that its level allows, before what the request completes is used up. */
+function refuseWeakRequest(deps: GrantEndDependencies, ctx: KoaContextWithOIDC, keys: ProvedKeys): void {
+  const { client } = ctx.oidc;
+  if (client === undefined) return;
+  const shown = certificateConfirmation(deps, ctx, { client, api: undefined });
+  const boundTo = { dpop: keys.dPoP !== undefined, mtls: shown['x5t#S256'] !== undefined };
+  refuseNoncompliant(client, undefined, boundTo);
 }
 
 /** @throws errors.InvalidDpopProof where its tokens would have to be bound to a key, and it proves none. */

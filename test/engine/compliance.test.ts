@@ -364,26 +364,23 @@ describe('an application with a compliance_level', () => {
           };
           expect(await told()).to.deep.equal([400, 'authorization_pending']);
           expect(await told()).to.deep.equal([400, 'slow_down']);
+          if (profile.authentication !== 'mtls') {
+            const bearer = await poll(false);
+            expect([bearer.status, bearer.json().error], 'no certificate').to.deep.equal([
+              400,
+              'invalid_request',
+            ]);
+          }
           const user = createAgent(server);
           const login = await follow(user, await user.get(`/approval?client_id=${level}`), server.url);
           const { action, fields } = readForm(await submitLogin(user, server, login), 'ticket');
           await user.request(action, { form: { ...fields, decision: 'accept' } });
           server.tick(11_000);
-          if (profile.authentication !== 'mtls') {
-            const bearer = await poll(false);
-            expect([bearer.status, bearer.json().error], 'without its certificate').to.deep.equal([
-              400,
-              'invalid_request',
-            ]);
-            return;
-          }
           isBound(level, await poll(true));
           const over = await ask(level, { request: await signed(level, { ...request, jti: randomUUID() }) });
           server.tick(301_000);
-          const late = await tokens(level, {
-            grant_type: CIBA_GRANT,
-            auth_req_id: over.json().auth_req_id,
-          });
+          const pollOver = { grant_type: CIBA_GRANT, auth_req_id: over.json().auth_req_id };
+          const late = await tokens(level, pollOver, { isShown: true });
           expect([late.status, late.json().error]).to.deep.equal([400, 'expired_token']);
         });
       }
