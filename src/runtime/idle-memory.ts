@@ -3,8 +3,11 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** How long the process must have been quiet, milliseconds. */
-const QUIET = 10_000;
+/**
+ * How long the process must have been quiet, milliseconds. V8 forgets code, too, that it made for objects that are gone: between
+ * two bursts of requests it would have to be made again and again.
+ */
+const QUIET = 60_000;
 /** The share of one processor that a quiet process takes at most. */
 const BUSY = 0.02;
 /** How many times larger than it was left the heap must be: a collection holds requests up for a tenth of a second. */
