@@ -199,7 +199,7 @@ describe('the account page', () => {
       });
       const { refresh_token } = given.json();
       const page = await openAccount(agent, server, '/account/applications');
-      expect(page.text).to.contain('Web app').and.contain('Stays logged in.');
+      expect(page.text).to.contain('Web app').and.contain('Stays logged in');
       const done = await see(await send(agent, page, '/account/applications', { application: 'web' }));
       expect(done.text).to.contain('There are none.');
       const again = await token(agent, { ...login, grant_type: 'refresh_token', refresh_token });
