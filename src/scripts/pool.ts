@@ -4,8 +4,8 @@ import { createThreads, type ThreadsOptions } from './threads.ts';
 
 export interface Pool {
   /**
-   * Runs scripts when there is a thread for them.
-   * @param key whose they are: nobody's may take all threads.
+   * Runs scripts when there is a thread for them: first of those of whom the fewest run now.
+   * @param key whose they are: nobody's may take all threads, nor all places to wait for one.
    * @returns what became of them, as far as they ran; undefined when there was no thread in time.
    */
   run(key: string, trip: Trip): Promise<JobOutcome[] | undefined>;
@@ -19,6 +19,8 @@ interface PoolOptions extends ThreadsOptions {
 
 /** Trips that wait at most: further ones are turned away at once. */
 const MOST_WAITING = 500;
+/** Of one key: strangers at the login page of a slow connection would turn away the scripts of all others. */
+const MOST_WAITING_OF_ONE = 250;
 /** When it is looked whether those that run are slow, milliseconds. */
 const LOOK = 50;
 
@@ -41,7 +43,11 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   };
   /** Gives ready threads to those who wait, and has more started where that is not enough. */
   const serve = () => {
-    for (let next = waiting.findIndex(mayRun); next >= 0; next = waiting.findIndex(mayRun)) {
+    for (
+      let next = nextOf(waiting, running, mostOfOne);
+      next >= 0;
+      next = nextOf(waiting, running, mostOfOne)
+    ) {
       const thread = threads.take();
       if (thread === undefined) break;
       waiting.splice(next, 1)[0]?.take(thread);
@@ -54,7 +60,7 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   const lookAgain = oneTimer(() => isClosed || serve(), LOOK);
   const threads = createThreads(options, (what) => (what === 'failed' ? turnAway() : serve()));
   const acquire = (key: string): Promise<Thread | undefined> => {
-    if (isClosed || waiting.length >= MOST_WAITING) return Promise.resolve(undefined);
+    if (isClosed || isFull(waiting, key)) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const take = (thread: Thread | undefined) => {
         clearTimeout(timer);
@@ -87,6 +93,28 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   };
 }
 
+/** Whether one more may not wait. */
+function isFull(waiting: readonly Waiting[], key: string): boolean {
+  if (waiting.length < MOST_WAITING_OF_ONE) return false;
+  const ofOne = waiting.filter((one) => one.key === key).length;
+  return waiting.length >= MOST_WAITING || ofOne >= MOST_WAITING_OF_ONE;
+}
+
+/**
+ * The one that is next: the first of those of whom the fewest run.
+ * @returns its index; -1 where each has as many running as it may.
+ */
+function nextOf(waiting: readonly Waiting[], running: Pick<Counts, 'of'>, most: number): number {
+  let next = -1;
+  let fewest = most;
+  for (const [index, { key }] of waiting.entries()) {
+    if (running.of(key) >= fewest) continue;
+    [next, fewest] = [index, running.of(key)];
+    if (fewest === 0) break;
+  }
+  return next;
+}
+
 /** What starts a timer, unless it runs. */
 function oneTimer(work: () => void, ms: number): () => void {
   let timer: NodeJS.Timeout | undefined;
@@ -98,6 +126,8 @@ function oneTimer(work: () => void, ms: number): () => void {
     if (timer === undefined) timer = setTimeout(run, ms).unref();
   };
 }
+
+type Counts = ReturnType<typeof countByKey>;
 
 /** How many there are of each key. */
 function countByKey() {

@@ -370,6 +370,24 @@ describe('a hostile script', () => {
       );
       expect(outcome.result).to.equal(1);
     });
+
+    it('many that wait: one connection does not have all places, and others are not behind all of it', async () => {
+      const narrow = startSandbox({ limits: { ...LIMITS, cpuMs: 30_000 } });
+      let ended = 0;
+      const crowd = Array.from({ length: 520 }, async () => {
+        const outcome = await narrow.run(script('setTimeout(() => cb(null, 1), 5)'), { of: 'hostile' });
+        ended++;
+        return outcome.failure?.kind;
+      });
+      const innocent = await narrow.run(script('cb(null, 2)'), { of: 'innocent' });
+      const before = ended;
+      await narrow.stop();
+      expect(innocent.result).to.equal(2);
+      const turnedAway = (await Promise.all(crowd)).filter((kind) => kind === 'busy').length;
+      // All but 250 are turned away at once; of those that waited, the most were behind it.
+      expect(turnedAway).to.be.at.least(520 - 251);
+      expect(before).to.be.below(520 - 150);
+    });
   });
 
   describe('reaches no address that others may not', () => {
