@@ -22,7 +22,11 @@ export const ADD_FACTOR = `${ACCOUNT}${SECTION}/add`;
 export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = enrollmentPages(
   ADD_FACTOR,
   openPage,
-  async (_deps, ctx) => back(ctx, SECTION, 'methodAdded'),
+  async (deps, ctx) => {
+    // Else the next one would be taken for this one, which is done.
+    await rememberPages(deps, ctx, {});
+    back(ctx, SECTION, 'methodAdded');
+  },
 );
 
 async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promise<FactorPage | undefined> {

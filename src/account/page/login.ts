@@ -9,7 +9,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT, isOwnApplication } from './callbacks.ts';
-import { type AccountSessionDependencies, enterAccount } from './session.ts';
+import { type AccountSessionDependencies, enterAccount, mayEnter } from './session.ts';
 
 export interface AccountLoginDependencies extends AccountSessionDependencies {
   accountLogins: DelegatedLogins;
@@ -19,6 +19,8 @@ export interface AccountLoginDependencies extends AccountSessionDependencies {
 /** The pages of an account, by their paths below {@link ACCOUNT}. */
 export const SECTIONS = ['', '/security', '/sessions', '/applications', '/data'] as const;
 export type Section = (typeof SECTIONS)[number];
+
+const OVER = 'The login is no longer valid.';
 
 interface NewLogin {
   /** Where the user wants to go. */
@@ -95,20 +97,21 @@ export async function finishLogin(deps: AccountLoginDependencies, ctx: Context):
     admissionOf(deps.users, login),
     deps.config.client(clientId),
   ]);
-  if (user === undefined || client === undefined)
-    throw new AuthError(403, 'access_denied', 'The login is no longer valid.');
-  // A session that the tenant keeps through a new password is none to manage the account by.
-  if (refusal !== undefined) {
-    if (data.isAgain === true) throw refusal;
-    return begin(deps, ctx, { client, params: { prompt: 'login' }, data: { to, isAgain: true } });
-  }
-  if (!amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) {
+  if (user === undefined || client === undefined) throw new AuthError(403, 'access_denied', OVER);
+  if (!amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0 && refusal === undefined) {
     if (data.isStepUp === true)
       throw new AuthError(403, 'access_denied', 'Your account asks for a second step to be managed.');
     const params = { acr_values: MFA_POLICY };
     return begin(deps, ctx, { client, params, data: { to, isStepUp: true } });
   }
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  await enterAccount(deps, ctx, { clientId, sid, login: proved, factors });
+  const kept = { clientId, sid, login: proved, factors };
+  // A session that the tenant keeps through a new password is none to manage the account by, nor one from before the
+  // second factors were changed elsewhere.
+  if (refusal !== undefined || !(await mayEnter(deps, ctx, { ...kept, user }))) {
+    if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', OVER);
+    return begin(deps, ctx, { client, params: { prompt: 'login' }, data: { to, isAgain: true } });
+  }
+  await enterAccount(deps, ctx, kept);
   ctx.redirect(`${ACCOUNT}${to}`);
 }

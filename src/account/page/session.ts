@@ -41,7 +41,8 @@ const OPEN_SECONDS = 3600;
 // `lax`: people come to the page by links in mails.
 const COOKIE = browserCookie('__Host-gatehouse_account', { sameSite: 'lax' });
 
-interface Kept {
+/** What of a login is kept for the page. */
+export interface Kept {
   clientId: string;
   sid: string;
   login: Login;
@@ -104,6 +105,15 @@ export async function atAccount(
   if (!isRight) return undefined;
   const isFresh = await holds(requireFreshLogin(deps, actor));
   return { user, login, sid, client, actor, isFresh, pages: (pages ?? {}) as PageState };
+}
+
+/** Whether a login proves the password and the second factors that its user has now. */
+export function mayEnter(
+  deps: AccountSessionDependencies,
+  ctx: Context,
+  kept: Kept & { user: User },
+): Promise<boolean> {
+  return holds(requireRight(deps, actorOf(ctx, kept)));
 }
 
 /** Keeps what the pages know on which a second factor is enrolled. */
