@@ -33,6 +33,8 @@ export interface RefreshTokenDirectory {
   get(id: string): Promise<RefreshTokenView | undefined>;
   /** Ends one with its whole family, and what was given on the same grant. */
   end(id: string): Promise<void>;
+  /** Ends all that a user has granted an application: tokens, and codes that it has not redeemed yet. */
+  endAllOf(userId: string, clientId: string): Promise<void>;
   /** Replaces what is noted of one; undefined removes it. @returns undefined where there is no such token. */
   note(
     id: string,
@@ -86,6 +88,12 @@ export function refreshTokenDirectory(deps: { store: Store; config: Config }): R
       if (found === undefined) return;
       await artifacts.delete(found.id);
       if (typeof found.payload.grantId === 'string') await revokeGrant(artifacts, found.payload.grantId);
+    },
+    endAllOf: async (userId, clientId) => {
+      const own = (await artifacts.findBy('account', userId)).filter(
+        ({ model, payload }) => model !== 'Session' && payload.clientId === clientId,
+      );
+      await Promise.all(own.map(({ id }) => artifacts.delete(id)));
     },
     note: async (id, metadata) => {
       const found = await find(id);

@@ -1,7 +1,19 @@
 // /account: what users do with their own account.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
-import { API, follow, logIn, pkce, spaRequest, tenant, token, USER } from '../support/flows.ts';
+import {
+  API,
+  authorize,
+  follow,
+  logIn,
+  pkce,
+  responseOf,
+  spaRequest,
+  tenant,
+  token,
+  USER,
+  webRequest,
+} from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { formOf, openAccount, send } from './support.ts';
@@ -207,6 +219,20 @@ describe('the account page', () => {
     });
   });
 
+  it('leaves an application that is withdrawn no code to come back with', async () => {
+    const request = webRequest({ audience: API, scope: 'openid offline_access' });
+    const codeIn = (answer: Answer) => responseOf(answer).code;
+    const login = { client_id: 'web', client_secret: 'web-secret', redirect_uri: request.redirect_uri };
+    const redeem = (code: string | undefined) =>
+      token(agent, { ...login, grant_type: 'authorization_code', code });
+    expect((await redeem(codeIn(await logIn(agent, server, request)))).status).to.equal(200);
+    const waiting = codeIn(await see(await authorize(agent, request)));
+    expect(waiting).to.be.a('string');
+    const page = await openAccount(agent, server, '/account/applications');
+    await send(agent, page, '/account/applications', { application: 'web' });
+    expect((await redeem(waiting)).json()).to.include({ error: 'invalid_grant' });
+  });
+
   describe('a new e-mail address', () => {
     const NEW = 'ada.king@example.test';
     const ask = async (email = NEW) => {
@@ -265,6 +291,17 @@ describe('the account page', () => {
       expect((await agent.get(third.pathname + third.search)).status).to.equal(400);
     });
 
+    it('is off when the old one, which nobody had proved, is proved meanwhile by its owner', async () => {
+      const { id } = await userOf(USER.email);
+      await server.users.update(id, { email_verified: false });
+      expect((await ask()).text).not.to.contain('We have sent a link to your present address.');
+      const link = await linkTo(NEW);
+      expect((await agent.get(link.pathname + link.search)).status).to.equal(200);
+      await server.users.confirmEmail(id, USER.email);
+      expect((await agent.get(link.pathname + link.search)).status).to.equal(400);
+      expect((await userOf(USER.email)).id).to.equal(id);
+    });
+
     it('is no address, or is the same one', async () => {
       for (const email of ['ada', USER.email.toUpperCase()]) {
         const page = await openAccount(agent, server);
@@ -316,6 +353,17 @@ describe('the account page', () => {
       expect(data.identities[0]).to.include({ connection: 'users' });
       expect(copy.text).not.to.contain('for us alone');
       expect(copy.text).not.to.match(/argon2|passwordHash|secret/i);
+    });
+
+    it('has nothing of others: not what an administrator sent and was answered', async () => {
+      const { id } = await userOf(USER.email);
+      const details = { request: { body: { note: 'of somebody else' } } };
+      const event = { type: 'sapi', date: new Date().toISOString(), user_id: id, details };
+      await server.store.collection('logs').insert({ ...event, id: 'an-event' });
+      const page = await openAccount(agent, server, '/account/data');
+      const copy = await send(agent, page, '/account/data/copy');
+      expect(copy.json().log.map(({ type }: { type: string }) => type)).to.include('sapi');
+      expect(copy.text).not.to.contain('of somebody else');
     });
 
     it('is gone with the account, for who types who they are', async () => {

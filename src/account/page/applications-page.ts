@@ -62,7 +62,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
   return all.sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Takes back what a user allowed an application, and the tokens that it has for them. */
+/** Takes back what a user allowed an application, and the tokens and codes that it has for them. */
 async function withdraw(
   { refreshTokens, store }: Pick<ApplicationsDependencies, 'refreshTokens' | 'store'>,
   userId: string,
@@ -70,8 +70,7 @@ async function withdraw(
 ): Promise<void> {
   // The consent first: a token that is asked for meanwhile finds none.
   await store.collection('consents').delete(consentId(userId, clientId));
-  const own = (await refreshTokens.of(userId)).filter(({ client_id }) => client_id === clientId);
-  await Promise.all(own.map(({ id }) => refreshTokens.end(id)));
+  await refreshTokens.endAllOf(userId, clientId);
 }
 
 async function identitiesOf({ config, users }: ApplicationsDependencies, userId: string) {

@@ -2,6 +2,7 @@
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory } from '../../engine/session-directory.ts';
 import type { AuthenticatorRecord } from '../../records/authenticators.ts';
+import type { LogEventRecord } from '../../records/log-events.ts';
 import type { Frozen } from '../../records/record.ts';
 import { PROFILE_CLAIMS } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
@@ -84,8 +85,13 @@ export async function copyOfData(deps: CopyDependencies, userId: string): Promis
       })),
     ],
     organizations: memberships.map(({ organization_id }) => organization_id),
-    log: logs.records,
+    log: logs.records.map(eventOf),
   };
+}
+
+/** Without the details: of who administers the tenant they are what was sent and answered, which is of others. */
+function eventOf({ date, type, description, client_id, connection, user_name, ip }: Frozen<LogEventRecord>) {
+  return { date, type, description, client_id, connection, user_name, ip };
 }
 
 function factorOf({ kind, name, phone_number, email, created_at }: Frozen<AuthenticatorRecord>) {

@@ -36,6 +36,8 @@ interface Kept {
   email: string;
   /** The one that the user had when the change was asked for; a change of it ends the links. */
   from?: string;
+  /** Whether the old address has allowed it. */
+  isAllowed?: true;
   credentialVersion: number;
 }
 
@@ -62,7 +64,7 @@ export async function beginChange(
 ): Promise<Step | undefined> {
   const email = normalizeEmail(typed);
   if (email === undefined || email === user.email) return undefined;
-  const step = user.email !== undefined && user.email_verified ? 'allow' : 'prove';
+  const step = isOwned(user) ? 'allow' : 'prove';
   const { credentialVersion } = by;
   const kept = {
     step,
@@ -72,6 +74,11 @@ export async function beginChange(
   } as const;
   await mailLink(deps, user, kept, by);
   return step;
+}
+
+/** Whether there is somebody at a user's address who has to allow that it goes. */
+function isOwned({ email, email_verified }: User): boolean {
+  return email !== undefined && email_verified;
 }
 
 async function mailLink(
@@ -116,9 +123,11 @@ export async function openChange(
 async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Promise<OpenChange | undefined> {
   if (met?.userId === undefined) return undefined;
   const kept = met.data as unknown as Kept;
-  const { credentialVersion } = kept;
+  const { credentialVersion, step, isAllowed } = kept;
   const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
+  // The owner of the address may have proved it since: they have not allowed this.
+  if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
   const home = await homeOf(deps, user.id);
   return home?.editsEmail === true ? { ...kept, user } : undefined;
 }
@@ -136,7 +145,7 @@ export async function useChange(
   if (open === undefined) return 'expired';
   const { user, step, ...kept } = open;
   if (step === 'allow') {
-    await mailLink(deps, user, { ...kept, step: 'prove' }, by);
+    await mailLink(deps, user, { ...kept, step: 'prove', isAllowed: true }, by);
     return 'asked';
   }
   try {

@@ -133,9 +133,7 @@ export const grantCalls: Call<GrantsDependencies>[] = [
       const consents = await store.collection('consents').findBy('user', user_id);
       await store.collection('consents').deleteBy('user', user_id);
       const clients = new Set(consents.map(({ client_id }) => client_id));
-      for (const token of await refreshTokens.of(user_id)) {
-        if (clients.has(token.client_id)) await refreshTokens.end(token.id);
-      }
+      await Promise.all([...clients].map((clientId) => refreshTokens.endAllOf(user_id, clientId)));
       return noContent({ before: { user_id, clients: [...clients] } });
     },
   }),
