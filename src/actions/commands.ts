@@ -100,8 +100,13 @@ const TAKE: Record<string, Take<ActionOutcome>> = {
   }),
 };
 
+/** What an action may ask for at most. */
+const MOST_COMMANDS = 1000;
+
 /** Commands as they were recorded in the sandbox: anything. */
-export const commandsSchema = z.array(z.object({ method: z.string(), args: z.array(z.unknown()) })).max(1000);
+export const commandsSchema = z
+  .array(z.object({ method: z.string(), args: z.array(z.unknown()) }))
+  .max(MOST_COMMANDS);
 
 export type Command = z.output<typeof commandsSchema>[number];
 
@@ -125,12 +130,14 @@ const GATES: ReadonlySet<string> = new Set([
   ...Object.keys(ASSERTION_TAKE),
 ]);
 
-/** What changes nothing of what the next action is told, nor whether it runs, and is left out where it is called wrongly. */
-export const PASSING: readonly string[] = [
-  'idToken.setCustomClaim',
-  'accessToken.setCustomClaim',
-  'accessToken.addScope',
-];
+/**
+ * What changes nothing of what the next action is told, nor whether it runs, and is left out where it is called wrongly. An
+ * action that asks for more has failed.
+ */
+export const PASSING = {
+  methods: ['idToken.setCustomClaim', 'accessToken.setCustomClaim', 'accessToken.addScope'],
+  most: MOST_COMMANDS,
+};
 
 /**
  * Takes a command.

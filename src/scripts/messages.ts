@@ -25,14 +25,21 @@ export interface Job {
   files?: ModuleFiles | undefined;
 }
 
+/** The results with which the next script begins: lists of commands (`{ method, args }`). */
+export interface Passing {
+  /** Of which all of them are. */
+  methods: readonly string[];
+  /** How many there are at most. */
+  most: number;
+}
+
 /** Scripts to run, one after the other. */
 export interface RunMessage {
   type: 'run';
   /** The number of the first one's run in the thread, from 1; the others count on. */
   run: number;
   jobs: readonly Job[];
-  /** @see ScriptRuns */
-  passing: readonly string[];
+  passing: Passing;
 }
 
 /** The answer to a request of the script. */

@@ -9,7 +9,7 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
-import type { Job, ModuleFiles } from './messages.ts';
+import type { Job, ModuleFiles, Passing } from './messages.ts';
 import { createPool } from './pool.ts';
 import type { JobOutcome } from './thread.ts';
 
@@ -32,11 +32,8 @@ export interface ScriptRun {
 /** Scripts of which one runs after the other. */
 export interface ScriptRuns {
   runs: readonly ScriptRun[];
-  /**
-   * The next one begins only when the result of the one before it is a list of commands (`{ method }`) that are all of these
-   * methods.
-   */
-  passing: readonly string[];
+  /** The next one begins only when the result of the one before it is such a list. */
+  passing: Passing;
 }
 
 /** What became of a run. */
@@ -109,7 +106,7 @@ export function createScripts({
     close: () => pool.close(),
     runAll,
     run: async (run) => {
-      const [outcome] = await runAll({ runs: [run], passing: [] });
+      const [outcome] = await runAll({ runs: [run], passing: { methods: [], most: 0 } });
       return outcome ?? failed('crashed', 'it could not be run to its end');
     },
   };

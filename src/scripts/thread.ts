@@ -4,13 +4,21 @@ import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import { threadEnvironment } from '../runtime/compile-cache.js';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type { FromThread, Job, OutcomeMessage, RequestMessage, ThreadData, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  Job,
+  OutcomeMessage,
+  Passing,
+  RequestMessage,
+  ThreadData,
+  ToThread,
+} from './messages.ts';
 import { scriptRequest } from './requests.ts';
 
 /** Runs that are about to begin, one after the other. @see ScriptRuns */
 export interface Trip {
   jobs: readonly Job[];
-  passing: readonly string[];
+  passing: Passing;
 }
 
 export interface JobOutcome {

@@ -4,7 +4,15 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { HOST_FUNCTIONS, type Plain } from './host-functions.ts';
 import type { ScriptFailure } from './limits.ts';
-import type { FromThread, Job, ModuleFiles, OutcomeMessage, ThreadData, ToThread } from './messages.ts';
+import type {
+  FromThread,
+  Job,
+  ModuleFiles,
+  OutcomeMessage,
+  Passing,
+  ThreadData,
+  ToThread,
+} from './messages.ts';
 import { createSandbox, type Sandbox, type Uncaught } from './sandbox.ts';
 
 const { wasmModule, limits } = workerData as ThreadData;
@@ -43,7 +51,7 @@ interface State {
 let state = newState(undefined);
 /** The jobs that are to run after this one. */
 let next: readonly Job[] = [];
-let passing: readonly string[] = [];
+let passing: Passing = { methods: [], most: 0 };
 
 function newState(sandbox: Sandbox | undefined): State {
   return {
@@ -222,13 +230,13 @@ async function goOn(run: number, job: Job | undefined, isReset: boolean): Promis
   else if (!isReset) say({ type: 'ready' });
 }
 
-/** Whether a result, JSON, is a list of commands that all are of the methods with which the next job may begin. */
+/** Whether a result, JSON, is one with which the next job may begin. */
 function isPassing(result: string | undefined): boolean {
   if (next.length === 0 || result === undefined) return false;
   const commands: unknown = JSON.parse(result);
   const isPassed = (one: Partial<{ method: string; args: unknown }> | null) =>
-    passing.includes(one?.method ?? '') && Array.isArray(one?.args);
-  return Array.isArray(commands) && commands.every(isPassed);
+    passing.methods.includes(one?.method ?? '') && Array.isArray(one?.args);
+  return Array.isArray(commands) && commands.length <= passing.most && commands.every(isPassed);
 }
 
 function start(run: number, { source, entry, args, globals, files }: Job): void {

@@ -24,7 +24,7 @@ describe('scripts that run in turn', () => {
   /** Runs functions of a callback that are called with their index. */
   const inTurn = (bodies: readonly string[], passing = ['tell', 'show'], of = 'turn') =>
     sandbox.scripts.runAll({
-      passing,
+      passing: { methods: passing, most: 20 },
       runs: bodies.map((body, index) => ({
         of,
         source: `function (index, cb) { ${body} }`,
@@ -50,6 +50,7 @@ describe('scripts that run in turn', () => {
     ['a result that is no list', 'cb(null, { method: "tell", args: [] })'],
     ['a command that is none', 'cb(null, [null])'],
     ['arguments that are no list', 'cb(null, [{ method: "tell", args: "x" }])'],
+    ['more commands than there may be', `cb(null, Array(21).fill({ method: 'tell', args: [] }))`],
     ['its error', 'cb(new Error("no"))'],
     ['no answer', ''],
     ['a limit', 'cb(null, "x".repeat(100001))'],
@@ -161,7 +162,7 @@ describe('scripts that run in turn', () => {
     try {
       const run = (source: string) => ({ of: 'turn', source, entry: 'run', args: [] });
       const outcomes = await hasty.scripts.runAll({
-        passing: ['tell'],
+        passing: { methods: ['tell'], most: 20 },
         runs: [
           run(`(cb) => cb(null, ${told('1')})`),
           run('(cb) => cb(null, new Array(1e9) + "")'),

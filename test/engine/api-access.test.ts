@@ -1,0 +1,145 @@
+// Which applications get tokens for an API, for users and for themselves (`subject_type_authorization`): whatever grant they
+// ask by, and also by a refresh token of another API.
+import { expect } from 'chai';
+import { createAgent } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  follow,
+  payload,
+  responseOf,
+  submitLogin,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const SCOPES = ['read', 'write'];
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/** The APIs by what they allow; `granted` has a client grant of `web` for users, `machines` one for itself. */
+const APIS: Record<string, { user?: { policy: string }; client?: { policy: string } }> = {
+  closed: { user: { policy: 'deny_all' } },
+  granted: { user: { policy: 'require_client_grant' } },
+  machines: { user: { policy: 'require_client_grant' }, client: { policy: 'require_client_grant' } },
+  people: { client: { policy: 'deny_all' } },
+};
+
+const ownTenant = {
+  ...tenant,
+  clients: tenant.clients.map((client) =>
+    client.client_id === 'web'
+      ? {
+          ...client,
+          grant_types: [...client.grant_types, EXCHANGE],
+          refresh_token: {
+            rotation_type: 'non-rotating',
+            expiration_type: 'non-expiring',
+            policies: Object.keys(APIS).map((audience) => ({ audience, scope: SCOPES })),
+          },
+        }
+      : client,
+  ),
+  resourceServers: [
+    ...tenant.resourceServers,
+    ...Object.entries(APIS).map(([identifier, subject_type_authorization]) => ({
+      name: identifier,
+      identifier,
+      scopes: SCOPES.map((value) => ({ value })),
+      allow_offline_access: true,
+      subject_type_authorization,
+    })),
+  ],
+  clientGrants: [
+    ...tenant.clientGrants,
+    { client_id: 'web', audience: 'granted', subject_type: 'user', scope: ['read'] },
+    { client_id: 'web', audience: 'machines', subject_type: 'client', scope: SCOPES },
+    { client_id: 'web', audience: 'people', scope: SCOPES },
+  ],
+};
+
+describe('who gets tokens for an API', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({ tenant: ownTenant });
+  });
+  after(() => server.stop());
+
+  const client = { client_id: 'web', client_secret: 'web-secret' };
+  const ask = async (fields: Record<string, string>) => {
+    const answer = await token(createAgent(server), { ...client, ...fields });
+    return { status: answer.status, body: answer.json() };
+  };
+  const user = { username: USER.email, password: USER.password };
+  const scope = SCOPES.join(' ');
+
+  /** A login at the pages, where the request comes so far. */
+  const begun = async (params: Record<string, string>) => {
+    const agent = createAgent(server);
+    const answer = await follow(agent, await authorize(agent, params), server.url);
+    return answer.status < 400 && answer.status >= 300 ? answer : submitLogin(agent, server, answer);
+  };
+
+  /** Asks for a user's token for an API, each in its way. @returns the access token, or the error. */
+  const ways: [string, (audience: string) => Promise<string>][] = [
+    ['a password', async (audience) => said(await ask({ grant_type: 'password', ...user, audience, scope }))],
+    [
+      'a code',
+      async (audience) => {
+        const answered = responseOf(await begun(webRequest({ audience, scope })));
+        if (answered.code === undefined) return answered.error ?? '';
+        const { code } = answered;
+        return said(await ask({ grant_type: 'authorization_code', code, redirect_uri: WEB_CALLBACK }));
+      },
+    ],
+    [
+      'a refresh token of another API',
+      async (audience) => {
+        const first = await ask({
+          grant_type: 'password',
+          ...user,
+          audience: API,
+          scope: 'openid offline_access',
+        });
+        const { refresh_token } = first.body;
+        return said(await ask({ grant_type: 'refresh_token', refresh_token, audience, scope }));
+      },
+    ],
+  ];
+  const said = ({ body }: { body: Record<string, string> }) => body.access_token ?? body.error ?? '';
+
+  for (const [by, tokenFor] of ways) {
+    it(`for users by ${by}: none where all are denied, or without a grant for users`, async () => {
+      expect(await tokenFor('closed')).to.equal('access_denied');
+      // A grant for the application itself says nothing of users.
+      expect(await tokenFor('machines')).to.equal('access_denied');
+    });
+
+    it(`for users by ${by}: with no more than the grant for users has`, async () => {
+      expect(payload(await tokenFor('granted'))).to.include({ scope: 'read' });
+      expect(payload(await tokenFor('people'))).to.include({ scope });
+    });
+  }
+
+  it('for users by an exchange: none for another API than the one that the first token is for', async () => {
+    const first = await ask({ grant_type: 'password', ...user, audience: 'people', scope });
+    const exchanged = await ask({
+      grant_type: EXCHANGE,
+      subject_token: first.body.access_token ?? '',
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      audience: 'closed',
+      scope,
+    });
+    expect(exchanged.status).to.be.within(400, 403);
+  });
+
+  it('for the application itself: none where all are denied, or with a grant for users alone', async () => {
+    const machine = (audience: string) => ask({ grant_type: 'client_credentials', audience });
+    expect(said(await machine('people'))).to.equal('access_denied');
+    expect(said(await machine('granted'))).to.equal('access_denied');
+    expect(payload(said(await machine('machines')))).to.include({ scope });
+  });
+});
