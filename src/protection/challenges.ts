@@ -82,8 +82,8 @@ export interface Challenges extends OutOfBand {
   penalise(purpose: string, ticket: string): Promise<void>;
   /** Removes a challenge and what is kept beside it: nobody will ask for it again. */
   discard(purpose: string, subject: string): Promise<void>;
-  /** Takes back all that was sent to a user. */
-  revokeAllOf(userId: string): Promise<void>;
+  /** Takes back all that was sent to a user. @param but a purpose whose challenges stay. */
+  revokeAllOf(userId: string, but?: string): Promise<void>;
 }
 
 /** The challenges in a store. */
@@ -101,8 +101,10 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     discard: async (purpose, subject) => {
       await records.all.delete(idOf(purpose, subject));
     },
-    revokeAllOf: async (userId) => {
-      await records.all.deleteBy('user', userId);
+    revokeAllOf: async (userId, but) => {
+      if (but === undefined) return void (await records.all.deleteBy('user', userId));
+      const doomed = (await records.all.findBy('user', userId)).filter(({ purpose }) => purpose !== but);
+      await Promise.all(doomed.map(({ id }) => records.all.delete(id)));
     },
   };
 }

@@ -178,6 +178,26 @@ describe('the account page', () => {
       expect((await other.get('/account')).status).to.equal(200);
     });
 
+    for (const action of ['/account/sessions', '/account/sessions/others'])
+      it(`leave no link to a new password or address behind: ${action}`, async () => {
+        const { id } = await userOf(USER.email);
+        await server.users.update(id, { email_verified: false });
+        const thief = createAgent(server);
+        const opened = await openAccount(thief, server);
+        await send(thief, opened, '/account/profile/email', { email: 'thief@example.test' });
+        const prove = new URL((await nextMessageTo(server, 'thief@example.test', 1)).link ?? '');
+        const security = await openAccount(thief, server, '/account/security');
+        const reset = new URL((await send(thief, security, '/account/security/password')).location);
+        const links = [prove, reset].map(({ pathname, search }) => pathname + search);
+        for (const link of links) expect((await thief.get(link)).status, link).to.equal(200);
+
+        const page = await openAccount(agent, server, '/account/sessions');
+        const all = [...page.text.matchAll(/name="session" value="([^"]+)"/g)].map(([, one = '']) => one);
+        const done = await see(await send(agent, page, action, { session: all[1] ?? '' }));
+        expect(done.text).to.contain('ended.');
+        for (const link of links) expect((await thief.get(link)).status, link).to.equal(400);
+      });
+
     it('all end but this one, with what outlives a logout', async () => {
       const phone = createAgent(server);
       const login = { client_id: 'web', client_secret: 'web-secret', grant_type: 'password' };
@@ -364,6 +384,19 @@ describe('the account page', () => {
       const copy = await send(agent, page, '/account/data/copy');
       expect(copy.json().log.map(({ type }: { type: string }) => type)).to.include('sapi');
       expect(copy.text).not.to.contain('of somebody else');
+    });
+
+    it('has nothing that the tenant notes of a session', async () => {
+      const page = await openAccount(agent, server, '/account/data');
+      const copy = () => send(agent, page, '/account/data/copy');
+      const [{ id: sessionUid }] = (await copy()).json().sessions;
+      const payload = { sessionUid, metadata: { note: 'for us alone' } };
+      const expiresAt = Math.floor(Date.now() / 1000) + 3600;
+      const note = { id: `SessionNote:${sessionUid}`, model: 'SessionNote', payload, expiresAt };
+      await server.store.collection('artifacts').put(note);
+      const again = await copy();
+      expect(again.json().sessions[0]).to.include({ id: sessionUid });
+      expect(again.text).not.to.contain('for us alone');
     });
 
     it('is gone with the account, for who types who they are', async () => {

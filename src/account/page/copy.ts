@@ -71,8 +71,8 @@ export async function copyOfData(deps: CopyDependencies, userId: string): Promis
         profile,
       }),
     ),
-    sessions,
-    refresh_tokens: tokens,
+    sessions: sessions.map(({ session_metadata: _notes, ...session }) => session),
+    refresh_tokens: tokens.map(({ refresh_token_metadata: _notes, ...token }) => token),
     consents: consents.map(({ client_id, scopes }) => ({ client_id, scopes })),
     authentication_methods: [
       ...authenticators.filter(({ active }) => active).map(factorOf),

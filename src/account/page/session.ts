@@ -107,6 +107,17 @@ export async function atAccount(
   return { user, login, sid, client, actor, isFresh, pages: (pages ?? {}) as PageState };
 }
 
+/**
+ * Takes back the links that a session which has ended may have asked for, and with them all others of the user: a new
+ * password or address must not come of it any more. Being at the page ends with its session by itself.
+ */
+export async function endLinksOf(
+  { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
+  userId: string,
+): Promise<void> {
+  await challenges.revokeAllOf(userId, PURPOSE);
+}
+
 /** Whether a login proves the password and the second factors that its user has now. */
 export function mayEnter(
   deps: AccountSessionDependencies,

@@ -6,7 +6,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
-import { leaveAccount } from './session.ts';
+import { endLinksOf, leaveAccount } from './session.ts';
 import { agentName } from './user-agent.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
@@ -30,6 +30,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     const found = (await deps.sessionDirectory.of(here.user.id)).find(({ id }) => id === session);
     if (found === undefined) return back(ctx, SECTION);
     await deps.sessionDirectory.end(found.id);
+    await endLinksOf(deps, here.user.id);
     recordChange(deps, ctx, here, { type: 'account_changed', description: 'one session ended' });
     if (found.id !== here.sid) return back(ctx, SECTION, 'sessionEnded');
     await leaveAccount(deps, ctx);
@@ -37,6 +38,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   }),
   [`POST ${ACCOUNT}${SECTION}/others`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
     await deps.endOtherSessions(here.user.id, here.sid);
+    await endLinksOf(deps, here.user.id);
     recordChange(deps, ctx, here, { type: 'account_changed', description: 'all other sessions ended' });
     back(ctx, SECTION, 'sessionsEnded');
   }),
