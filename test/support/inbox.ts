@@ -38,17 +38,19 @@ export async function messagesTo(server: { dataDir: string }, to: string): Promi
 
 /**
  * The newest message to an address, once there are `count` of them: mail in the background takes its time.
- * @param having counts messages with a link, or with a code, alone.
+ * @param having counts messages with a link, or with a code, or that are as it says, alone.
  */
 export async function nextMessageTo(
   server: { dataDir: string },
   to: string,
   count = 1,
-  having?: 'link' | 'code',
+  having: 'link' | 'code' | ((message: Received) => boolean) = () => true,
 ): Promise<Received> {
+  const isMeant =
+    typeof having === 'function' ? having : (message: Received) => message[having] !== undefined;
   for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; ) {
     const all = await messagesTo(server, to);
-    const [newest, ...older] = all.filter((message) => having === undefined || message[having] !== undefined);
+    const [newest, ...older] = all.filter(isMeant);
     if (newest !== undefined && older.length + 1 >= count) return newest;
     await new Promise((resolve) => setImmediate(resolve));
   }
