@@ -68,7 +68,7 @@ export function pagePolicy({ nonce, formTargets, frames = [], images, font, conn
     `script-src 'nonce-${nonce}'`,
     `style-src 'nonce-${nonce}'`,
     `img-src ${["'self'", 'data:', ...imageSources(images)].join(' ')}`,
-    ...(font === undefined ? [] : [`font-src ${font}`]),
+    ...(font === undefined ? [] : [`font-src ${cspSource(font)}`]),
     ...(connects ? ["connect-src 'self'", "manifest-src 'self'", "worker-src 'self'"] : []),
     ...(framed.size > 0 ? [`frame-src ${[...framed].join(' ')}`] : []),
     `form-action ${["'self'", ...targets].join(' ')}`,
@@ -108,12 +108,14 @@ export function customPagePolicy({
 
 /**
  * An address as a CSP source: its origin, or its scheme for a private-use scheme (`com.example.app:`) or an IPv6 host,
- * which CSP's grammar lacks.
+ * which CSP's grammar lacks. The signs that end a directive or a policy may be in a host name: encoded, they are of a
+ * source that matches nothing.
  * @throws TypeError when it is no URL.
  */
 export function cspSource(address: string): string {
   const { origin, protocol, hostname } = new URL(address);
-  return origin === 'null' || hostname.startsWith('[') ? protocol : origin;
+  if (origin === 'null' || hostname.startsWith('[')) return protocol;
+  return origin.replaceAll(';', '%3B').replaceAll(',', '%2C');
 }
 
 /** A script in the page as a source of its content security policy, by its hash (CSP Level 3 §2.3.1). */

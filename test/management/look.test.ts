@@ -69,6 +69,14 @@ describe('the look of the pages, set while the server runs', () => {
     expect((await page()).headers['content-security-policy']).not.to.contain('font-src');
   });
 
+  it('has a policy that no host name of an address adds to', async () => {
+    const font = { url: 'https://fonts.example.test;sandbox,x/a.woff2' };
+    await callApi(server, 'PATCH', '/branding', { font });
+    const policy = (await page()).headers['content-security-policy'];
+    expect(policy).to.contain('font-src https://fonts.example.test%3Bsandbox%2Cx;').and.not.contain(',');
+    await callApi(server, 'PATCH', '/branding', { font: { url: '' } });
+  });
+
   describe('with a theme', () => {
     const THEME = {
       borders: {
