@@ -69,7 +69,12 @@ export async function respondWithTokens(
   const resource = await requestedResource(deps, ctx);
   const scopes = await grantableScopes(deps, ctx, resource);
   const about = { ...asked, clientId, resource };
-  const { login, user } = await judgedLogin(deps, ctx, given, { ...about, scopes });
+  const factorsOf = (userId: string) => deps.secondFactor.factorsOf(userId);
+  // At once: a change of the factors that comes between them ends what is given for the older one.
+  const [{ login, user }, known] = await Promise.all([
+    judgedLogin(deps, ctx, given, { ...about, scopes }),
+    factorsOf(given.userId),
+  ]);
   const { organization } = asked;
   const grant = await buildGrant(
     deps,
@@ -80,7 +85,7 @@ export async function respondWithTokens(
   Object.assign(grant, {
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
-    factors: await deps.secondFactor.factorsOf(login.userId),
+    factors: login.userId === given.userId ? known : await factorsOf(login.userId),
     // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
     ...(asked.isFromPages !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization, connection: login.connection }),
