@@ -34,6 +34,7 @@ export async function homeOf(
     connection,
     editsProfile: isHere && !isElsewhere,
     editsEmail: isDatabase && !isElsewhere,
-    editsPassword: isDatabase && changesPasswords(connection),
+    // The link of a new password goes by the address.
+    editsPassword: isDatabase && changesPasswords(connection) && identity.email !== undefined,
   };
 }
