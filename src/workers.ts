@@ -3,6 +3,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Logger } from 'pino';
+import { closeWhatIsNotTaken } from './runtime/connections-given.ts';
 import { STOP_BUDGET } from './stop.ts';
 
 /** What a worker says once it serves: what is announced. */
@@ -83,6 +84,7 @@ async function end(workers: Workers, code: number): Promise<never> {
 /** Starts a worker. @returns what it says once it serves; undefined when it ended before. */
 async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
   const worker = cluster.fork(environmentOf(slot, workers.env));
+  closeWhatIsNotTaken(worker);
   const begun = performance.now();
   const ready = await readyOf(worker);
   if (ready === undefined || worker.isDead()) return undefined;
