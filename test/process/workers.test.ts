@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -160,6 +161,31 @@ describe('workers', () => {
     expect((await createAgent(running).get('/readyz')).status).to.equal(200);
     await until(() => workersOf(running).length === WORKERS);
     expect(workersOf(running)).to.include.members(others).and.not.include(first);
+  });
+
+  it('that are killed leave no connection open that they had not taken yet', async () => {
+    const running = await start();
+    const pids = workersOf(running);
+    // Stopped ones are given connections and take none: as many as there are, and more that wait.
+    for (const pid of pids) process.kill(pid, 'SIGSTOP');
+    const { hostname, port } = new URL(running.url);
+    const sockets = Array.from({ length: 2 * WORKERS }, () => net.connect(Number(port), hostname));
+    let closed = 0;
+    for (const socket of sockets) {
+      socket.on('error', () => undefined).on('close', () => closed++);
+      socket.resume();
+    }
+    try {
+      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+      await running.line((line) => line.includes('a worker ended and is replaced'));
+      await until(() => closed === sockets.length);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    }
+    // With those that are on their way in their place.
+    await running.end('SIGTERM');
   });
 
   it('are exchanged one after another on SIGHUP with not one failed request', async () => {
