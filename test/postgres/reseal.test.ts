@@ -1,12 +1,14 @@
 // The commands for the key of a store in PostgreSQL.
 import { createSecretKey } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { ensureSigningKeys } from '../../src/signing/keys.ts';
 import { openStore } from '../../src/store/open.ts';
+import { keyFile } from '../../src/store/sealing/key.ts';
+import { newFile } from '../../src/store/sealing/reseal.ts';
 import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
@@ -70,6 +72,15 @@ describe('the key of a store in PostgreSQL', () => {
     const keys = await fill();
     await resealDatabase(source());
     await expectAll(keys);
+    await resealDatabase(source(one));
+    await expectAll(keys, one);
+    expect(String(await rejection(open()))).to.match(/secrets.key is missing/);
+  });
+
+  it('goes to a setting also where the file of the one before was not put in its place in time', async () => {
+    const keys = await fill();
+    const file = keyFile(dataDir);
+    renameSync(file, newFile(file));
     await resealDatabase(source(one));
     await expectAll(keys, one);
     expect(String(await rejection(open()))).to.match(/secrets.key is missing/);

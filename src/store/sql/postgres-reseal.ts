@@ -41,8 +41,8 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
         `none of SECRETS_KEY, SECRETS_KEY_BEFORE and ${file} is the key that the database is sealed with`,
       );
     }
-    // It was done, and what had its key then was not put in its place.
-    if (made !== undefined && before.equals(made)) return;
+    // It was done, and what had its key then was not put in its place. Another setting is another wish.
+    if (made !== undefined && before.equals(made) && (given === undefined || given.equals(made))) return;
     if (given?.equals(before) === true) {
       throw new Error(
         'SECRETS_KEY is the key already: set it to the new one, and SECRETS_KEY_BEFORE to this',
