@@ -129,6 +129,16 @@ describe('the account page', () => {
     expect(await userOf(USER.email)).not.to.have.any.keys('name', 'picture', 'locale');
   });
 
+  it('says only what it has words for, whatever its address says', async () => {
+    await openAccount(agent, server);
+    for (const said of ['phoneSent', 'toString', '<b>', 'saved&said=x']) {
+      const page = await agent.get(`/account?said=${said}`);
+      expect(page.status, said).to.equal(200);
+      expect(page.text, said).not.to.contain('role="status"');
+    }
+    expect((await agent.get('/account?said=saved')).text).to.contain('Saved.');
+  });
+
   it('takes nothing of a user but what its form has', async () => {
     const page = await openAccount(agent, server);
     const more = { email: 'evil@example.test', email_verified: 'true', blocked: 'false', app_metadata: '{}' };
