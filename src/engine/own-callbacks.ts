@@ -42,3 +42,15 @@ export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
     protocolOf: (address) => kinds.find((kind) => kind.has(address))?.protocol,
   };
 }
+
+/**
+ * Tells the addresses of one kind, however they are written: all below a path of ours.
+ * @param baseUrl our public origin. @param path without a slash at its end.
+ */
+export function addressesBelow(baseUrl: string, path: string): OwnCallback['has'] {
+  const { origin } = new URL(baseUrl);
+  return (address) => {
+    const url = URL.parse(address);
+    return url?.origin === origin && url.pathname.startsWith(`${path}/`);
+  };
+}

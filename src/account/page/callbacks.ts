@@ -1,22 +1,18 @@
 // Where the logins end that are for the account page.
-import type { OwnCallback } from '../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
 
 /** The page of one's own account. */
 export const ACCOUNT = '/account';
 
 /** The callbacks of the tenant's own applications: any of them may lead its users there. @param baseUrl our public origin. */
 export function accountCallbacks(baseUrl: string): OwnCallback {
-  const { origin } = new URL(baseUrl);
   return {
     isFor: isOwnApplication,
     // The page is the tenant's own, whichever application its user came from.
     needsConsent: false,
     protocol: 'account-page',
     of: (clientId) => `${baseUrl}${ACCOUNT}/callback/${encodeURIComponent(clientId)}`,
-    has: (address) => {
-      const url = URL.parse(address);
-      return url?.origin === origin && url.pathname.startsWith(`${ACCOUNT}/`);
-    },
+    has: addressesBelow(baseUrl, ACCOUNT),
   };
 }
 

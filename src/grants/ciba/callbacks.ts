@@ -1,5 +1,5 @@
 // Where the logins end of users who approve by e-mail.
-import type { OwnCallback } from '../../engine/own-callbacks.ts';
+import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
 
 /** OpenID Connect CIBA Core 1.0 §10.1. */
 export const CIBA_GRANT = 'urn:openid:params:grant-type:ciba';
@@ -9,16 +9,12 @@ export const APPROVAL = '/approval';
 
 /** The callbacks of the tenant's applications that ask so. @param baseUrl our public origin. */
 export function approvalCallbacks(baseUrl: string): OwnCallback {
-  const { origin } = new URL(baseUrl);
   return {
     isFor: ({ grant_types = [] }) => grant_types.includes(CIBA_GRANT),
     // First-party applications alone may ask.
     needsConsent: false,
     protocol: 'oidc-ciba-web-link',
     of: (clientId) => `${baseUrl}${APPROVAL}/callback/${encodeURIComponent(clientId)}`,
-    has: (address) => {
-      const url = URL.parse(address);
-      return url?.origin === origin && url.pathname.startsWith(`${APPROVAL}/`);
-    },
+    has: addressesBelow(baseUrl, APPROVAL),
   };
 }
