@@ -33,7 +33,7 @@ export function accountEndings({
   const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
   const endPasskeys = (userId: string) => store.collection('passkeys').deleteBy('user', userId);
   /** What is left of a user who is there no more. */
-  const endGone = async (userId: string): Promise<void> => {
+  const endGone = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
     await Promise.all([
       challenges.revokeAllOf(userId),
       callers.forgetAllOf(userId),
@@ -42,7 +42,7 @@ export function accountEndings({
       endConsents(userId),
       store.collection('memberships').deleteBy('user', userId),
       endPasskeys(userId),
-      sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true }),
+      sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true, requestsStay }),
     ]);
   };
   return {
@@ -64,7 +64,8 @@ export function accountEndings({
         endPasskeys(userId),
       ]);
     },
-    endGone,
+    /** Of a user who is now another: what they were about to log in to asks them again, and they are that one. */
+    endLinked: (userId: string) => endGone(userId, { requestsStay: true }),
     /** Removes a user with all that is theirs; the log keeps what happened. */
     removeUser: async (userId: string): Promise<void> => {
       // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.

@@ -133,7 +133,7 @@ function loginEnds(
   { interactions, settle, sessions, secondFactor }: Engine & { secondFactor: SecondFactor },
 ) {
   const endings = accountEndings({ ...deps, ...capabilities, sessions });
-  const linked = linkAfterLogin({ ...deps, ...capabilities, endGone: endings.endGone });
+  const linked = linkAfterLogin({ ...deps, ...capabilities, endLinked: endings.endLinked });
   const afterLogin = offerAfterLogin({ ...deps, ...capabilities, secondFactor }, linked);
   const finish = createFinish({ interactions, settle, afterLogin, wallClock: deps.wallClock });
   return { endings, finish, secondFactor };

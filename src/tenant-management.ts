@@ -70,7 +70,7 @@ export function managementDependencies(
     dns: capabilities.dns,
     audienceOf: (key) => consentAudience(issuer, key),
     config,
-    endGone: own.endGone,
+    endLinked: own.endLinked,
     endSessions: async (userId, reason) => {
       await sessions.endAllOf(userId, { reason, refreshTokens: true });
     },

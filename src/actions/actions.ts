@@ -178,7 +178,7 @@ async function runBound(
   await askInTurn(deps, bound, { from: way.next, atOnce, mayRun, callOf, taken });
   const outcome = way.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
-  return { ...outcome, progress: way.progress(), execution: execution.id };
+  return { ...outcome, progress: way.progress(), again: way.again(), execution: execution.id };
 }
 
 /** Without the second factor that was asked for, where one was given already. */

@@ -22,6 +22,11 @@ export interface ActionRun extends ActionOutcome {
    * Where they go on when the user has done what is asked for; undefined: they begin anew.
    */
   progress?: Progress | undefined;
+  /**
+   * Where they go on for another user whom they named: who is asked for something is that one, so that the action that asks
+   * runs again; undefined: they begin anew.
+   */
+  again?: Progress | undefined;
   /** The id of the execution. */
   execution: string;
 }
@@ -52,6 +57,8 @@ interface Way {
   done(index: number, asked: ActionOutcome): boolean;
   /** @see ActionRun.progress */
   progress(): Progress | undefined;
+  /** @see ActionRun.again */
+  again(): Progress | undefined;
 }
 
 /** Stands for the rules among indexes. */
@@ -69,6 +76,7 @@ export function wayThrough(
   delete outcome.login.redirect;
   delete outcome.login.factors;
   let reached = from?.request === undefined ? from : undefined;
+  let again: Progress | undefined;
   const at = (next: number): Progress => ({ of, next, outcome: structuredClone(outcome) });
   const isAtRules = from?.next === RULES;
   return {
@@ -95,6 +103,7 @@ export function wayThrough(
       };
     },
     done: (index, asked) => {
+      again = at(index);
       outcome = asked;
       if (outcome.login.redirect !== undefined) reached = at(index);
       else if (outcome.login.factors !== undefined) reached = at(index + 1);
@@ -108,6 +117,7 @@ export function wayThrough(
       const isOver = redirect === undefined && factors === undefined;
       return isOver && primaryUser !== undefined ? at(bound.length) : reached;
     },
+    again: () => again,
   };
 }
 

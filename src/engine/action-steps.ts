@@ -1,7 +1,7 @@
 // What the user of an authorization request has to do before it is answered, as actions ask for it.
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
-import type { ActionRun } from '../actions/progress.ts';
+import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import { keepSession } from './action-effects.ts';
 import { credentialVersionOf, factorsOf, providerSessionOf } from './browser-login.ts';
@@ -66,10 +66,14 @@ export async function stepOf(
   const { outcome, lacksFactor, primary, keep } = await run(ctx, login, answered);
   const { redirect, factors } = outcome.login;
   const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
+  if (primary !== undefined) {
+    // Before anything is asked for: the one who has logged in may be gone by now, with session and factors.
+    const asksNothing = redirect === undefined && factors === undefined;
+    return askAs(deps, ctx, login, { primary, progress: asksNothing ? outcome.progress : outcome.again });
+  }
   if (redirect !== undefined) return { step: 'redirect', waiting: { ...waiting, redirect } };
   if (factors !== undefined)
     return askFactor(deps, ctx, login, { waiting: { ...waiting, factors }, before: answered });
-  if (primary !== undefined) return askAs(deps, ctx, login, { primary, waiting });
   if (lacksFactor) {
     if (await canGiveFactor(deps, ctx, login)) return { step: 'factor', waiting };
     throw new errors.CustomOIDCProviderError('access_denied', NO_FACTOR);
@@ -108,10 +112,13 @@ async function askFactor(
  * the one that was ends.
  */
 async function askAs(
-  { users, endSession, random }: StepDependencies,
+  { endSession, random }: StepDependencies,
   { ip, oidc }: KoaContextWithOIDC,
   { connection, amr, authTime = 0, session = {} }: LoginToJudge,
-  { primary: { userId, identities }, waiting }: { primary: PrimaryUser; waiting: WaitingActions },
+  {
+    primary: { userId, identities, credentialVersion },
+    progress,
+  }: { primary: PrimaryUser; progress: Progress | undefined },
 ): Promise<ActionStep> {
   const login: PrimaryLogin['login'] = {
     userId,
@@ -119,7 +126,7 @@ async function askAs(
     amr: methodsOfFirstFactor(amr),
     authTime,
     ip,
-    credentialVersion: await users.credentialVersion(userId),
+    credentialVersion,
     providerSession: providerSessionOf(session),
   };
   const before = oidc.session as (Session & { uid: string }) | undefined;
@@ -130,7 +137,6 @@ async function askAs(
       delete (before as unknown as { [member: string]: unknown })[member];
     before.uid = random(16).toString('base64url');
   }
-  const { progress } = waiting;
   const rest = progress && {
     ...progress,
     outcome: { ...progress.outcome, login: { ...progress.outcome.login } },

@@ -11,7 +11,8 @@ import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from '.
 import type { LoginToJudge } from './login-event.ts';
 import { aboutOf, claimsIn, keepMetadata, runForLogin, TRIGGER } from './login-runs.ts';
 import { loginOfGrant } from './logins-to-judge.ts';
-import { primaryOf } from './primary-user.ts';
+import { type PrimaryUser, primaryOf, stillPrimary } from './primary-user.ts';
+import { answeredActions } from './waiting-actions.ts';
 
 export interface LoginActions {
   /**
@@ -29,7 +30,7 @@ export interface LoginActions {
   atToken(
     ctx: KoaContextWithOIDC,
     login: LoginToJudge,
-  ): Promise<{ lacksFactor: boolean; primary?: string | undefined; keep(): Promise<void> }>;
+  ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; keep(): Promise<void> }>;
   /** Runs them for a refresh, before its token is used up. @throws errors.CustomOIDCProviderError as above. */
   atRefresh(ctx: KoaContextWithOIDC): Promise<void>;
   /** The claims of a login: those set in this request, or those kept with its grant. */
@@ -63,8 +64,8 @@ export function loginActions(deps: StepDependencies): LoginActions {
         set.get(ctx.oidc) ?? (ctx.oidc.entities.Grant as { actions?: ActionClaims } | undefined)?.actions
       );
     },
-    atAuthorization: (ctx) => {
-      if (!actions.isBound(TRIGGER)) return Promise.resolve(undefined);
+    atAuthorization: async (ctx) => {
+      if (!actions.isBound(TRIGGER)) return withoutActions(deps, ctx);
       const known = steps.get(ctx.oidc);
       const step = known ?? stepOf(deps, ctx, run);
       steps.set(ctx.oidc, step);
@@ -74,8 +75,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
       if (!actions.isBound(TRIGGER)) return { lacksFactor: false, keep: async () => {} };
       // As they are before: an action may link another to them.
       const identities = await deps.users.identitiesOf(login.user.id);
-      const { primary, ...ran } = await runWithoutPages(deps, ctx, { ...login, identities }, run);
-      return { ...ran, primary: primary?.userId };
+      return runWithoutPages(deps, ctx, { ...login, identities }, run);
     },
     atRefresh: async (ctx) => {
       if (!actions.isBound(TRIGGER)) {
@@ -96,6 +96,12 @@ export function loginActions(deps: StepDependencies): LoginActions {
       throw new errors.CustomOIDCProviderError(deps.secondFactor.error, deps.secondFactor.description);
     },
   };
+}
+
+/** Of a request that goes on when none are bound any more: as whom they had it go on is still looked at. */
+async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
+  const { primary } = answeredActions(ctx) ?? {};
+  if (primary !== undefined) await stillPrimary(deps, primary);
 }
 
 /** Whether the actions do without a second factor in a browser that the user had remembered; and this is one. */

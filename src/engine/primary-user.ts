@@ -11,6 +11,8 @@ export interface PrimaryUser {
   userId: string;
   /** @see PrimaryLogin.identities */
   identities: string[];
+  /** @see Login.credentialVersion */
+  credentialVersion: number;
 }
 
 const REFUSED = 'The identity that was logged in with is none of the named user.';
@@ -28,7 +30,10 @@ export async function primaryOf(
   const { connection, user, identities: before = [] } = login;
   // As they were before the actions ran: the user may be gone by now.
   const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
-  if (identities.length > 0 && (await areOf(users, identities, userId))) return { userId, identities };
+  // Read first: who is parted from an identity after that has another.
+  const credentialVersion = await users.credentialVersion(userId);
+  if (identities.length > 0 && (await areOf(users, identities, userId)))
+    return { userId, identities, credentialVersion };
   actions.refused(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
 }

@@ -41,6 +41,8 @@ interface EndAllOptions {
   reason: SessionEnd;
   /** A session to keep, with its tokens: that of the asking browser. */
   keepSid?: string | undefined;
+  /** @see EndOptions.requestsStay */
+  requestsStay?: boolean;
   /** Whether to revoke what outlives a logout, too: refresh tokens, and grants without a browser. */
   refreshTokens: boolean;
 }
@@ -105,12 +107,12 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
       }),
     isOpen: async (sid) => (await artifacts.findBy('uid', sid)).length > 0,
     end,
-    endAllOf: async (userId, { reason, keepSid, refreshTokens }) => {
+    endAllOf: async (userId, { reason, keepSid, refreshTokens, requestsStay = false }) => {
       const sids = (await artifacts.findBy('account', userId))
         .filter(({ model }) => model === 'Session')
         .map(({ payload }) => String(payload.uid))
         .filter((sid) => sid !== keepSid);
-      await Promise.all(sids.map((sid) => end(sid, { reason })));
+      await Promise.all(sids.map((sid) => end(sid, { reason, requestsStay })));
       const others = (await artifacts.findBy('account', userId)).filter(
         (record) => keepSid === undefined || sessionOf(record) !== keepSid,
       );

@@ -127,9 +127,9 @@ async function judgedLogin(
     return { login, user };
   }
   // Judged as any login of that user would be.
-  const credentialVersion = await deps.users.credentialVersion(primary);
+  const { userId, credentialVersion } = primary;
   const amr = methodsOfFirstFactor(login.amr);
-  const other = { ...login, userId: primary, credentialVersion, amr, acr: undefined };
+  const other = { ...login, userId, credentialVersion, amr, acr: undefined };
   // What the pages asked for, they asked of the one that the login was of.
   const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
   if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);

@@ -1,7 +1,7 @@
 // An action sends the user of a waiting request elsewhere, and the user comes back to /continue. The state that goes along is
 // used once and in the browser alone that it was given to: who plants somebody else's gets nowhere.
 import type { Context } from 'koa';
-import { requestExpired } from '../engine/interaction.ts';
+import { interactionPath, requestExpired } from '../engine/interaction.ts';
 import type { Return } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
@@ -20,7 +20,8 @@ import { type HostedDependencies, openRequestPage, type RequestPage } from './re
 interface Leaving {
   /** The request that waits, or what else stands for what they were at. */
   uid: string;
-  userId: string | undefined;
+  /** Whose leaving ends with what else was begun for them. That of a request ends with their session. */
+  userId?: string;
   /** Where they come back to, where that is no page of a request. */
   path?: string;
 }
@@ -112,10 +113,10 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
 export async function sendAway(
   { away }: AwayDependencies,
   ctx: Context,
-  { pending: { uid, userId, redirect = '' } }: RequestPage,
+  { pending: { uid, redirect = '' } }: RequestPage,
 ): Promise<void> {
   const url = new URL(redirect);
-  url.searchParams.set('state', await away.leave(ctx, { uid, userId }));
+  url.searchParams.set('state', await away.leave(ctx, { uid }));
   ctx.set('Cache-Control', 'no-store');
   ctx.redirect(url.href);
 }
@@ -150,6 +151,8 @@ async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
   const { ticket } = ctx.query;
   const returned =
     typeof ticket === 'string' ? await deps.away.takeBrought(ctx, page.pending.uid, ticket) : undefined;
-  if (returned === undefined || next(page.pending) !== 'redirect') throw requestExpired();
+  if (returned === undefined) throw requestExpired();
+  // Who was away was linked to another user meanwhile, whom the request asks to log in.
+  if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
   await deps.interactions.answer(ctx, { returned });
 }

@@ -6,8 +6,9 @@ import { expect } from 'chai';
 import { callsOf, codeOf, factors, tenant } from '../factors/tenant.ts';
 import { callsOf as deviceCallsOf, deviceTenant, told } from '../grants/tenant.ts';
 import { startManaged } from '../management/support.ts';
-import { createAgent, readForm } from '../support/agent.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
+  authorize,
   follow,
   logIn,
   payload,
@@ -119,6 +120,86 @@ for (const { by, asks, policies } of WAYS)
       expect(payload(done.json().id_token).sub).to.equal(ids[PRIMARY]);
     });
   });
+
+describe('the second factor of a primary user, for which one action asks after another has linked', () => {
+  let server: TestServer;
+  let helper: Server;
+  const secrets: Record<string, string> = {};
+  const ids: Record<string, string> = {};
+  const identity = (email: string) => (ids[email] ?? '').slice('auth0|'.length);
+
+  beforeEach(async () => {
+    server = await startManaged({ ...tenant, guardianPolicies: { policies: ['all-applications'] } });
+    for (const email of [OTHER.email, PRIMARY]) {
+      ids[email] = (await server.users.withEmail(email))[0]?.id ?? '';
+      secrets[email] = (await callsOf(server).enrollOtp(email, 'leeway')).secret;
+    }
+    await managed(server, 'PUT', '/guardian/policies', [] as unknown as object);
+    helper = createServer(async (_request, response) => {
+      const body = { provider: 'auth0', user_id: identity(OTHER.email) };
+      await managed(server, 'POST', `/users/${encodeURIComponent(ids[PRIMARY] ?? '')}/identities`, body);
+      response.end('{}');
+    });
+    await new Promise<void>((resolve) => helper.listen(0, '127.0.0.1', resolve));
+    const at = `http://127.0.0.1:${(helper.address() as AddressInfo).port}`;
+    await bindActions(
+      server,
+      'post-login',
+      {
+        code: `exports.onExecutePostLogin = async (event, api) => {
+          if (event.user.user_id !== '${ids[OTHER.email]}') return;
+          await fetch('${at}/');
+          api.authentication.setPrimaryUser('${ids[PRIMARY]}');
+        };`,
+      },
+      {
+        code: `exports.onExecutePostLogin = async (event, api) => {
+          api.authentication.challengeWith({ type: 'otp' }); };`,
+      },
+    );
+  });
+  afterEach(async () => {
+    helper.close();
+    await server.stop();
+  });
+
+  const give = async (agent: Agent, at: Answer, email: string) => {
+    const form = readForm(at, 'code');
+    const code = codeOf(secrets[email] ?? '', Date.now() + 30_000);
+    return follow(agent, await agent.request(form.action, { form: { ...form.fields, code } }), server.url);
+  };
+  const silent = async (agent: Agent) => responseOf(await authorize(agent, webRequest({ prompt: 'none' })));
+
+  it('is theirs: that of the one who is gone does not do', async () => {
+    const agent = createAgent(server);
+    const page = await logIn(agent, server, webRequest({ scope: 'openid' }), OTHER);
+    const wrong = await give(agent, page, OTHER.email);
+    expect(wrong.location ?? '').not.to.contain('code=');
+    const done = await give(agent, wrong, PRIMARY);
+    const answer = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code: responseOf(done).code,
+      redirect_uri: WEB_CALLBACK,
+    });
+    expect(payload(answer.json().id_token).sub).to.equal(ids[PRIMARY]);
+  });
+
+  for (const bound of [true, false])
+    it(`lets nobody in whose identity was parted from them meanwhile, with actions ${bound ? 'bound' : 'bound no more'}`, async () => {
+      const agent = createAgent(server);
+      const page = await logIn(agent, server, webRequest({ scope: 'openid' }), OTHER);
+      const at = `/users/${encodeURIComponent(ids[PRIMARY] ?? '')}/identities/auth0/${identity(OTHER.email)}`;
+      expect((await managed(server, 'DELETE', at)).status).to.equal(200);
+      if (!bound) await bindActions(server, 'post-login');
+      const form = readForm(page, 'code');
+      const code = codeOf(secrets[PRIMARY] ?? '', Date.now() + 30_000);
+      const answer = await agent.request(form.action, { form: { ...form.fields, code } });
+      expect((await follow(agent, answer, server.url)).location ?? '').not.to.contain('code=');
+      expect(await silent(agent)).to.include({ error: 'login_required' });
+    });
+});
 
 describe('the second factor of a primary user, whom an action names between the pages and the tokens', () => {
   it('is asked for: the pages asked for that of the other', async () => {

@@ -9,7 +9,7 @@ import { type CandidateDependencies, candidateFor } from './candidate.ts';
 interface LinkingDependencies extends CandidateDependencies {
   events: Events;
   /** Ends what a user had who has become an identity of another. */
-  endGone(userId: string): Promise<void>;
+  endLinked(userId: string): Promise<void>;
 }
 
 /** @see AfterLogin */
@@ -37,7 +37,7 @@ async function second(
   const candidate = await candidateFor(deps, request, link.login);
   const isLinked = candidate?.userId === link.userId && (await deps.users.link(link.userId, gone));
   if (isLinked) {
-    await deps.endGone(gone);
+    await deps.endLinked(gone);
     const about = { client_id: request.clientId, connection, user_id: link.userId, ip: login.ip };
     deps.events.record({ ...about, type: 'account_linked', description: gone });
   } else if (!(await isIdentityOf(deps, link.userId, link.login))) {

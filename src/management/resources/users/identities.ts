@@ -21,7 +21,7 @@ export interface UserIdentitiesDependencies {
   /** Verifies an ID token of ours; one that has expired, too. */
   readIdTokenHint: ReadIdTokenHint;
   /** Ends what a user had who has become an identity of another. */
-  endGone(userId: string): Promise<void>;
+  endLinked(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */
   endSessions(userId: string, reason: 'session-revoked'): Promise<void>;
 }
@@ -103,7 +103,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       const other = await otherOf(deps, user, body, caller);
       if (other.id === user.id) throw alreadyLinked();
       if (!(await deps.users.link(user.id, other.id))) throw alreadyLinked();
-      await deps.endGone(other.id);
+      await deps.endLinked(other.id);
       return { ...created(identityViews(await deps.users.identitiesOf(user.id))), before };
     },
   }),
