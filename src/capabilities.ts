@@ -24,14 +24,13 @@ import { createFactorChanges } from './factors/factor-changes.ts';
 import { FACTORS } from './factors/factors.ts';
 import { createStreams } from './factors/push/streams.ts';
 import { createWebPush } from './factors/push/web-push.ts';
-import { EVENTS, LIMITS, ROUTE_LIMITS } from './features.ts';
+import { LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { createDns } from './http/dns.ts';
 import { AuthError } from './http/errors.ts';
 import { createOutbound, type Outbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
 import { managementApi, withApi } from './management/api.ts';
-import { measureEvents } from './metrics/logins.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { ownCode } from './own-code.ts';
 import { createViews } from './pages/views.ts';
@@ -39,21 +38,22 @@ import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
 import { type Challenges, createChallenges } from './protection/challenges.ts';
-import { createEventBudget } from './protection/event-budget.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
+import { createTrail } from './runtime/trail.ts';
 import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
 import { createLeases } from './store/leases.ts';
 import { type Config, openConfig } from './tenant/config.ts';
-import { createEvents, type Events } from './tenant/events.ts';
-import { keepRetention, retentionDays } from './tenant/log-retention.ts';
+import type { Events } from './tenant/events.ts';
+import { keepRetention } from './tenant/log-retention.ts';
+import { tenantLog } from './tenant-log.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
 import type { Users } from './users/users.ts';
 
@@ -91,7 +91,8 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const { settings, store, users, log, clock, wallClock, random, metrics } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
-  const events = tenantLog(deps, config);
+  const trail = createTrail();
+  const events = tenantLog(deps, config, trail);
   const challenges = createChallenges({ store, clock, random });
   const limiting = { store, config, clock, measures: metrics?.measures };
   const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
@@ -116,6 +117,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     /** The tenant file's own, without what is ours. */
     tenantConfig,
     ...kept,
+    trail,
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
     directories,
@@ -152,15 +154,6 @@ function outboundOf({ settings, tracing }: TenantDependencies): Outbound {
       return tracing.span('outbound', { 'server.address': host }, () => outbound.fetch(input, init));
     },
   };
-}
-
-/** The tenant's log, its events counted where metrics are on. */
-function tenantLog({ store, clock, random, log, metrics }: TenantDependencies, config: Config): Events {
-  const budget = createEventBudget(clock);
-  const types = new Set(Object.keys(EVENTS));
-  const measure = metrics && measureEvents(metrics.measures, config);
-  const days = () => retentionDays(config);
-  return createEvents({ store, clock, random, log, budget, types, measure, retentionDays: days });
 }
 
 /** What signs, and where keys are kept outside who keeps them. */

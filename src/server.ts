@@ -86,7 +86,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const capabilities = await createCapabilities({ ...given, ending: ending.signal }, VIEWS);
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, deliveries, events, scripts } = capabilities;
+  const { config, views, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
   const { endings } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
@@ -96,6 +96,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   app.use(closeUnread(LARGEST_BODY));
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
+  app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh().then(next));
   app.use(

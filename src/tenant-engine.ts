@@ -64,6 +64,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     config,
     challenges,
     events,
+    trail: capabilities.trail,
     tickets,
     signing,
     grants: parts.flatMap(({ grants }) => grants),

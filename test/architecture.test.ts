@@ -18,7 +18,7 @@ const LAYERS: string[][] = [
   ['tenant-engine.ts', 'stop.ts'],
   ['account-endings.ts', 'own-logins.ts'],
   ['capabilities.ts'],
-  ['own-code.ts'],
+  ['own-code.ts', 'tenant-log.ts'],
   ['features.ts', 'fault.ts'],
   ['settings.ts'],
   ['settings-faults.ts'],

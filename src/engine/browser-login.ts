@@ -11,6 +11,7 @@ import {
 } from 'oidc-provider';
 import type { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Trail } from '../runtime/trail.ts';
 import type { Store, Write } from '../store/contract.ts';
 import { FIRST_VERSION, type Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -96,6 +97,7 @@ interface BrowserLoginDependencies {
   wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'isDemanded' | 'factorsOf'>;
   organizations: Pick<Organizations, 'enter'>;
+  trail: Pick<Trail, 'follow'>;
   executions: LoginExecutions;
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
@@ -117,7 +119,9 @@ export interface BrowserLogins {
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
-    const { session, client, params, result } = ctx.oidc;
+    const { session, client, params, result, entities } = ctx.oidc;
+    // The login that the user comes back from: its session, and what is logged of it, is made here.
+    if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
     const device = deviceOf(ctx as unknown as Context, (session as Kept).device);

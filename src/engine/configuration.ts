@@ -9,6 +9,7 @@ import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Trail } from '../runtime/trail.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -72,6 +73,8 @@ export interface EngineDependencies {
   log: Logger;
   challenges: Challenges;
   events: Events;
+  /** Told which login a request belongs to. */
+  trail: Pick<Trail, 'follow'>;
   tickets: LoginTickets;
   signing: Signing;
   actions: Actions;

@@ -5,6 +5,7 @@ import { errors, type InteractionResults } from 'oidc-provider';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import { AuthError } from '../http/errors.ts';
 import { hashSecret } from '../runtime/secrets.ts';
+import type { Trail } from '../runtime/trail.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -145,15 +146,28 @@ interface Kept extends InteractionResults {
   remembered?: Record<string, unknown>;
 }
 
+const isOfBrowser = (ctx: Context, interaction: Interaction) =>
+  browserSecretOf(ctx, interaction) !== undefined;
+
+/** @throws AuthError 400 where the engine has found no request. */
+function noneFound(thrown: unknown): never {
+  throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
+}
+
+interface InteractionsDependencies {
+  store: Store;
+  users: Users;
+  /** Told of the login that waits: each of its requests has another `uid`, and the same `cid`. */
+  trail: Pick<Trail, 'follow'>;
+}
+
 /** The interactions of one provider. */
-export function interactions(provider: Provider, deps: { store: Store; users: Users }): Interactions {
+export function interactions(provider: Provider, deps: InteractionsDependencies): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
-    const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch((thrown: unknown) => {
-      throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
-    });
+    const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
     // The engine goes by a cookie that others could have set, whatever the path says.
-    const isOfBrowser = browserSecretOf(ctx, interaction) !== undefined;
-    if (!isOfBrowser || interaction.uid !== ctx.params.uid) throw requestExpired();
+    if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
+    deps.trail.follow(interaction.cid);
     return interaction;
   };
   return {
@@ -168,8 +182,8 @@ export function interactions(provider: Provider, deps: { store: Store; users: Us
     },
     find: async (ctx, uid) => {
       const interaction = await provider.Interaction.find(uid);
-      if (interaction === undefined || browserSecretOf(ctx, interaction) === undefined)
-        throw requestExpired();
+      if (interaction === undefined || !isOfBrowser(ctx, interaction)) throw requestExpired();
+      deps.trail.follow(interaction.cid);
       return describe(interaction);
     },
     begun: async (ctx, location) => {

@@ -118,7 +118,7 @@ function adaptedProvider(
 
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
-  const { settings, store, config, users, clock, wallClock, log } = deps;
+  const { settings, store, config, clock, wallClock, log } = deps;
   const nonceSecret = await makeSecrets(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
@@ -151,7 +151,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const sessions = createSessions(provider, deps);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider, kept.loginActions);
-  const waiting = interactions(provider, { store, users });
+  const waiting = interactions(provider, deps);
   const receiving = { enter, receive: receiveRequests({ ...shared, issuer: settings.issuer }) };
   const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
   return {

@@ -205,7 +205,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   actionExecutions: { unique: {}, indexes: {} },
   logs: {
     unique: {},
-    indexes: { user: (event) => event.user_id },
+    indexes: { user: (event) => event.user_id, transaction: (event) => event.transaction },
     fields: {
       type: 'text',
       date: 'text',
@@ -215,6 +215,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       user_id: 'text',
       user_name: 'text',
       ip: 'text',
+      transaction: 'text',
     },
     indexed: ['date', 'type'],
   },

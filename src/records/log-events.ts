@@ -19,6 +19,8 @@ export interface LogEventRecord extends Stored {
   user_id?: string;
   user_name?: string;
   ip?: string;
+  /** The id of the login, or the request, that it belongs to: its other events have the same. */
+  transaction?: string;
   details?: Record<string, unknown>;
 }
 

@@ -7,7 +7,7 @@ import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 
 /** An event to record; `user_name` is the identifier as typed. */
-export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'type'> & {
+export type TenantEvent = Omit<LogEventRecord, 'id' | 'date' | 'expiresAt' | 'type' | 'transaction'> & {
   type: EventType;
 };
 
@@ -47,6 +47,8 @@ interface EventsDependencies {
   types: ReadonlySet<string>;
   /** How many days an event is kept that is recorded now; {@link RETENTION_DAYS} otherwise. */
   retentionDays?: () => number;
+  /** The id of what is done now. */
+  transaction?: () => string | undefined;
   /** Told of each event, recorded or not, with the connection's name as the event has it. */
   measure?: ((type: string, connection: string | undefined) => void) | undefined;
 }
@@ -60,6 +62,7 @@ export function createEvents({
   budget,
   types,
   measure,
+  transaction: transactionNow = () => undefined,
   retentionDays = () => RETENTION_DAYS,
 }: EventsDependencies): Events {
   const pending = new Set<Promise<void>>();
@@ -73,8 +76,10 @@ export function createEvents({
       measure?.(event.type, event.connection);
       const { isRecorded, leftOut } = budget(event);
       if (!isRecorded) return;
+      const transaction = transactionNow();
       const record: LogEventRecord = {
         ...event,
+        ...(transaction !== undefined && { transaction }),
         ...(leftOut === 0 ? {} : { details: { ...event.details, left_out: leftOut } }),
         // Ids sort by time, and so do lists of events.
         id: `${eventIdAt(clock())}${random(12).toString('hex')}`,

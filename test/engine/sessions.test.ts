@@ -16,6 +16,7 @@ import { createEventBudget } from '../../src/protection/event-budget.ts';
 import { createLoginTickets } from '../../src/protection/login-tickets.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
+import { createTrail } from '../../src/runtime/trail.ts';
 import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { createEvents } from '../../src/tenant/events.ts';
@@ -66,6 +67,7 @@ describe('the sessions of a user', () => {
       clock: Date.now,
       wallClock: Date.now,
       random: systemRandom,
+      trail: createTrail(),
       log,
       challenges,
       tickets: createLoginTickets(challenges, systemRandom),

@@ -191,6 +191,45 @@ describe('log events', () => {
     });
   });
 
+  describe('of one login', () => {
+    const transactionsOf = (events: readonly { transaction?: string }[]) => [
+      ...new Set(events.map(({ transaction }) => transaction)),
+    ];
+
+    it('have one transaction from the first wrong password to the end, over all its steps', async () => {
+      const { email, secret } = await enrolled();
+      const opened = await openPage(agent, server, webRequest({ acr_values: MFA }));
+      const wrong = await submitLogin(agent, server, opened, { email, password: 'wrong' });
+      const page = await submitLogin(agent, server, wrong, { email, password: USER.password });
+      const { action, fields } = readForm(page, 'code');
+      const bad = await agent.request(action, { form: { ...fields, code: '000000' } });
+      const form = { ...readForm(bad, 'code').fields, code: codeOf(secret) };
+      await follow(agent, await agent.request(action, { form }), server.url);
+      const events = await newEvents();
+      expect(events.map(({ type }) => type).sort()).to.deep.equal([
+        'fp',
+        'gd_auth_failed',
+        'gd_auth_succeed',
+        'mfar',
+        's',
+      ]);
+      const [transaction, ...others] = transactionsOf(events);
+      expect(transaction).to.match(/^[\w-]{21,}$/);
+      expect(others).to.deep.equal([]);
+    });
+
+    it('have another transaction than those of the same user in another browser', async () => {
+      await byPassword(agent, server, webRequest());
+      await byPassword(createAgent(server), server, webRequest());
+      expect(transactionsOf(await newEvents())).to.have.length(2);
+    });
+
+    it('are together where one request of the token endpoint tells several', async () => {
+      await passwordGrant(USER.email);
+      expect(transactionsOf(await newEvents())).to.have.length(1);
+    });
+  });
+
   describe('of a login ticket', () => {
     const credentials = { credential_type: REALM_GRANT, realm: 'users', username: USER.email };
     const use = (login_ticket: string) =>

@@ -9,7 +9,14 @@ type Event = Record<string, unknown>;
 const events: Partial<LogEventRecord>[] = [
   { type: 's', client_id: 'shop', connection: 'email', user_id: 'email|1', user_name: 'ada@example.test' },
   { type: 'fp', client_id: 'shop', connection: 'users', description: 'Wrong email or password.' },
-  { type: 'f', client_id: 'gone', connection: 'removed', ip: '203.0.113.7', details: { error: 'denied' } },
+  {
+    type: 'f',
+    client_id: 'gone',
+    connection: 'removed',
+    ip: '203.0.113.7',
+    transaction: 'a-login',
+    details: { error: 'denied' },
+  },
 ];
 
 describe('searching log events', () => {
@@ -48,6 +55,10 @@ describe('searching log events', () => {
     ['type:s', ['s']],
     ['type:(s OR f)', ['s', 'f']],
     ['client_id:shop', ['s', 'fp']],
+    ['user_id:"email|1"', ['s']],
+    ['NOT user_id:"email|1"', ['fp', 'f']],
+    ['transaction:a-login', ['f']],
+    ['transaction:a*', ['f']],
     ['client_name:"The Shop"', ['s', 'fp']],
     ['client_name:The*', ['s', 'fp']],
     ['NOT client_name:"The Shop"', ['f']],

@@ -5,9 +5,17 @@ import { dateFilter, fieldWildcard, filterOf, NONE, rangeOf, wildcardOf } from '
 
 /** By what they are called, where the members of an event are stored. */
 const STORED: ReadonlyMap<string, string> = new Map([
-  ...['type', 'date', 'description', 'client_id', 'connection', 'user_id', 'user_name', 'ip'].map(
-    (name): [string, string] => [name, name],
-  ),
+  ...[
+    'type',
+    'date',
+    'description',
+    'client_id',
+    'connection',
+    'user_id',
+    'user_name',
+    'ip',
+    'transaction',
+  ].map((name): [string, string] => [name, name]),
   ['log_id', 'id'],
   ['_id', 'id'],
 ]);
@@ -50,9 +58,17 @@ function logTerm(field: string, match: Match, names: LogNames): Filter {
   if (stored === undefined) return NONE;
   if (field === 'date') return dateFilter(stored, match);
   if (match.kind === 'exists') return { field: stored, exists: true };
-  if (match.kind === 'text') return { field: stored, equals: match.text };
+  if (match.kind === 'text') return equalTo(stored, match.text);
   if (match.kind === 'range') return rangeOf(stored, match, String);
   return fieldWildcard(stored, wildcardOf(match));
+}
+
+/** Those that few events have in common have an index. */
+const INDEXES: Readonly<Record<string, string>> = { user_id: 'user', transaction: 'transaction' };
+
+function equalTo(field: string, value: string): Filter {
+  const index = INDEXES[field];
+  return index === undefined ? { field, equals: value } : { index, equals: value };
 }
 
 const isNamed = (field: string): field is keyof typeof NAMED => Object.hasOwn(NAMED, field);
