@@ -44,7 +44,6 @@ import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
-import { createTrail } from './runtime/trail.ts';
 import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
@@ -52,7 +51,6 @@ import type { Store } from './store/contract.ts';
 import { createLeases } from './store/leases.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
-import { keepRetention } from './tenant/log-retention.ts';
 import { tenantLog } from './tenant-log.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
 import type { Users } from './users/users.ts';
@@ -91,14 +89,12 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const { settings, store, users, log, clock, wallClock, random, metrics } = deps;
   const tenantConfig = await openConfig(store);
   const config = withOurs(tenantConfig, settings);
-  const trail = createTrail();
-  const events = tenantLog(deps, config, trail);
+  const background = createBackground(log);
+  const { events, ...logged } = tenantLog(deps, config, background);
   const challenges = createChallenges({ store, clock, random });
   const limiting = { store, config, clock, measures: metrics?.measures };
   const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
-  const background = createBackground(log);
   const leases = createLeases({ store, clock, random });
-  keepRetention({ ...deps, config, events, background });
   const callers = createKnownCallers(store, clock);
   const outbound = outboundOf(deps);
   const deliveries = createDeliveries(deps);
@@ -117,7 +113,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     /** The tenant file's own, without what is ours. */
     tenantConfig,
     ...kept,
-    trail,
+    ...logged,
     /** @throws AuthError 429 when a user is tried too often from one address. */
     limitLogin: limitLogins(rateLimits),
     directories,

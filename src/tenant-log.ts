@@ -4,13 +4,15 @@ import { EVENTS } from './features.ts';
 import { measureEvents } from './metrics/logins.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { createEventBudget } from './protection/event-budget.ts';
+import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
-import type { Trail } from './runtime/trail.ts';
+import { createTrail } from './runtime/trail.ts';
 import type { Store } from './store/contract.ts';
 import type { Config } from './tenant/config.ts';
-import { createEvents, type Events } from './tenant/events.ts';
-import { retentionDays } from './tenant/log-retention.ts';
+import { createEvents } from './tenant/events.ts';
+import { createLogCounts } from './tenant/log-counts.ts';
+import { keepRetention, retentionDays } from './tenant/log-retention.ts';
 
 interface TenantLogDependencies {
   store: Store;
@@ -18,15 +20,15 @@ interface TenantLogDependencies {
   random: Random;
   log: Logger;
   metrics?: Metrics | undefined;
+  /** Aborted when the server is about to end. */
+  ending: AbortSignal;
 }
 
-/** The log of a tenant, its events counted where metrics are on. */
-export function tenantLog(
-  { store, clock, random, log, metrics }: TenantLogDependencies,
-  config: Config,
-  trail: Pick<Trail, 'id'>,
-): Events {
-  return createEvents({
+/** The log of a tenant, its events counted where metrics are on; what it came to by the hour; and which requests belong together. */
+export function tenantLog(deps: TenantLogDependencies, config: Config, background: Background) {
+  const { store, clock, random, log, metrics } = deps;
+  const trail = createTrail();
+  const events = createEvents({
     store,
     clock,
     random,
@@ -37,4 +39,6 @@ export function tenantLog(
     transaction: trail.id,
     retentionDays: () => retentionDays(config),
   });
+  keepRetention({ ...deps, config, events, background });
+  return { trail, events, logCounts: createLogCounts({ ...deps, background }) };
 }

@@ -18,7 +18,7 @@ import type {
 import type { IdentityRecord } from './identities.ts';
 import type { JobPartRecord, JobRecord } from './jobs.ts';
 import type { LeaseRecord, TriesRecord } from './leases.ts';
-import type { LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
+import type { LogCountRecord, LogEventRecord, LogStreamPositionRecord } from './log-events.ts';
 import { domainsOf, type InvitationRecord, type MembershipRecord } from './organizations.ts';
 import type { PasskeyRecord } from './passkeys.ts';
 import type { ChallengeRecord, FailureRecord, KnownCallerRecord, LimitRecord } from './protection-state.ts';
@@ -78,6 +78,7 @@ export interface Records {
   limits: LimitRecord;
   actionExecutions: ActionExecutionRecord;
   logs: LogEventRecord;
+  logCounts: LogCountRecord;
   logStreamPositions: LogStreamPositionRecord;
 }
 
@@ -203,6 +204,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   limits: { unique: {}, indexes: {}, kept: 'memory' },
   logStreamPositions: { unique: {}, indexes: {} },
   actionExecutions: { unique: {}, indexes: {} },
+  logCounts: { unique: {}, indexes: {} },
   logs: {
     unique: {},
     indexes: { user: (event) => event.user_id, transaction: (event) => event.transaction },

@@ -24,6 +24,17 @@ export interface LogEventRecord extends Stored {
   details?: Record<string, unknown>;
 }
 
+/** What was logged in an hour that is over; `id` is the hour, as ids of events begin. */
+export interface LogCountRecord extends Stored {
+  /** Epoch milliseconds of its beginning. */
+  hour: number;
+  /** How many events, and the id of the latest, by type. */
+  counts: Record<string, number>;
+  latest: Record<string, string>;
+  /** A sketch of the users who logged in, base64; none where nobody did. */
+  users?: string;
+}
+
 /** How far a log stream has come; `id` is the stream's. */
 export interface LogStreamPositionRecord extends Stored {
   /** The id of the last event that its receiver has taken; empty before the first. */

@@ -11,6 +11,7 @@ export const tenant: Declaration = {
     'connections',
     'organizations',
     'logs',
+    'logCounts',
     'migrations',
   ],
 };
