@@ -32,6 +32,7 @@ export function accountEndings({
   };
   const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
   const endPasskeys = (userId: string) => store.collection('passkeys').deleteBy('user', userId);
+  const endConnected = (userId: string) => store.collection('connectedAccounts').deleteBy('user', userId);
   /** What is left of a user who is there no more. */
   const endGone = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
     await Promise.all([
@@ -42,6 +43,7 @@ export function accountEndings({
       endConsents(userId),
       store.collection('memberships').deleteBy('user', userId),
       endPasskeys(userId),
+      endConnected(userId),
       sessions.endAllOf(userId, { reason: 'account-deleted', refreshTokens: true, requestsStay }),
     ]);
   };
@@ -62,6 +64,7 @@ export function accountEndings({
         authenticators.removeAllOf(userId),
         endConsents(userId),
         endPasskeys(userId),
+        endConnected(userId),
       ]);
     },
     /** Of a user who is now another: what they were about to log in to asks them again, and they are that one. */

@@ -200,7 +200,7 @@ function routesOf(
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...accountDependencies(deps, capabilities, tenantEngine), ...endings }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, tickets, users }),
+    ...bind(upstream, { ...elsewhere, sessions, tickets, users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {

@@ -68,6 +68,16 @@ export async function requireFreshLogin(deps: FactorDependencies, actor: Actor):
   throw stepUp({ max_age: FRESH_SECONDS }, 'A more recent login is required.');
 }
 
+/** Whether the user may still come in by the login, after what was written: what ended it meanwhile did not find that. */
+export async function isStillGood(
+  { users }: Pick<FactorDependencies, 'users'>,
+  { user, login }: Actor,
+): Promise<boolean> {
+  const now = await users.get(user.id);
+  const isSame = (await users.credentialVersion(user.id)) === login.credentialVersion;
+  return isSame && now !== undefined && now.blocked !== true;
+}
+
 /** Processes' clocks may differ by that, seconds. */
 const SKEW = 60;
 

@@ -28,6 +28,13 @@ export function invalidField(field: string, detail: string): AuthError {
   return invalidBody([{ detail, field, pointer: `/${field}`, source: 'body' }]);
 }
 
+/** A failure of one parameter of the query. */
+export function invalidQuery(field: string, detail: string): AuthError {
+  return new AuthError(400, 'invalid_request', 'The query is not valid.', {
+    extra: { validation_errors: [{ detail, field, source: 'query' }] },
+  });
+}
+
 function invalidBody(validation_errors: object[]): AuthError {
   return new AuthError(400, 'invalid_request', 'The request body is not valid.', {
     extra: { validation_errors },

@@ -2,7 +2,7 @@
 import { feature } from '../engine/feature.ts';
 import type { Area } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
-import type { AccountRoutesDependencies } from './enroll-by-api.ts';
+import { type ConnectedRoutesDependencies, connectedAccountRoutes } from './connected-routes.ts';
 import { problemShape } from './errors.ts';
 import { accountRoutes } from './routes.ts';
 
@@ -12,6 +12,8 @@ const limits = {
 
 const events = {
   passkey_removed: 'A user removed a passkey of theirs.',
+  account_connected: 'A user connected an account at another provider, for its tokens.',
+  account_disconnected: 'A user removed an account that they had connected, with its tokens.',
 };
 
 declare module '../records/limits.ts' {
@@ -22,11 +24,11 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const account = feature<AccountRoutesDependencies>({
+export const account = feature<ConnectedRoutesDependencies>({
   name: 'account',
   limits,
   events,
-  routes: accountRoutes,
+  routes: { ...accountRoutes, ...connectedAccountRoutes },
 });
 
 /** What is not there is told in the shape of the API, too. */

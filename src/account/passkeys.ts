@@ -7,7 +7,7 @@ import { passkeyOptions } from '../records/database-options.ts';
 import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
 import { ownParty, partyFor, type RelyingParty } from '../webauthn/party.ts';
 import { authenticatorName } from './aaguids.ts';
-import { type Actor, requireFreshLogin, requireRight } from './actor.ts';
+import { type Actor, isStillGood, requireFreshLogin, requireRight } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, noMethod, passkeysOf } from './methods.ts';
@@ -126,12 +126,6 @@ export async function verifyPasskey(
   );
   if (made === undefined) throw noMethod();
   return passkeyView(made, party.id);
-}
-
-async function isStillGood(deps: MethodDependencies, { user, login }: Actor): Promise<boolean> {
-  const now = await deps.users.get(user.id);
-  const isSame = (await deps.users.credentialVersion(user.id)) === login.credentialVersion;
-  return isSame && now !== undefined && now.blocked !== true;
 }
 
 function notGood(): AuthError {

@@ -6,6 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
+import { credentialView } from '../webauthn/credential-view.ts';
 import { authenticatorName } from './aaguids.ts';
 
 /** The types of authentication methods, as they are published. */
@@ -63,21 +64,14 @@ export function authenticatorView(one: Authenticator): MethodView {
       preferred_authentication_method: 'sms',
     }),
     ...(one.email !== undefined && { email: one.email }),
-    ...(one.webauthn !== undefined && credentialView(one.webauthn)),
+    ...(one.webauthn !== undefined && keyView(one.webauthn)),
     created_at: one.created_at,
   };
 }
 
-function credentialView(one: Frozen<WebAuthnCredential>) {
-  return {
-    key_id: one.credential_id,
-    public_key: one.credential_key,
-    credential_device_type: one.backup_eligible ? 'multi_device' : 'single_device',
-    credential_backed_up: one.backed_up,
-    key_backed_up: one.backed_up,
-    transports: one.transports,
-    aaguid: one.aaguid,
-  };
+/** The SDKs of phones read whether it is backed up by another name, too. */
+function keyView(one: Frozen<WebAuthnCredential>) {
+  return { ...credentialView(one), key_backed_up: one.backed_up };
 }
 
 /** A passkey; without a name of its user's it is called what its authenticator is. */
@@ -89,7 +83,7 @@ export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): M
     confirmed: true,
     usage: ['primary'],
     ...(name !== undefined && { name }),
-    ...credentialView(one),
+    ...keyView(one),
     identity_user_id: one.user_id,
     ...(one.user_handle !== undefined && { user_handle: one.user_handle }),
     user_agent: one.user_agent,

@@ -9,7 +9,8 @@ import type { Login } from '../users/login.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 
 type ProviderSession = Login['providerSession'];
-type Dependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
+/** What is needed to seal and open. */
+export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
 
 /** A longer ID token is not kept: sent back, it would make an address that servers refuse. */
 const LONGEST_TOKEN = 6144;
@@ -20,7 +21,7 @@ const LONGEST_TOKEN = 6144;
  * @returns sealed; undefined where the strategy needs nothing.
  */
 export async function sealedSession(
-  deps: Dependencies,
+  deps: SealingDependencies,
   connection: string,
   grant: UpstreamGrant | undefined,
 ): Promise<ProviderSession> {
@@ -28,7 +29,7 @@ export async function sealedSession(
   const isShort = idToken !== undefined && idToken.length <= LONGEST_TOKEN;
   const kept = logout ?? (isShort ? { id_token: idToken } : undefined);
   if (kept === undefined) return undefined;
-  return { ...sealValue(await keyOf(deps), placeOf(connection), kept) };
+  return { ...sealValue(await providerKey(deps), placeOf(connection), kept) };
 }
 
 /**
@@ -36,13 +37,13 @@ export async function sealedSession(
  * @returns undefined where it has none, or nobody can open it any more.
  */
 export async function openedSession(
-  deps: Dependencies,
+  deps: SealingDependencies,
   connection: string,
   session: ProviderSession,
 ): Promise<ProviderSession> {
   if (session === undefined || !isSealed(session)) return session;
   try {
-    return openValue(await keyOf(deps), placeOf(connection), session) as Record<string, string>;
+    return openValue(await providerKey(deps), placeOf(connection), session) as Record<string, string>;
   } catch (thrown) {
     // The key was lost with others and is a new one: then the user's last login is gone by.
     if (thrown instanceof SealFault) return undefined;
@@ -50,7 +51,8 @@ export async function openedSession(
   }
 }
 
-const keyOf = async (deps: Dependencies): Promise<KeyObject> =>
+/** The key by which what a provider gave is sealed, on its way through records that are not. */
+export const providerKey = async (deps: SealingDependencies): Promise<KeyObject> =>
   createSecretKey(await sharedSecret(deps, 'provider-sessions'));
 
 const placeOf = (id: string) => ({ collection: 'connections', id, member: ['providerSession'] });

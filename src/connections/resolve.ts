@@ -1,6 +1,7 @@
 // Which connection a request means. Every endpoint asks here, and says in its own words why it is none.
 
 import type { Connection } from '../records/collections.ts';
+import { connectionPurposes } from '../records/connections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { domainsOf, homeOf, isEnterprise, type Usable } from './home.ts';
@@ -48,7 +49,7 @@ export const byRedirect: Wanted<RedirectStrategy> = (strategy): strategy is Redi
   strategy.page === 'redirect';
 
 /**
- * The connections of an application, in name order; for an organization those that it has enabled, too.
+ * The connections that users log in to an application by, in name order; for an organization those that it has enabled, too.
  * @param organization its id.
  */
 export async function connectionsFor(
@@ -56,7 +57,7 @@ export async function connectionsFor(
   clientId: string,
   organization: string | undefined,
 ): Promise<Connection[]> {
-  const all = await config.connectionsOf(clientId);
+  const all = (await config.connectionsOf(clientId)).filter((one) => connectionPurposes(one).logsIn);
   if (organization === undefined) return all;
   const enabled = enabledConnectionsOf((await config.organization(organization)) ?? {});
   return all.filter(({ id }) => enabled.some(({ connection_id }) => connection_id === id));
@@ -91,7 +92,8 @@ export async function resolveConnection<S extends Strategy>(
       : await connectionsFor(config, asked.clientId, asked.organization);
   const judge = (connection: Connection): Resolved<S> => {
     const strategy = strategyOf(connection);
-    const isEnabled = all === undefined || all.some(({ id }) => id === connection.id);
+    const isEnabled =
+      all === undefined ? connectionPurposes(connection).logsIn : all.some(({ id }) => id === connection.id);
     if (strategy !== undefined && wanted(strategy)) {
       return isEnabled ? { connection, strategy } : { faults: ['disabled'], connection };
     }

@@ -52,6 +52,7 @@ import { type TicketsDependencies, ticketCalls } from './resources/tickets.ts';
 import { unusedCalls } from './resources/unused.ts';
 import { type UserAccessDependencies, userAccessCalls } from './resources/users/access.ts';
 import { type BlocksDependencies, blockCalls } from './resources/users/blocks.ts';
+import { connectedAccountCalls } from './resources/users/connected-accounts.ts';
 import { type EnrollmentsDependencies, enrollmentsCalls } from './resources/users/enrollments.ts';
 import { userFactorCalls } from './resources/users/factors.ts';
 import { type UserIdentitiesDependencies, userIdentityCalls } from './resources/users/identities.ts';
@@ -101,6 +102,7 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...userAccessCalls,
   ...userIdentityCalls,
   ...userFactorCalls,
+  ...connectedAccountCalls,
   ...enrollmentsCalls,
   ...blockCalls,
   ...roleCalls,

@@ -5,6 +5,7 @@ import type { ActionExecutionRecord } from './action-executions.ts';
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec } from './collection-spec.ts';
+import type { ConnectedAccountRecord } from './connected-accounts.ts';
 import type { DeliveryRecord } from './deliveries.ts';
 import { type DocumentRecord, documentSecrets } from './documents.ts';
 import type {
@@ -62,6 +63,7 @@ export interface Records {
   challenges: ChallengeRecord;
   authenticators: AuthenticatorRecord;
   passkeys: PasskeyRecord;
+  connectedAccounts: ConnectedAccountRecord;
   factorChanges: FactorChangesRecord;
   browsers: BrowserRecord;
   failures: FailureRecord;
@@ -177,6 +179,11 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     sealed: ['secret', 'pushEndpoint'],
   },
   passkeys: { unique: {}, indexes: { user: (one) => one.user_id } },
+  connectedAccounts: {
+    unique: {},
+    indexes: { user: (one) => one.user_id, connection: (one) => one.connection_id },
+    sealed: ['grant'],
+  },
   factorChanges: { unique: {}, indexes: {} },
   browsers: { unique: {}, indexes: { user: (one) => one.user_id } },
   failures: { unique: {}, indexes: { account: (record) => record.account } },

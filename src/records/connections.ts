@@ -211,3 +211,17 @@ export const connectionSchema = z
       context.addIssue({ code: 'custom', path: ['options', ...path], message });
     }
   });
+
+const purpose = z.looseObject({ active: z.boolean().optional() }).nullish().catch(undefined);
+
+/**
+ * What a connection is for: logins where nothing is said (`authentication.active`), accounts that users connect where it is
+ * said (`connected_accounts.active`).
+ */
+export function connectionPurposes(connection: object): { logsIn: boolean; connectsAccounts: boolean } {
+  const { authentication, connected_accounts } = connection as Record<string, unknown>;
+  return {
+    logsIn: purpose.parse(authentication)?.active !== false,
+    connectsAccounts: purpose.parse(connected_accounts)?.active === true,
+  };
+}

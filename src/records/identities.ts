@@ -12,6 +12,8 @@ export interface UpstreamGrant {
   id_token?: string;
   /** When the access token ends, epoch seconds, where the provider said so. */
   expires_at?: number;
+  /** The scopes of the access token, where the provider said which (RFC 6749 §5.1). */
+  scope?: string;
   /** What the strategy needs for a logout there. */
   logout?: Record<string, string>;
 }

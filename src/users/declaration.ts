@@ -14,5 +14,5 @@ declare module '../records/log-events.ts' {
 export const users: Declaration = {
   name: 'users',
   events,
-  collections: ['users', 'identities', 'credentials'],
+  collections: ['users', 'identities', 'credentials', 'connectedAccounts'],
 };

@@ -37,7 +37,7 @@ const LEFT_OUT = [
   /^\/organizations\/[^/]+\/(groups|roles|organization-templates|members\/[^/]+\/effective-roles)/,
   /^\/roles\/[^/]+\/groups$/,
   /^\/self-service-profiles\/[^/]+\/sso-ticket/,
-  /^\/users\/[^/]+\/(connected-accounts|effective-|federated-|groups|risk-assessments)/,
+  /^\/users\/[^/]+\/(effective-|federated-|groups|risk-assessments)/,
 ];
 
 /** Each method below a client by its path, with what calls it. */

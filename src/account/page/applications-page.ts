@@ -2,15 +2,21 @@
 import type { Context } from 'koa';
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { consentId } from '../../records/engine.ts';
 import type { Store } from '../../store/contract.ts';
+import { connectedAccountsOf } from '../../users/connected-accounts.ts';
 import { primaryIdentity } from '../../users/identities.ts';
+import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
 import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
 
-export interface ApplicationsDependencies extends AccountPageDependencies, NoticeDependencies {
+export interface ApplicationsDependencies
+  extends AccountPageDependencies,
+    NoticeDependencies,
+    ConnectedDependencies {
   refreshTokens: RefreshTokenDirectory;
   store: Store;
 }
@@ -19,11 +25,12 @@ const SECTION = '/applications';
 
 export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
-    const [applications, identities] = await Promise.all([
+    const [applications, identities, connected] = await Promise.all([
       applicationsOf(deps, ctx, here.user.id),
       identitiesOf(deps, here.user.id),
+      connectedOf(deps, ctx, here.user.id),
     ]);
-    const model = { applications, identities };
+    const model = { applications, identities, connected };
     await renderAccount(deps, ctx, here, { template: 'applications', section: SECTION, model });
   }),
   [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
@@ -33,7 +40,37 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
     back(ctx, SECTION, 'withdrawn');
   }),
   [`POST ${ACCOUNT}${SECTION}/unlink`]: posted(SECTION, { isSensitive: true }, unlink),
+  [`POST ${ACCOUNT}${SECTION}/connected`]: posted(
+    SECTION,
+    { isSensitive: false },
+    async (deps, ctx, here) => {
+      const { connected } = formFields(ctx, 'connected');
+      const isRemoved = await removeConnected(deps, here.actor, connected).then(() => true, isGone);
+      back(ctx, SECTION, isRemoved ? 'disconnected' : undefined);
+    },
+  ),
 };
+
+/** Whoever removes it twice finds it removed. */
+function isGone(thrown: unknown): false {
+  if (thrown instanceof AuthError && thrown.status === 404) return false;
+  throw thrown;
+}
+
+async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
+  const all = await connectedAccountsOf(deps, userId);
+  return Promise.all(
+    all.map(async ({ id, connection: name, scopes, created_at }) => {
+      const connection = await deps.config.connection(name);
+      return {
+        id,
+        name: connection?.display_name ?? name,
+        scopes: scopes.join(', '),
+        since: timeOf(deps, ctx, created_at),
+      };
+    }),
+  );
+}
 
 /** An application that the user has allowed something, or that has a token to come back with. */
 async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {

@@ -6,6 +6,8 @@ import type { LogEventRecord } from '../../records/log-events.ts';
 import type { Frozen } from '../../records/record.ts';
 import { PROFILE_CLAIMS } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
+import { connectedAccountsOf, connectedAccountView } from '../../users/connected-accounts.ts';
+import type { Identity } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
 
 export interface CopyDependencies {
@@ -40,37 +42,38 @@ const EVENTS = 1_000;
 /** The copy, as JSON. */
 export async function copyOfData(deps: CopyDependencies, userId: string): Promise<object> {
   const { store, users } = deps;
-  const [user, identities, sessions, tokens, consents, authenticators, passkeys, memberships, logs] =
-    await Promise.all([
-      users.get(userId),
-      users.identitiesOf(userId),
-      deps.sessionDirectory.of(userId),
-      deps.refreshTokens.of(userId),
-      store.collection('consents').findBy('user', userId),
-      store.collection('authenticators').findBy('user', userId),
-      store.collection('passkeys').findBy('user', userId),
-      store.collection('memberships').findBy('user', userId),
-      store.collection('logs').list({
-        where: { field: 'user_id', equals: userId },
-        sort: { field: 'date', descending: true },
-        limit: EVENTS,
-      }),
-    ]);
+  const [
+    user,
+    identities,
+    sessions,
+    tokens,
+    consents,
+    authenticators,
+    passkeys,
+    memberships,
+    connected,
+    logs,
+  ] = await Promise.all([
+    users.get(userId),
+    users.identitiesOf(userId),
+    deps.sessionDirectory.of(userId),
+    deps.refreshTokens.of(userId),
+    store.collection('consents').findBy('user', userId),
+    store.collection('authenticators').findBy('user', userId),
+    store.collection('passkeys').findBy('user', userId),
+    store.collection('memberships').findBy('user', userId),
+    connectedAccountsOf(deps, userId),
+    store.collection('logs').list({
+      where: { field: 'user_id', equals: userId },
+      sort: { field: 'date', descending: true },
+      limit: EVENTS,
+    }),
+  ]);
   return {
     profile: Object.fromEntries(
       MEMBERS.flatMap((name) => (user?.[name] === undefined ? [] : [[name, user[name]]])),
     ),
-    identities: identities.map(
-      ({ connection, provider, upstream_id, email, username, phone_number, profile }) => ({
-        connection,
-        provider,
-        user_id: upstream_id,
-        email,
-        username,
-        phone_number,
-        profile,
-      }),
-    ),
+    identities: identities.map(identityOf),
     sessions: sessions.map(({ session_metadata: _notes, ...session }) => session),
     refresh_tokens: tokens.map(({ refresh_token_metadata: _notes, ...token }) => token),
     consents: consents.map(({ client_id, scopes }) => ({ client_id, scopes })),
@@ -84,9 +87,15 @@ export async function copyOfData(deps: CopyDependencies, userId: string): Promis
         last_used_at,
       })),
     ],
+    connected_accounts: connected.map(connectedAccountView),
     organizations: memberships.map(({ organization_id }) => organization_id),
     log: logs.records.map(eventOf),
   };
+}
+
+function identityOf(one: Identity) {
+  const { connection, provider, upstream_id: user_id, email, username, phone_number, profile } = one;
+  return { connection, provider, user_id, email, username, phone_number, profile };
 }
 
 /** Without the details: of who administers the tenant they are what was sent and answered, which is of others. */

@@ -77,6 +77,7 @@ const SAID = [
   'sessionsEnded',
   'withdrawn',
   'unlinked',
+  'disconnected',
   'browsersForgotten',
   'emailSent',
   'emailNext',

@@ -96,14 +96,18 @@ function parseJson(text: string): Record<string, unknown> | undefined {
   }
 }
 
+/** Characters of scopes that are kept. */
+const LONGEST_SCOPE = 10_000;
+
 /** What is kept of an answer, sealed. */
 export function grantOf(answer: TokenAnswer, wallClock: UpstreamDependencies['wallClock']) {
-  const { access_token, refresh_token, id_token, expires_in } = answer;
+  const { access_token, refresh_token, id_token, expires_in, scope } = answer;
   const seconds = Number(expires_in);
   return {
     access_token,
     ...(typeof refresh_token === 'string' && refresh_token !== '' && { refresh_token }),
     ...(typeof id_token === 'string' && { id_token }),
+    ...(typeof scope === 'string' && scope !== '' && { scope: scope.slice(0, LONGEST_SCOPE) }),
     ...(expires_in !== undefined &&
       Number.isFinite(seconds) &&
       seconds > 0 && { expires_at: epochSeconds(wallClock) + Math.floor(seconds) }),

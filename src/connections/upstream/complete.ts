@@ -43,29 +43,53 @@ export async function complete(
   try {
     const upstream = await upstreamOf(deps.config, pending);
     connection = upstream.connection;
-    if (brought.connection !== undefined && brought.connection !== connection.name) {
-      throw upstreamFault('access_denied', 'The answer came to the address of another connection.');
-    }
-    const { nonce, codeVerifier } = pending;
-    const identity = await upstream.strategy.identify(deps, {
-      connection,
-      redirectUri: `${deps.baseUrl}${CALLBACK}`,
-      state: brought.state,
-      nonce,
-      codeVerifier,
-      parameters: brought.parameters,
-    });
+    const identity = await identify(deps, upstream, brought);
     return { login: await loginOf(deps, ctx, pending.clientId, upstream, identity) };
   } catch (thrown) {
-    const fault = thrown instanceof AuthError ? thrown : failed(thrown);
-    const { error, error_description: description, cause } = fault;
-    const about = { client_id: pending.clientId, ip: ctx.ip, description };
-    deps.events.record({ type: 'f', ...about, ...(connection && { connection: connection.name }) });
-    if (cause !== undefined) {
-      deps.log.warn({ err: cause, connection: connection?.name }, 'a login at an upstream provider failed');
-    }
+    const about = { clientId: pending.clientId, connection: connection?.name };
+    const { error, error_description: description } = recordFault(deps, ctx, about, thrown);
     return { error, description };
   }
+}
+
+/** Has the strategy verify who came back. @throws AuthError by {@link upstreamFault}. */
+export async function identify(
+  deps: UpstreamDependencies,
+  { connection, strategy }: Upstream,
+  brought: Brought,
+): Promise<UpstreamIdentity> {
+  if (brought.connection !== undefined && brought.connection !== connection.name) {
+    throw upstreamFault('access_denied', 'The answer came to the address of another connection.');
+  }
+  const { nonce, codeVerifier } = brought.pending;
+  return strategy.identify(deps, {
+    connection,
+    redirectUri: `${deps.baseUrl}${CALLBACK}`,
+    state: brought.state,
+    nonce,
+    codeVerifier,
+    parameters: brought.parameters,
+  });
+}
+
+/** Records why nothing came of a way to a provider. @returns what the application is told. */
+export function recordFault(
+  { events, log }: Pick<CompleteDependencies, 'events' | 'log'>,
+  ctx: Context,
+  { clientId, connection, userId }: { clientId: string; connection?: string | undefined; userId?: string },
+  thrown: unknown,
+): { error: string; error_description: string } {
+  const fault = thrown instanceof AuthError ? thrown : failed(thrown);
+  const { error, error_description, cause } = fault;
+  const about = { client_id: clientId, ip: ctx.ip, description: error_description };
+  events.record({
+    type: 'f',
+    ...about,
+    ...(connection && { connection }),
+    ...(userId && { user_id: userId }),
+  });
+  if (cause !== undefined) log.warn({ err: cause, connection }, 'a login at an upstream provider failed');
+  return { error, error_description };
 }
 
 /** What nobody foresaw says nothing to the application. */

@@ -9,16 +9,19 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Login } from '../../users/login.ts';
+import type { Connecting } from '../connected/connecting.ts';
 
 /** A login that waits for its answer. */
 export interface PendingLogin {
-  /** The waiting authorization request. */
+  /** The waiting authorization request, or the account that is being connected. */
   uid: string;
   clientId: string;
   /** The connection's id: another one of the same name is another provider. */
   connectionId: string;
   nonce: string;
   codeVerifier: string;
+  /** The account that is being connected, where it is no login. */
+  connecting?: Connecting;
 }
 
 /** How it ended: a login, or the error that the application is told. */

@@ -6,6 +6,7 @@ import { openRequestPage, takesConnection } from '../../flow/request-page.ts';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { type ConnectedRouteDependencies, connectedRoutes, finishAtProvider } from '../connected/routes.ts';
 import { isLoginForm, takeLoginForm } from '../database/username-password.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
@@ -13,7 +14,10 @@ import { complete } from './complete.ts';
 import { type GoUpstreamDependencies, goUpstream } from './go.ts';
 import { takeUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
 
-export interface UpstreamRouteDependencies extends GoUpstreamDependencies, UnsolicitedDependencies {}
+export interface UpstreamRouteDependencies
+  extends GoUpstreamDependencies,
+    UnsolicitedDependencies,
+    ConnectedRouteDependencies {}
 
 /** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
 const LARGEST_ANSWER = 256 * 1024;
@@ -29,6 +33,7 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
       isLoginForm(ctx) ? takeLoginForm(deps, ctx) : comeBack(deps, ctx, bodyTexts(ctx)),
   },
   'GET /u/:uid/callback': { ...PAGE, handle: goOn },
+  ...connectedRoutes,
 };
 
 /** Somebody has chosen a connection of the page. */
@@ -64,7 +69,9 @@ async function comeBack(
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });
     throw requestExpired();
   }
-  const outcome = await complete(deps, ctx, { pending, state, parameters, connection });
+  const brought = { pending, state, parameters, connection };
+  if (pending.connecting !== undefined) return finishAtProvider(deps, ctx, pending.connecting, brought);
+  const outcome = await complete(deps, ctx, brought);
   // On at an address where the request's own cookies are, and with them whether it still waits.
   const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);

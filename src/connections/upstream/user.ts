@@ -26,9 +26,7 @@ export async function userOf(
   { clientId, connection, strategy, ip }: Verified,
   { id, profile, metadata, grant }: UpstreamIdentity,
 ): Promise<User> {
-  if (id === '' || id.length > LONGEST_ID || /\p{Cc}/u.test(id)) {
-    throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
-  }
+  refuseUnusable({ id });
   if (JSON.stringify(profile).length > LARGEST_PROFILE) {
     throw upstreamFault('access_denied', 'The profile of the identity provider is too large.');
   }
@@ -54,4 +52,10 @@ export async function userOf(
     events.record({ type: 'ss', ...about, ...(user.email !== undefined && { user_name: user.email }) });
   }
   return user;
+}
+
+/** @throws AuthError by {@link upstreamFault} for an id that nobody can be known by. */
+export function refuseUnusable({ id }: Pick<UpstreamIdentity, 'id'>): void {
+  if (id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id)) return;
+  throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
 }

@@ -191,6 +191,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
 export async function removeConnectionParts(store: Store, id: string): Promise<void> {
   await removeScim(store, id);
   await store.collection('connectionKeys').deleteBy('connection', id);
+  await store.collection('connectedAccounts').deleteBy('connection', id);
   await store.collection('documents').delete(directoryProvisioningKey(id));
 }
 

@@ -6,11 +6,12 @@ import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Users } from '../../../users/users.ts';
+import { credentialView } from '../../../webauthn/credential-view.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
 import { conflict, notFound } from '../../resource.ts';
-import { credentialView, passkeyOf, passkeysOf, passkeyView } from './passkeys.ts';
+import { passkeyOf, passkeysOf, passkeyView } from './passkeys.ts';
 import { userOf } from './user.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;

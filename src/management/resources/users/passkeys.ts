@@ -1,24 +1,12 @@
 // Passkeys of a user among their `authentication-methods`.
 import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
-import type { WebAuthnCredential } from '../../../records/webauthn.ts';
 import type { Store } from '../../../store/contract.ts';
+import { credentialView } from '../../../webauthn/credential-view.ts';
 
 type Passkey = Frozen<PasskeyRecord>;
 
 const PREFIX = 'passkey|';
-
-/** What is told of a credential of WebAuthn, a passkey or a second factor. */
-export function credentialView(one: Frozen<WebAuthnCredential>): object {
-  return {
-    key_id: one.credential_id,
-    public_key: one.credential_key,
-    credential_device_type: one.backup_eligible ? 'multi_device' : 'single_device',
-    credential_backed_up: one.backed_up,
-    transports: one.transports,
-    aaguid: one.aaguid,
-  };
-}
 
 /** A passkey as it is answered. */
 export function passkeyView(one: Passkey): object {

@@ -1,0 +1,142 @@
+// The accounts at other providers that a user has connected: begun, completed, listed and removed by an application of theirs.
+import type { z } from 'zod';
+import {
+  beginConnecting,
+  type Completion,
+  type ConnectingDependencies,
+  completeConnecting,
+} from '../connections/connected/connecting.ts';
+import { connectable } from '../connections/connected/purposes.ts';
+import type { AccountChange } from '../delivery/messages.ts';
+import { AuthError } from '../http/errors.ts';
+import { authenticationMethod } from '../records/client-authentication.ts';
+import {
+  type ConnectedAccount,
+  connectedAccountsOf,
+  keepConnectedAccount,
+} from '../users/connected-accounts.ts';
+import { type Actor, isStillGood, requireFactor, requireRight } from './actor.ts';
+import type { connectBody } from './connected-described.ts';
+import { unknownSession } from './enrollments.ts';
+import { invalidField } from './errors.ts';
+import type { MethodDependencies } from './methods.ts';
+
+export interface ConnectedDependencies extends MethodDependencies, ConnectingDependencies {}
+
+/** How many a user may have. */
+const MOST = 100;
+
+/** A connection that was begun. */
+export interface BegunConnection {
+  authSession: string;
+  ticket: string;
+}
+
+/**
+ * Begins to connect an account.
+ * @throws AuthError 401 as {@link requireRight}; 400 for a connection that does not connect accounts for this application, an
+ *   address that is no callback of it, a public application without PKCE, and a user who has too many.
+ */
+export async function beginConnection(
+  deps: ConnectedDependencies,
+  actor: Actor,
+  wanted: z.output<typeof connectBody>,
+): Promise<BegunConnection> {
+  await requireRight(deps, actor);
+  const { user, clientId, login } = actor;
+  const {
+    connection: name,
+    redirect_uri: redirectUri,
+    code_challenge: codeChallenge,
+    state,
+    scopes,
+  } = wanted;
+  const client = await deps.config.client(clientId);
+  const found = (await connectable(deps.config, clientId)).find(({ connection }) => connection.name === name);
+  if (found === undefined)
+    throw invalidField(
+      'connection',
+      'The connection is not enabled for connected accounts of this application.',
+    );
+  if (client?.callbacks.includes(redirectUri) !== true)
+    throw invalidField('redirect_uri', 'The address is not a callback of this application.');
+  if (codeChallenge === undefined && authenticationMethod(client) === 'none')
+    throw invalidField('code_challenge', 'A public application must send a code_challenge (RFC 7636).');
+  if ((await connectedAccountsOf(deps, user.id)).length >= MOST)
+    throw invalidField('connection', 'There are too many connected accounts: one must be removed.');
+  return beginConnecting(deps, {
+    userId: user.id,
+    clientId,
+    login: login.id,
+    connectionId: found.connection.id,
+    scopes,
+    redirectUri,
+    state,
+    codeChallenge,
+    additional: Object.fromEntries(
+      Object.entries(wanted.authorization_params ?? {}).map(([key, value]) => [key, String(value)]),
+    ),
+  });
+}
+
+/**
+ * Keeps the account that was connected: of any number of racers one does.
+ * @throws AuthError 401 as {@link requireRight}; 400 as {@link completeConnecting}, and for a connection that does not connect
+ *   accounts any more.
+ */
+export async function completeConnection(
+  deps: ConnectedDependencies,
+  actor: Actor,
+  proof: Pick<Completion, 'authSession' | 'connectCode' | 'codeVerifier' | 'redirectUri'>,
+): Promise<ConnectedAccount> {
+  await requireRight(deps, actor);
+  const { user, clientId, login } = actor;
+  const by = { userId: user.id, clientId, login: login.id };
+  const { connecting, upstreamId, grant } = await completeConnecting(deps, { ...proof, ...by });
+  const found = (await connectable(deps.config, clientId)).find(
+    ({ connection }) => connection.id === connecting.connectionId,
+  );
+  if (found === undefined) throw unknownSession();
+  const given = { upstreamId, grant, asked: connecting.scopes };
+  const kept = await keepConnectedAccount(deps, user.id, found.connection, given);
+  // Whatever ended the login meanwhile did not find it.
+  if (!(await isStillGood(deps, actor))) {
+    await deps.store.collection('connectedAccounts').delete(kept.id);
+    throw unknownSession();
+  }
+  await tell(deps, actor, 'account_connected', kept);
+  return kept;
+}
+
+/** All of a user's, of one connection where one is named. @throws AuthError 401 as {@link requireFactor}. */
+export async function listConnected(
+  deps: ConnectedDependencies,
+  actor: Actor,
+  connection: string | undefined,
+): Promise<ConnectedAccount[]> {
+  await requireFactor(deps, actor);
+  const all = await connectedAccountsOf(deps, actor.user.id);
+  return all.filter((one) => connection === undefined || one.connection === connection);
+}
+
+/** Removes one, with its tokens. @throws AuthError 401 as {@link requireRight}; 404, for another user's, too. */
+export async function removeConnected(deps: ConnectedDependencies, actor: Actor, id: string): Promise<void> {
+  await requireRight(deps, actor);
+  const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
+  if (found === undefined || !(await deps.store.collection('connectedAccounts').delete(id)))
+    throw new AuthError(404, 'not_found', 'There is no such connected account.');
+  await tell(deps, actor, 'account_disconnected', found);
+}
+
+/** In the log, and by mail at an address that was proved. */
+async function tell(
+  { events, messages }: Pick<ConnectedDependencies, 'events' | 'messages'>,
+  { user, clientId, ip, languages }: Actor,
+  type: 'account_connected' | 'account_disconnected',
+  { connection }: ConnectedAccount,
+): Promise<void> {
+  events.record({ type, user_id: user.id, connection, client_id: clientId, ip });
+  if (user.email === undefined || !user.email_verified) return;
+  const change: AccountChange = type === 'account_connected' ? 'connected' : 'disconnected';
+  await messages.post('account_changed', { to: user.email, change, languages, ip });
+}

@@ -1,0 +1,145 @@
+// The routes of the My Account API that are about connected accounts (docs/wire/my-account.md).
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import { TICKET_SECONDS } from '../connections/connected/connecting.ts';
+import { connectable } from '../connections/connected/purposes.ts';
+import { CONNECT } from '../connections/connected/routes.ts';
+import type { RouteDeclarations } from '../http/routes.ts';
+import { connectedAccountView } from '../users/connected-accounts.ts';
+import {
+  beginConnection,
+  type ConnectedDependencies,
+  completeConnection,
+  listConnected,
+  removeConnected,
+} from './connected-accounts.ts';
+import {
+  accountsAnswer,
+  accountsQuery,
+  completeBody,
+  connectAnswer,
+  connectBody,
+  connectedAnswer,
+  connectionsAnswer,
+  pageQuery,
+} from './connected-described.ts';
+import type { AccountRoutesDependencies } from './enroll-by-api.ts';
+import { invalidQuery } from './errors.ts';
+import { actorIn, admitted, asked, inMyAccount } from './route.ts';
+
+export interface ConnectedRoutesDependencies extends AccountRoutesDependencies, ConnectedDependencies {}
+
+const PATH = '/me/v1/connected-accounts';
+
+/** The routes. */
+export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
+  [`POST ${PATH}/connect` as const]: {
+    ...inMyAccount,
+    summary: 'Begin to connect an account at another provider',
+    answers: { 201: { description: 'Where the browser goes, with the ticket', body: connectAnswer } },
+    ...asked<ConnectedRoutesDependencies, typeof connectBody>(
+      'create:me:connected_accounts',
+      connectBody,
+      async (deps, ctx, actor, body) => {
+        const { authSession, ticket } = await beginConnection(deps, actor, body);
+        ctx.status = 201;
+        ctx.body = {
+          connect_uri: `${deps.issuer}${CONNECT.slice(1)}`,
+          connect_params: { ticket },
+          auth_session: authSession,
+          expires_in: TICKET_SECONDS,
+        };
+      },
+    ),
+  },
+  [`POST ${PATH}/complete` as const]: {
+    ...inMyAccount,
+    summary: 'Keep the account that was connected',
+    answers: { 201: { description: 'The account', body: connectedAnswer } },
+    ...asked<ConnectedRoutesDependencies, typeof completeBody>(
+      'create:me:connected_accounts',
+      completeBody,
+      async (deps, ctx, actor, body) => {
+        const kept = await completeConnection(deps, actor, {
+          authSession: body.auth_session,
+          connectCode: body.connect_code,
+          codeVerifier: body.code_verifier,
+          redirectUri: body.redirect_uri,
+        });
+        ctx.status = 201;
+        ctx.body = connectedAccountView(kept);
+      },
+    ),
+  },
+  [`GET ${PATH}/accounts` as const]: {
+    ...inMyAccount,
+    ...admitted<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+    summary: 'The accounts that the user has connected',
+    query: accountsQuery,
+    answers: { 200: { description: 'Without their tokens', body: accountsAnswer } },
+    handle: async (deps, ctx) => {
+      const { connection, ...page } = read(ctx, accountsQuery);
+      const all = await listConnected(deps, actorIn(ctx), connection);
+      const { items, next } = pageOf(all, ({ id }) => id, page);
+      ctx.body = { accounts: items.map(connectedAccountView), ...next };
+    },
+  },
+  [`DELETE ${PATH}/accounts/:id` as const]: {
+    ...inMyAccount,
+    ...admitted<ConnectedRoutesDependencies>('delete:me:connected_accounts'),
+    summary: 'Remove a connected account, with its tokens',
+    answers: { 204: 'Removed' },
+    handle: async (deps, ctx) => {
+      await removeConnected(deps, actorIn(ctx), String(ctx.params.id));
+      ctx.status = 204;
+    },
+  },
+  [`GET ${PATH}/connections` as const]: {
+    ...inMyAccount,
+    ...admitted<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+    summary: 'By which connections accounts can be connected',
+    query: pageQuery,
+    answers: { 200: { description: 'Those of the application', body: connectionsAnswer } },
+    handle: async (deps, ctx) => {
+      const all = await connectable(deps.config, actorIn(ctx).clientId);
+      const { items, next } = pageOf(all, ({ connection }) => connection.name, read(ctx, pageQuery));
+      const connections = items.map(({ connection: { name, strategy, options } }) => ({
+        name,
+        strategy,
+        scopes: scopesOf(options),
+      }));
+      ctx.body = { connections, ...next };
+    },
+  },
+};
+
+/** What a connection asks its provider for, as far as its options name scopes. */
+function scopesOf({ scope }: Readonly<Record<string, unknown>>): string[] {
+  const named = Array.isArray(scope)
+    ? scope.map(String)
+    : typeof scope === 'string'
+      ? scope.split(/[\s,]+/)
+      : [];
+  return named.filter((one) => one !== '');
+}
+
+/** @throws AuthError 400 */
+function read<Q extends z.ZodType>(ctx: Context, schema: Q): z.output<Q> {
+  const result = schema.safeParse(ctx.query);
+  if (result.success) return result.data;
+  const [{ path, message } = { path: [], message: '' }] = result.error.issues;
+  throw invalidQuery(path.join('.'), message);
+}
+
+/** Part of a list in its own order. @param from the name of the last one before it, which may be gone. */
+function pageOf<T>(
+  all: readonly T[],
+  nameOf: (one: T) => string,
+  { from, take = 50 }: z.output<typeof pageQuery>,
+) {
+  const start = from === undefined ? 0 : all.findIndex((one) => nameOf(one) === from) + 1;
+  const items = all.slice(start, start + take);
+  const last = items.at(-1);
+  const hasMore = last !== undefined && start + take < all.length;
+  return { items, next: hasMore ? { next: nameOf(last) } : {} };
+}

@@ -1,0 +1,117 @@
+// The browser of somebody who connects an account: away to the provider, and back to the application.
+import type { Context } from 'koa';
+import type { Sessions } from '../../engine/sessions.ts';
+import { AuthError, linkExpired } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { upstreamFault, withQuery } from '../redirect.ts';
+import { CALLBACK, type Upstream } from '../upstream/begin.ts';
+import { type Brought, type CompleteDependencies, identify, recordFault } from '../upstream/complete.ts';
+import type { PendingLogins } from '../upstream/pending.ts';
+import { refuseUnusable } from '../upstream/user.ts';
+import {
+  type Connecting,
+  type ConnectingDependencies,
+  keepConnected,
+  takeConnectTicket,
+} from './connecting.ts';
+import { connectable } from './purposes.ts';
+
+export interface ConnectedRouteDependencies extends CompleteDependencies, ConnectingDependencies {
+  pendingLogins: PendingLogins;
+  sessions: Pick<Sessions, 'current'>;
+}
+
+/** Where the browser comes with its ticket. */
+export const CONNECT = '/connected-accounts/connect';
+
+export const connectedRoutes: RouteDeclarations<ConnectedRouteDependencies> = {
+  [`GET ${CONNECT}` as const]: { ...PAGE, handle: leave },
+};
+
+async function leave(deps: ConnectedRouteDependencies, ctx: Context): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('Referrer-Policy', 'no-referrer');
+  const { ticket } = ctx.query;
+  const connecting = typeof ticket === 'string' ? await takeConnectTicket(deps, ticket) : undefined;
+  if (connecting === undefined) throw linkExpired();
+  const { id: uid, clientId, connectionId, scopes, additional } = connecting;
+  try {
+    await refuseStranger(deps, ctx, connecting);
+    const { connection, strategy } = await upstreamOf(deps, connecting);
+    const pending = { uid, clientId, connectionId, connecting };
+    const { state, nonce, codeVerifier } = await deps.pendingLogins.begin(ctx, pending);
+    const { prompt, login_hint, max_age } = additional;
+    const redirect = await strategy.redirect(deps, {
+      connection,
+      redirectUri: `${deps.baseUrl}${CALLBACK}`,
+      state,
+      nonce,
+      codeVerifier,
+      params: { prompt, login_hint, max_age, connection_scope: scopes.join(' ') },
+      additional: Object.fromEntries(Object.entries(additional).filter(([name]) => !STANDARD.has(name))),
+    });
+    if (!('url' in redirect))
+      throw upstreamFault('invalid_request', 'The provider is not asked by an address.');
+    ctx.redirect(redirect.url);
+  } catch (thrown) {
+    goBack(ctx, connecting, recordFault(deps, ctx, { clientId, userId: connecting.userId }, thrown));
+  }
+}
+
+/** Parameters that mean the same to every provider, and go as those of a request. */
+const STANDARD: ReadonlySet<string> = new Set(['prompt', 'login_hint', 'max_age']);
+
+/** Whoever is logged in here as somebody else was sent by somebody else. */
+async function refuseStranger(
+  { sessions }: ConnectedRouteDependencies,
+  ctx: Context,
+  { userId }: Connecting,
+): Promise<void> {
+  const session = await sessions.current(ctx);
+  if (session === undefined || session.userId === userId) return;
+  throw new AuthError(403, 'access_denied', 'Another user is logged in in this browser.');
+}
+
+/** @throws AuthError where accounts are no more connected by it. */
+async function upstreamOf(
+  { config }: Pick<ConnectedRouteDependencies, 'config'>,
+  { clientId, connectionId }: Connecting,
+): Promise<Upstream> {
+  const found = (await connectable(config, clientId)).find(
+    ({ connection }) => connection.id === connectionId,
+  );
+  if (found !== undefined) return found;
+  throw upstreamFault('invalid_request', 'the connection is not enabled for connected accounts');
+}
+
+/** The browser is back from the provider: what it gave waits for the application. */
+export async function finishAtProvider(
+  deps: ConnectedRouteDependencies,
+  ctx: Context,
+  connecting: Connecting,
+  brought: Brought,
+): Promise<void> {
+  const { clientId, userId } = connecting;
+  try {
+    const upstream = await upstreamOf(deps, connecting);
+    const identity = await identify(deps, upstream, brought);
+    refuseUnusable(identity);
+    const { id: upstreamId, grant } = identity;
+    if (grant?.access_token === undefined)
+      throw upstreamFault('invalid_request', 'The identity provider gave no access token.');
+    const connect_code = await keepConnected(deps, connecting, { upstreamId, grant });
+    goBack(ctx, connecting, { connect_code });
+  } catch (thrown) {
+    goBack(ctx, connecting, recordFault(deps, ctx, { clientId, userId }, thrown));
+  }
+}
+
+/** Back to the application (RFC 6749 §4.1.2). */
+function goBack(
+  ctx: Context,
+  { redirectUri, state }: Connecting,
+  answer: Readonly<Record<string, string>>,
+): void {
+  ctx.redirect(withQuery(redirectUri, { ...answer, ...(state !== undefined && { state }) }));
+  ctx.status = 303;
+}

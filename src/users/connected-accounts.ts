@@ -1,0 +1,67 @@
+// The accounts that users have connected.
+import { createHash } from 'node:crypto';
+import type { Connection } from '../records/collections.ts';
+import type { ConnectedAccountRecord } from '../records/connected-accounts.ts';
+import type { UpstreamGrant } from '../records/identities.ts';
+import type { Frozen } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store } from '../store/contract.ts';
+
+/** An account as its provider knows it, and what the provider gave for it. */
+export interface ConnectedIdentity {
+  upstreamId: string;
+  grant: UpstreamGrant;
+}
+
+export type ConnectedAccount = Frozen<ConnectedAccountRecord>;
+
+/** A user's, the first one first. */
+export async function connectedAccountsOf(
+  { store }: { store: Pick<Store, 'collection'> },
+  userId: string,
+): Promise<ConnectedAccount[]> {
+  const all = await store.collection('connectedAccounts').findBy('user', userId);
+  return [...all].sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
+}
+
+/** Keeps one, in place of what was kept of the same account. @param asked for where the provider does not say what it gave. */
+export async function keepConnectedAccount(
+  { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },
+  userId: string,
+  { id: connection_id, name, strategy }: Connection,
+  { upstreamId, grant, asked }: ConnectedIdentity & { asked: readonly string[] },
+): Promise<ConnectedAccount> {
+  const id = idOf(userId, connection_id, upstreamId);
+  const given = grant.scope?.split(/[ ,]/).filter((one) => one !== '');
+  return store.collection('connectedAccounts').upsert(id, (current) => ({
+    id,
+    user_id: userId,
+    connection: name,
+    connection_id,
+    strategy,
+    scopes: [...(given ?? asked)],
+    // A provider may give a refresh token the first time alone.
+    grant: { ...(current && { refresh_token: current.grant.refresh_token }), ...grant },
+    created_at: current?.created_at ?? new Date(wallClock()).toISOString(),
+  }));
+}
+
+/** As a text that says nothing of the account. */
+function idOf(...of: readonly string[]): string {
+  return `cac_${createHash('sha256').update(of.join('\n')).digest('base64url').slice(0, 24)}`;
+}
+
+/** An account as applications are told of it: never its tokens. */
+export function connectedAccountView({ id, connection, scopes, created_at, grant }: ConnectedAccount) {
+  const { refresh_token, expires_at } = grant;
+  return {
+    id,
+    connection,
+    access_type: 'offline' as const,
+    scopes: [...scopes],
+    created_at,
+    // What can be renewed has no end that we know of.
+    ...(refresh_token === undefined &&
+      expires_at !== undefined && { expires_at: new Date(expires_at * 1000).toISOString() }),
+  };
+}
