@@ -86,13 +86,6 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
         );
       },
     };
-    // Those of a password reset have none of the group: it is said in words what they may do.
-    if (groups.authentication === undefined) {
-      const refuse = () => {
-        throw new Error('no second factor is asked for at a password reset; access.deny refuses it');
-      };
-      api.authentication = { challengeWith: refuse, challengeWithAny: refuse };
-    }
   }
   const cache = new Map(Object.entries(kept));
   api.cache = {
@@ -128,7 +121,13 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
     // There before it has run, as in Node: two may require one another.
     loaded.set(name, module);
     const make = (0, eval)(`(function (module, exports, require, actions) {${source}\n})`);
-    make.call(module.exports, module, module.exports, requireHere, actions);
+    try {
+      make.call(module.exports, module, module.exports, requireHere, actions);
+    } catch (thrown) {
+      // As in Node: who requires it again gets no half of it.
+      loaded.delete(name);
+      throw thrown;
+    }
   };
   const module = { exports: {} };
   const make = (0, eval)(`(function (module, exports, require) {${code}\n})`);

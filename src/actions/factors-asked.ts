@@ -43,9 +43,9 @@ const asking =
   };
 
 /** What each of their methods does. */
-export const FACTORS_TAKE: Record<string, Take<WithFactors>> = {
+export const FACTORS_TAKE = {
   'authentication.challengeWith': asking('challenge', withMore),
   'authentication.challengeWithAny': asking('challenge', any),
   'authentication.enrollWith': asking('enroll', withMore),
   'authentication.enrollWithAny': asking('enroll', any),
-};
+} satisfies Record<string, Take<WithFactors>>;

@@ -141,6 +141,8 @@ export const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.
 
 /** What those of a password reset have beside. */
 export const RESET_TAKE = {
+  'authentication.challengeWith': FACTORS_TAKE['authentication.challengeWith'],
+  'authentication.challengeWithAny': FACTORS_TAKE['authentication.challengeWithAny'],
   'transaction.setResultUrl': goingTo((login, url) => {
     login.resultUrl = url;
   }),

@@ -54,6 +54,11 @@ export interface SecondFactor {
   isRemembered(ctx: Context, login: JudgedLogin): Promise<boolean>;
   /** Whether a login has had one of these, as far as its methods tell. */
   wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
+  /**
+   * Sends the browser to pages where its user gives one of these, who is at no login; once, in this browser alone.
+   * @returns where it is sent. Afterwards it goes to `back.path`, with a ticket for what was given.
+   */
+  challenge(ctx: Context, asked: FactorChallenge): Promise<string>;
   /** The second factors that a user has, by their types. */
   enrolled(user: User): Promise<{ type: string }[]>;
   /** What an access token for an API says of its login, beside what those of all APIs say. */
@@ -64,6 +69,15 @@ export interface SecondFactor {
   error: string;
   /** What a silent request is told (OpenID Connect Core §3.1.2.6) where the second factor is missing. */
   description: string;
+}
+
+/** A second factor that is asked for beside a login. */
+export interface FactorChallenge {
+  user: User;
+  clientId: string | undefined;
+  factors: FactorsAsked;
+  /** What they were at, and where they go on. */
+  back: { uid: string; path: string };
 }
 
 /**

@@ -11,6 +11,9 @@ export interface Return {
   body: Readonly<Record<string, string>>;
 }
 
+/** What comes back to where somebody was sent from: what they brought, or the type of the second factor that they gave. */
+export type Brought = Return | { factor: string };
+
 /** A login as the user whom its identity was linked to. */
 export interface PrimaryLogin {
   login: Login;

@@ -148,7 +148,7 @@ export interface EnrollmentPermit {
   confirmed?(authenticator: Authenticator): Promise<void>;
 }
 
-/** A page of the second factor: of a login whose first was given, or of an enrolment that an administrator asked for. */
+/** A page of the second factor: of a login whose first was given, of an enrolment, or of what an action wants one for. */
 export interface FactorPage {
   claimant: Claimant;
   state: PageState;
@@ -167,8 +167,10 @@ export interface FactorPage {
   render(template: string, model: object, status?: number): Promise<void>;
   /** Keeps what the pages know, by the server. */
   remember(state: PageState): Promise<void>;
-  /** The factor was given, and all is seen that there is to see. @param amr of the factor. */
-  finish(amr: readonly string[]): Promise<void>;
+  /** Of a login, the browser is known from then on; the user may want no second factor in it any more. */
+  isOfLogin?: true;
+  /** The factor was given, and all is seen that there is to see. */
+  finish(given: Pick<Factor, 'amr' | 'type'>): Promise<void>;
 }
 
 /** A factor at the hosted pages. */

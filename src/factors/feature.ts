@@ -1,13 +1,14 @@
 // The second factor: the MFA API, its grants, its pages.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
-import type { Factor, FactorPagesDependencies } from './factor.ts';
+import type { ChallengePagesDependencies } from './challenge-pages.ts';
+import type { Factor } from './factor.ts';
 import { FACTORS } from './factors.ts';
 import { type MfaGrantDependencies, mfaGrants } from './grants.ts';
-import { mfaPages } from './pages.ts';
+import { mfaPages } from './page-routes.ts';
 import { type MfaRoutesDependencies, mfaRoutes } from './routes.ts';
 
-interface MfaDependencies extends MfaRoutesDependencies, FactorPagesDependencies {}
+interface MfaDependencies extends MfaRoutesDependencies, ChallengePagesDependencies {}
 
 const limits = {
   mfaChallenge: { capacity: 50, perMinute: 50, per: 'address', where: '`/mfa/challenge`' },

@@ -64,7 +64,8 @@ function pagesOf(
     model: (step) => pageModel(request, pathOf(step)),
     render: (template, model, status) => renderPage(deps, ctx, request, template, model, status),
     remember: (state) => deps.interactions.remember(ctx, { ...state }),
-    finish: (amr) => deps.finish.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, amr }),
+    isOfLogin: true,
+    finish: ({ amr }) => deps.finish.secondFactor(ctx, { userId: user.id, acr: MFA_POLICY, amr }),
   };
 }
 

@@ -65,7 +65,7 @@ export async function showChallenge(
   const { template, model } = factor.pages.challenge;
   const all = {
     ...commonModel(page, chosen, again),
-    remember: !choice.enrolling,
+    remember: !choice.enrolling && page.isOfLogin === true,
     address: (authenticator && factorOf(deps, authenticator)?.nameOf?.(authenticator)) ?? '',
     ...(factor.channel !== undefined && {
       resendUrl: page.urlOf(`${factor.type}/resend`),

@@ -1,79 +1,27 @@
-// The hosted pages of the second factor: /u/<uid>/mfa and what is posted from there.
+// What the hosted pages of the second factor answer, wherever they are.
 import type { Context } from 'koa';
+import { requestExpired } from '../engine/interaction.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
-import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import { startChallenge } from './challenge.ts';
 import { enroll, hasRecoveryCodes } from './enroll.ts';
-import { ENROLLMENT, openEnrollmentPage, showEnrolled } from './enrollment-ticket.ts';
 import type { Factor, FactorPage, FactorPagesDependencies, PageState, Verification } from './factor.ts';
-import { alertOf, choiceOf, openMfaPage, requestOf } from './mfa-page.ts';
+import { alertOf, choiceOf, requestOf } from './mfa-page.ts';
 import { findChallenge } from './out-of-band.ts';
 import { type Chosen, showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
 import { activeAuthenticators } from './policy.ts';
 
-type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
+/** Answers at a page that was opened. */
+export type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
-type Open<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
+/** What may be chosen. */
+export const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
 
-/** Opens a page, of a login or of an enrolment, before it is made. */
-const openedBy =
-  <D extends FactorPagesDependencies>(open: Open<D>) =>
-  (handle: Handler) => ({
-    ...PAGE,
-    handle: async (deps: D, ctx: Context): Promise<void> => {
-      const page = await open(deps, ctx);
-      if (page === undefined) return;
-      if (ctx.method === 'POST') deps.csrf.verify(ctx);
-      await handle(deps, ctx, page);
-    },
-  });
-const opened = openedBy(openMfaPage);
-
-const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
-
-/** The routes of the second factor's pages. */
-export const mfaPages: RouteDeclarations<FactorPagesDependencies> = {
-  'GET /u/:uid/mfa': opened(showFirst),
-  'GET /u/:uid/mfa/choose': opened(choose),
-  'GET /u/:uid/mfa/status': opened(answerStatus),
-  'POST /u/:uid/mfa/recovery-code-saved': opened(postSaved),
-  'GET /u/:uid/mfa/:factor': opened(showFactor),
-  'POST /u/:uid/mfa/:factor': opened(postFactor),
-  'POST /u/:uid/mfa/:factor/resend': opened(postResend),
-  ...enrollmentPages(ENROLLMENT, openEnrollmentPage, showEnrolled),
-};
-
-/**
- * The pages on which a user enrols a second factor who is not about to log in.
- * @param path where they are. @param open opens one; undefined when the browser was sent elsewhere. @param done answers when
- *   the recovery code was seen that comes with the first: what opened the pages may be used up by then.
- */
-export function enrollmentPages<D extends FactorPagesDependencies>(
-  path: string,
-  open: (deps: D, ctx: Context) => Promise<FactorPage | undefined>,
-  done: (deps: D, ctx: Context) => Promise<void>,
-): RouteDeclarations<D> {
-  const enrolling = openedBy(open);
-  return {
-    // What fetches links in mails begins nothing here.
-    [`GET|HEAD ${path}` as `GET|HEAD /${string}`]: enrolling(choose),
-    [`GET ${path}/choose` as `GET /${string}`]: enrolling(choose),
-    [`GET ${path}/status` as `GET /${string}`]: enrolling(answerStatus),
-    [`POST ${path}/recovery-code-saved` as `POST /${string}`]: {
-      ...PAGE,
-      handle: async (deps, ctx) => {
-        deps.csrf.verify(ctx);
-        await done(deps, ctx);
-      },
-    },
-    [`GET ${path}/:factor` as `GET /${string}`]: enrolling(showFactor),
-    [`POST ${path}/:factor` as `POST /${string}`]: enrolling(postFactor),
-    [`POST ${path}/:factor/resend` as `POST /${string}`]: enrolling(postResend),
-  };
-}
-
-async function showFirst(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function showFirst(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   if (page.state.passed === true) return showNewRecoveryCode(deps, page);
   const choice = await choiceOf(deps, page);
   const [first, ...others] = choice.factors;
@@ -97,7 +45,11 @@ async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: Facto
   return { factor, choice };
 }
 
-async function showFactor(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function showFactor(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   const chosen = await chosenOf(deps, ctx, page);
   const { factor, choice } = chosen;
   const { state } = page;
@@ -170,7 +122,11 @@ async function begin(
   }
 }
 
-async function postFactor(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function postFactor(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   const chosen = await chosenOf(deps, ctx, page);
   const { factor, choice } = chosen;
   const { code } = formFields(ctx, 'code');
@@ -207,10 +163,10 @@ async function pass(
   recoveryCode: string | undefined,
 ): Promise<void> {
   const { remember } = formFields(ctx, 'remember');
-  const { user, credentialVersion, permit } = page.claimant;
+  const { user, credentialVersion } = page.claimant;
   const known = { userId: user.id, credentialVersion };
-  // A ticket says nothing of the browser.
-  if (permit === undefined) await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
+  if (page.isOfLogin === true)
+    await deps.browsers.recordBrowser(ctx, known, { remember: remember === 'yes' });
   const state: PageState = { passed: true, factor: factor.type };
   const shows = recoveryCode !== undefined || (choice.isFirst && hasRecoveryCodes(deps));
   if (!shows) return finish(deps, { ...page, state });
@@ -218,17 +174,27 @@ async function pass(
   await showNewRecoveryCode(deps, { ...page, state });
 }
 
-async function postSaved(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function postSaved(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   if (page.state.passed !== true) return showFirst(deps, ctx, page);
   if (formFields(ctx, 'saved').saved !== 'yes') return showNewRecoveryCode(deps, page, 'mfa.unsaved');
   await finish(deps, page);
 }
 
 function finish(deps: FactorPagesDependencies, { state, finish: end }: FactorPage): Promise<void> {
-  return end(deps.factors.find(({ type }) => type === state.factor)?.amr ?? []);
+  const given = deps.factors.find(({ type }) => type === state.factor);
+  if (given === undefined) throw requestExpired();
+  return end(given);
 }
 
-async function postResend(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function postResend(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   const chosen = await chosenOf(deps, ctx, page);
   if (chosen.choice.enrolling) {
     await page.remember({});
@@ -241,7 +207,11 @@ async function postResend(deps: FactorPagesDependencies, ctx: Context, page: Fac
 }
 
 /** Whether the device has answered: the page goes on by itself then. */
-async function answerStatus(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<void> {
+export async function answerStatus(
+  deps: FactorPagesDependencies,
+  ctx: Context,
+  page: FactorPage,
+): Promise<void> {
   const { oobCode } = page.state;
   const found = oobCode === undefined ? undefined : await findChallenge(deps, oobCode);
   ctx.set('Cache-Control', 'no-store');

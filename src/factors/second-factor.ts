@@ -1,6 +1,7 @@
 // The second factor as the engine asks for it: whether a login needs one, and what is answered where it lacks one.
 import type { AskedOfLogin, JudgedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
+import { beginChallenge } from './challenge-pages.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
 import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf } from './policy.ts';
@@ -34,6 +35,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
       const isSecond = given.includes('pwd') && given.includes('mfa');
       return mode === 'challenge' && isSecond && deps.factors.some(proves);
     },
+    challenge: (ctx, asked) => beginChallenge(deps, ctx, asked),
     enrolled: async (user) => {
       const kinds = new Set((await activeAuthenticators(deps, user)).map(({ kind }) => kind));
       return deps.factors.filter(({ kind }) => kinds.has(kind)).map(({ type }) => ({ type }));

@@ -2,7 +2,7 @@
 // used once and in the browser alone that it was given to: who plants somebody else's gets nowhere.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired } from '../engine/interaction.ts';
-import type { Return } from '../engine/waiting-actions.ts';
+import type { Brought, Return } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
@@ -35,8 +35,10 @@ export interface AwayUsers {
    * @returns where the request goes on; undefined when nobody of this browser is away with that state.
    */
   comeBack(ctx: Context, state: string, brought: Return): Promise<string | undefined>;
+  /** Takes the user of this browser back with a second factor that they gave at our pages. @returns where they go on. */
+  bring(ctx: Context, of: Leaving & { path: string }, given: { factor: string }): Promise<string>;
   /** What was brought back to a request; once, and in its own browser. */
-  takeBrought(ctx: Context, uid: string, ticket: string): Promise<Return | undefined>;
+  takeBrought(ctx: Context, uid: string, ticket: string): Promise<Brought | undefined>;
 }
 
 export interface AwayDependencies extends HostedDependencies {
@@ -76,7 +78,7 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
-  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: Return }) => {
+  const issue = async (purpose: string, ttlSeconds: number, kept: Kept & { brought?: Brought }) => {
     const { uid: subject, userId } = kept;
     const issued = await challenges.issueTicket({ purpose, subject, ttlSeconds, userId, data: { ...kept } });
     return issued.secret;
@@ -101,10 +103,15 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
       const ticket = await issue(BROUGHT, BROUGHT_TTL, { ...kept, brought });
       return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
     },
+    bring: async (ctx, { uid, userId, path }, brought) => {
+      const browser = sha256(BROWSER.keep(ctx, random));
+      const kept = { uid, browser, path, brought, ...(userId !== undefined && { userId }) };
+      return `${path}?ticket=${await issue(BROUGHT, BROUGHT_TTL, kept)}`;
+    },
     takeBrought: async (ctx, uid, ticket) => {
       const met = await challenges.peekTicket(BROUGHT, ticket);
       if (met?.data.uid !== uid) return undefined;
-      return (await take<{ brought: Return }>(ctx, BROUGHT, ticket))?.brought;
+      return (await take<{ brought: Brought }>(ctx, BROUGHT, ticket))?.brought;
     },
   };
 }
@@ -151,7 +158,7 @@ async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
   const { ticket } = ctx.query;
   const returned =
     typeof ticket === 'string' ? await deps.away.takeBrought(ctx, page.pending.uid, ticket) : undefined;
-  if (returned === undefined) throw requestExpired();
+  if (returned === undefined || 'factor' in returned) throw requestExpired();
   // Who was away was linked to another user meanwhile, whom the request asks to log in.
   if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
   await deps.interactions.answer(ctx, { returned });

@@ -67,6 +67,19 @@ describe('modules of actions', () => {
     expect(everything).to.contain('KEY').and.not.contain(secret);
   });
 
+  it('that throw while they load are loaded anew the next time: nobody gets half of one', async () => {
+    const half = `exports.half = true; throw new Error('not today'); exports.whole = true;`;
+    await module('half', half);
+    await module('outer', `exports.begun = true; require('actions:half'); exports.done = true;`);
+    const refs = ['half', 'outer'].map((module_name) => ({ module_name, module_version_number: 1 }));
+    const tries = (name: string) =>
+      `[1, 2].map(() => { try { return require('actions:${name}'); } catch (thrown) { return thrown.message; } })`;
+    await use(tries('half'), ...refs);
+    expect(await said()).to.deep.equal(['not today', 'not today']);
+    await use(tries('outer'), ...refs);
+    expect(await said()).to.deep.equal(['not today', 'not today']);
+  });
+
   it('run in the version that is named, whatever becomes of the draft', async () => {
     const { id, latest_version: first } = await module('number', 'module.exports = 1;');
     expect(first).to.include({ version_number: 1 });

@@ -10,6 +10,7 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
   secondFactor: {
     isDemanded: async () => false,
     standingOf: async () => 'none',
+    challenge: async () => '/',
     isRemembered: async () => false,
     wasGiven: () => false,
     enrolled: async () => [],

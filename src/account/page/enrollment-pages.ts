@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
-import { enrollmentPages } from '../../factors/pages.ts';
+import { enrollmentPages } from '../../factors/page-routes.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { factorRequestOf } from '../actor.ts';
 import { tellChange } from '../tell.ts';

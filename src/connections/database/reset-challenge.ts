@@ -6,7 +6,7 @@ import { clientOf, connectionOf, userOf } from '../../actions/facts.ts';
 import type { Progress } from '../../actions/progress.ts';
 import { requestOf } from '../../engine/action-event.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
-import type { Return } from '../../engine/waiting-actions.ts';
+import type { Brought } from '../../engine/waiting-actions.ts';
 import type { AwayUsers } from '../../flow/away.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -26,11 +26,11 @@ export interface ResetChallengeDependencies {
   config: Config;
   events: Events;
   random: Random;
-  secondFactor: Pick<SecondFactor, 'enrolled'>;
+  secondFactor: Pick<SecondFactor, 'challenge' | 'enrolled' | 'standingOf'>;
   wallClock: Clock;
 }
 
-/** Where users come back to whom an action has sent elsewhere. */
+/** Where users come back to whom an action has sent elsewhere, or had give a second factor. */
 export const RESET_RETURN = `${PASSWORD_RESET.path}/return` as const;
 
 const TRIGGER = 'password-reset-post-challenge';
@@ -43,6 +43,8 @@ interface Kept {
   /** Hashes of what the forms have that were allowed: several windows may be open. */
   allowed: readonly string[];
   progress?: Progress;
+  /** The types of second factors that were given since they began to run. */
+  given?: readonly string[];
   resultUrl?: string;
 }
 
@@ -66,39 +68,53 @@ export function isAllowed(
 
 /**
  * Runs the actions.
- * @param returned what the user came back with, whom an action had sent elsewhere.
+ * @param returned what the user came back with, whom an action had sent elsewhere or asked for a second factor.
  * @returns what the form has to have; undefined when the browser was sent elsewhere.
  * @throws AuthError 403 `access_denied` when one refuses the reset, or fails.
  */
 export async function challengeReset(
   deps: ResetChallengeDependencies,
   ctx: Context,
-  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: Return | undefined },
+  { ticket, open, returned }: { ticket: string; open: OpenReset; returned?: Brought | undefined },
 ): Promise<string | undefined> {
-  const { actions, challenges, random } = deps;
+  const { actions, challenges, random, secondFactor } = deps;
   if (!actions.isBound(TRIGGER)) return '';
   const { user, connection } = open;
   const kept = keptOf(open);
   const keep = (now: Kept) => challenges.keepWithTicket(PASSWORD_RESET.purpose, ticket, 'actions', now);
   const about = { user_id: user.id, user_name: user.email, connection: connection.name, ip: ctx.ip };
-  const event = await eventOf(deps, ctx, open);
-  const request = returned && { ...(event.request as object), ...returned };
-  const progress = request && kept.progress && { ...kept.progress, request };
-  const outcome = await actions.run(TRIGGER, event, about, { canRedirect: true, progress });
+  const given = givenIn(kept, returned);
+  const event = await eventOf(deps, ctx, open, given);
+  const outcome = await actions.run(TRIGGER, event, about, {
+    canRedirect: true,
+    progress: progressOf(kept, event, returned),
+    isGiven: async ({ types }) => types.some((type) => given.includes(type)),
+  });
   const { denied, login } = outcome;
-  if (denied !== undefined) {
+  const refuse = (description: string) => {
     const { user_name: name, ...others } = about;
     const seen = { ...others, ...(name !== undefined && { user_name: name }) };
-    deps.events.record({ ...seen, type: 'fcp', description: denied.reason });
-    throw new AuthError(403, 'access_denied', denied.reason);
-  }
-  if (login.redirect !== undefined) {
-    await keep({ ...kept, ...(outcome.progress && { progress: outcome.progress }) });
+    deps.events.record({ ...seen, type: 'fcp', description });
+    return new AuthError(403, 'access_denied', description);
+  };
+  if (denied !== undefined) throw refuse(denied.reason);
+  const back = { uid: uidOf(ticket), path: RESET_RETURN };
+  const { redirect, factors } = login;
+  if (redirect !== undefined || factors !== undefined) {
+    const { progress } = outcome;
+    await keep({ allowed: kept.allowed, given, ...(progress && { progress }) });
     LINK.give(ctx, ticket);
-    const url = new URL(login.redirect);
-    const away = { uid: uidOf(ticket), userId: user.id, path: RESET_RETURN };
-    url.searchParams.set('state', await deps.away.leave(ctx, away));
+  }
+  if (redirect !== undefined) {
+    const url = new URL(redirect);
+    url.searchParams.set('state', await deps.away.leave(ctx, { ...back, userId: user.id }));
     ctx.redirect(url.href);
+    return undefined;
+  }
+  if (factors !== undefined) {
+    if ((await secondFactor.standingOf(user, factors, [])) !== 'open') throw refuse(NOT_OFFERED);
+    const { clientId } = clientOfReset(open);
+    ctx.redirect(await secondFactor.challenge(ctx, { user, clientId, factors, back }));
     return undefined;
   }
   const proof = random(32).toString('base64url');
@@ -107,11 +123,34 @@ export async function challengeReset(
   return proof;
 }
 
+const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
+
+/** The second factors that were given until now; none for who begins anew. */
+function givenIn({ given = [] }: Kept, returned: Brought | undefined): readonly string[] {
+  if (returned === undefined) return [];
+  return 'factor' in returned ? [...given, returned.factor] : given;
+}
+
+/** Where the actions go on: from the start for who opens the link again. */
+function progressOf(
+  { progress }: Kept,
+  { request }: Record<string, unknown>,
+  returned: Brought | undefined,
+): Progress | undefined {
+  if (returned === undefined || progress === undefined) return undefined;
+  return 'factor' in returned ? progress : { ...progress, request: { ...(request as object), ...returned } };
+}
+
+/** The application that a reset was asked for by, where it was one. */
+function clientOfReset({ met: { data } }: OpenReset): { clientId: string | undefined } {
+  return { clientId: typeof data.clientId === 'string' ? data.clientId : undefined };
+}
+
 /** The reset whose user is back, with what they brought; once, and in the browser that they left with. */
 export async function returnedReset(
   { away }: Pick<ResetChallengeDependencies, 'away'>,
   ctx: Context,
-): Promise<{ ticket: string; returned: Return } | undefined> {
+): Promise<{ ticket: string; returned: Brought } | undefined> {
   const ticket = LINK.secret(ctx);
   const { ticket: brought } = ctx.query;
   if (ticket === undefined || typeof brought !== 'string') return undefined;
@@ -129,17 +168,20 @@ async function eventOf(
     wallClock,
   }: Pick<ResetChallengeDependencies, 'config' | 'secondFactor' | 'wallClock'>,
   ctx: Context,
-  { user, connection, met }: OpenReset,
+  open: OpenReset,
+  given: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const { clientId } = met.data;
-  const client = typeof clientId === 'string' ? await config.client(clientId) : undefined;
+  const { user, connection } = open;
+  const { clientId } = clientOfReset(open);
+  const client = clientId === undefined ? undefined : await config.client(clientId);
   const timestamp = new Date(wallClock()).toISOString();
+  const second = given.length > 0 ? [{ name: 'mfa', timestamp }] : [];
   return {
     user: { ...userOf(user), enrolledFactors: await secondFactor.enrolled(user) },
     connection: connectionOf(connection),
     ...(client && { client: clientOf(client, client.client_id) }),
     request: requestOf(ctx, undefined),
-    authentication: { methods: [{ name: 'email', timestamp }] },
+    authentication: { methods: [{ name: 'email', timestamp }, ...second] },
     stats: { logins_count: user.logins_count ?? 0 },
     transaction: { metadata: {} },
   };

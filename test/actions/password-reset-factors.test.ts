@@ -1,0 +1,144 @@
+// An action of password-reset-post-challenge asks for a second factor: whoever has the mail alone sets no password.
+import { expect } from 'chai';
+import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { follow, USER } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import type { TestServer } from '../support/server.ts';
+import { bindActions, eventsOf, managed, printed } from './support.ts';
+
+const EMAIL = 'mfa-1@example.test';
+const OTHER = 'mfa-2@example.test';
+const NEW = 'Another-Horse-2';
+const PAGES = '/u/mfa-challenge';
+
+describe('a second factor at a password reset', () => {
+  let server: TestServer;
+  let secret: string;
+  let recoveryCode: string;
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+    ({ secret, recoveryCode } = await callsOf(server).enrollOtp(EMAIL, 'leeway'));
+    await managed(server, 'PUT', '/guardian/policies', [] as unknown as object);
+  });
+  afterEach(() => server.stop());
+
+  const bind = (...bodies: string[]) =>
+    bindActions(
+      server,
+      'password-reset-post-challenge',
+      ...bodies.map((body) => ({
+        code: `exports.onExecutePostChallenge = async (event, api) => {\n${body}\n};
+          exports.onContinuePostChallenge = async () => {};`,
+      })),
+    );
+  const link = async (email = EMAIL) => {
+    const before = (await messagesTo(server, email)).length;
+    const json = { connection: 'users', email };
+    await createAgent(server).request('/dbconnections/change_password', { json });
+    return (await nextMessageTo(server, email, before + 1, 'link')).link ?? '';
+  };
+  const open = async (agent: Agent, url: string) => follow(agent, await agent.get(url), server.url);
+  const give = async (agent: Agent, page: Answer, code: string) => {
+    const form = readForm(page, 'code');
+    return follow(agent, await agent.request(form.action, { form: { ...form.fields, code } }), server.url);
+  };
+  const later = () => codeOf(secret, Date.now() + 30_000);
+  const set = (agent: Agent, page: Answer) => {
+    const { action, fields } = readForm(page, 'password');
+    return agent.request(action, { form: { ...fields, password: NEW, repeat: NEW } });
+  };
+  const isNew = async () => (await callsOf(server).login(EMAIL, { password: NEW })).status === 200;
+
+  it('is asked for, and given before the form is shown; later actions are told', async () => {
+    await bind(
+      `api.authentication.challengeWith({ type: 'otp' });`,
+      `console.log('methods ' + event.authentication.methods.map(({ name }) => name));`,
+    );
+    const agent = createAgent(server);
+    const asked = await open(agent, await link());
+    expect(asked.text).not.to.contain('name="password"');
+    const wrong = await give(agent, asked, '000000');
+    expect(wrong.status).to.equal(400);
+    const page = await give(agent, wrong, later());
+    await printed(server, 'methods email,mfa');
+    expect((await set(agent, page)).status).to.equal(200);
+    expect(await isNew()).to.equal(true);
+  });
+
+  it('is what the user chooses of several; a recovery code is replaced, and shown', async () => {
+    await bind(
+      `api.authentication.challengeWithAny([{ type: 'otp' }, { type: 'recovery-code' }, { type: 'phone' }]);`,
+    );
+    const agent = createAgent(server);
+    const choice = await open(agent, await link());
+    expect(choice.text).to.contain(`${PAGES}/otp`).and.contain(`${PAGES}/recovery-code`);
+    expect(choice.text).not.to.contain(`${PAGES}/phone`);
+    expect((await agent.get(`${PAGES}/phone`)).status).to.equal(400);
+    const shown = await give(agent, await agent.get(`${PAGES}/recovery-code`), recoveryCode);
+    const { action, fields } = readForm(shown, 'saved');
+    const saved = await agent.request(action, { form: { ...fields, saved: 'yes' } });
+    const page = await follow(agent, saved, server.url);
+    expect((await set(agent, page)).status).to.equal(200);
+    expect(await isNew()).to.equal(true);
+  });
+
+  it('is asked for once by several actions that take it, and again by one that does not', async () => {
+    const otp = `api.authentication.challengeWith({ type: 'otp' });`;
+    await bind(otp, otp, `api.authentication.challengeWith({ type: 'recovery-code' });`);
+    const agent = createAgent(server);
+    const next = await give(agent, await open(agent, await link()), later());
+    expect(next.text).to.contain(`${PAGES}/recovery-code`).and.not.contain('name="password"');
+  });
+
+  it('is gone round by nobody: by no form of before, no way back, no other browser, no other link', async () => {
+    const url = await link();
+    const agent = createAgent(server);
+    const before = await agent.get(url);
+    await bind(`api.authentication.challengeWith({ type: 'otp' });`);
+    expect((await set(agent, before)).status).to.equal(303);
+    const asked = await open(agent, url);
+    for (const path of ['/u/reset-password/return', '/continue', '/u/reset-password/return?ticket=x']) {
+      const answer = await follow(agent, await agent.get(path), server.url);
+      expect(answer.text, path).not.to.contain('name="password"');
+    }
+    // The page is this browser's, and so is what comes of it.
+    const stranger = createAgent(server);
+    expect((await stranger.get(PAGES)).status).to.equal(400);
+    const form = readForm(asked, 'code');
+    const elsewhere = await stranger.request(form.action, { form: { ...form.fields, code: later() } });
+    expect(elsewhere.status).to.be.within(400, 403);
+    // Another user's link in the same browser asks for that user's.
+    expect((await agent.get(await link(OTHER))).status).to.equal(403);
+    expect(await isNew()).to.equal(false);
+  });
+
+  it('given once opens one form: the pages are over then', async () => {
+    await bind(`api.authentication.challengeWith({ type: 'otp' });`);
+    const agent = createAgent(server);
+    const url = await link();
+    const page = await give(agent, await open(agent, url), later());
+    expect((await agent.get(PAGES)).status).to.equal(400);
+    // Whoever opens the link again is asked again.
+    expect((await open(createAgent(server), url)).text).not.to.contain('name="password"');
+    expect((await set(agent, page)).status).to.equal(200);
+  });
+
+  it('does not help who is refused after it', async () => {
+    await bind(`api.authentication.challengeWith({ type: 'otp' });`, `api.access.deny('Please call us.');`);
+    const agent = createAgent(server);
+    const done = await give(agent, await open(agent, await link()), later());
+    expect(done.status).to.equal(403);
+    expect(done.text).to.contain('Please call us.');
+    expect((await eventsOf(server, 'fcp')).at(-1)).to.include({ description: 'Please call us.' });
+  });
+
+  it('of a user who has none, or none of those named, refuses the reset', async () => {
+    await bind(`api.authentication.challengeWith({ type: 'phone' });`);
+    for (const email of [EMAIL, OTHER, USER.email]) {
+      const refused = await createAgent(server).get(await link(email));
+      expect(refused.status, email).to.equal(403);
+    }
+  });
+});
