@@ -2,6 +2,7 @@
 // end, exchanges them one after another on SIGHUP, and ends with them.
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import net, { type AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { closeWhatIsNotTaken } from './runtime/connections-given.ts';
 import { STOP_BUDGET } from './stop.ts';
@@ -35,6 +36,8 @@ interface Slot {
 interface Workers {
   env: Environment;
   log: Logger;
+  /** Settings that all workers have in place of the environment's. */
+  shared: Readonly<Record<string, string>>;
   slots: readonly Slot[];
   isEnding: boolean;
 }
@@ -51,7 +54,7 @@ export async function runWorkers(
     { length: count },
     (_, number): Slot => ({ number, worker: undefined, pause: FIRST_PAUSE }),
   );
-  const workers: Workers = { env, log, slots, isEnding: false };
+  const workers: Workers = { env, log, shared: await sharedPort(env), slots, isEnding: false };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       if (workers.isEnding) process.exit(1);
@@ -83,7 +86,7 @@ async function end(workers: Workers, code: number): Promise<never> {
 
 /** Starts a worker. @returns what it says once it serves; undefined when it ended before. */
 async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
-  const worker = cluster.fork(environmentOf(slot, workers.env));
+  const worker = cluster.fork({ ...workers.shared, ...environmentOf(slot, workers.env) });
   closeWhatIsNotTaken(worker);
   const begun = performance.now();
   const ready = await readyOf(worker);
@@ -123,6 +126,20 @@ async function exchange(workers: Workers): Promise<void> {
     await stop(before);
   }
   log.info('all workers were exchanged');
+}
+
+/**
+ * A free port in place of `PORT=0`. Left to the workers, the port would be another one after a moment in which none of them
+ * listened, and nobody would find the server at the address that it has announced.
+ */
+async function sharedPort({ PORT }: Environment): Promise<Record<string, string>> {
+  if (PORT !== '0') return {};
+  const server = net.createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return { PORT: String(port) };
 }
 
 /** What a worker is started with: metrics are at a port of its own. */

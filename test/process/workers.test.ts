@@ -88,6 +88,7 @@ describe('workers', () => {
         let isConnected = false;
         request.once('socket', (socket) => {
           isConnected = request.reusedSocket;
+          if (isConnected) return;
           socket.once('secureConnect', () => {
             isConnected = true;
           });
@@ -161,6 +162,22 @@ describe('workers', () => {
     expect((await createAgent(running).get('/readyz')).status).to.equal(200);
     await until(() => workersOf(running).length === WORKERS);
     expect(workersOf(running)).to.include.members(others).and.not.include(first);
+  });
+
+  it('are found where they were announced after all of them were killed at once', async () => {
+    const running = await start();
+    const pids = workersOf(running);
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await waitUntil(
+      async () =>
+        (
+          await createAgent(running)
+            .get('/readyz')
+            .catch(() => undefined)
+        )?.status === 200,
+      every(50),
+    );
+    expect(workersOf(running)).to.not.include.members(pids);
   });
 
   it('that are killed leave no connection open that they had not taken yet', async () => {
