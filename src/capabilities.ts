@@ -1,9 +1,9 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { accountApi } from './account/api.ts';
 import type { Actions } from './actions/actions.ts';
 import { phoneActions } from './actions/phone-message.ts';
+import { configsOf } from './configs.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
 import { resetRequests } from './connections/database/reset-link.ts';
 import { lockNotice } from './connections/database/unblock.ts';
@@ -15,8 +15,6 @@ import { createOutbox } from './delivery/outbox.ts';
 import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import { chooseTransports } from './delivery/transports.ts';
-import { withTryLogin } from './development/try-login.ts';
-import { withMfaApi } from './factors/api.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
 import { createKnownBrowsers } from './factors/browsers.ts';
 import { createElevation } from './factors/elevation.ts';
@@ -28,9 +26,8 @@ import { LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { createDns } from './http/dns.ts';
 import { AuthError } from './http/errors.ts';
-import { createOutbound, type Outbound } from './http/outbound.ts';
+import { createOutbound, type Outbound, tracedOutbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
-import { managementApi, withApi } from './management/api.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { ownCode } from './own-code.ts';
 import { createViews } from './pages/views.ts';
@@ -44,7 +41,7 @@ import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
-import { isForThisMachine, mtlsOrigin, outboundAllow, type Settings } from './settings.ts';
+import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
@@ -53,6 +50,7 @@ import { type Config, openConfig } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
 import { tenantLog } from './tenant-log.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
+import { withAdministrators } from './users/administrators.ts';
 import type { Users } from './users/users.ts';
 
 /** What a tenant is built from; nothing else is reached for. */
@@ -60,6 +58,8 @@ export interface TenantDependencies {
   settings: Settings;
   store: Store;
   users: Users;
+  /** Those who log in to the console. */
+  administrators: Users;
   log: Logger;
   /** Never goes back: for how long something lasts. */
   clock: Clock;
@@ -86,9 +86,9 @@ interface CapabilityDependencies extends TenantDependencies {
  * @throws Error when the store holds no tenant.
  */
 export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
-  const { settings, store, users, log, clock, wallClock, random, metrics } = deps;
-  const tenantConfig = await openConfig(store);
-  const config = withOurs(tenantConfig, settings);
+  const { settings, store, log, clock, wallClock, random, metrics } = deps;
+  const configs = configsOf(await openConfig(store), deps);
+  const { config } = configs;
   const background = createBackground(log);
   const { events, ...logged } = tenantLog(deps, config, background);
   const challenges = createChallenges({ store, clock, random });
@@ -96,9 +96,11 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const rateLimits = createRateLimits({ ...limiting, limits: LIMITS, ofRoutes: ROUTE_LIMITS });
   const leases = createLeases({ store, clock, random });
   const callers = createKnownCallers(store, clock);
-  const outbound = outboundOf(deps);
+  const rules = outboundRules(outboundAllow(settings));
+  const outbound = tracedOutbound(createOutbound({ rules }), deps.tracing);
   const deliveries = createDeliveries(deps);
   const own = ownCode(deps, { background, config, deliveries, events, outbound, rateLimits });
+  const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
   const sending = delivery(
     deps,
     { ...own, ...challenges, config, deliveries, events, outbound },
@@ -106,12 +108,11 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   );
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
-  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users });
+  const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users: deps.users });
   const onThrottled = noteThrottled(events);
   const directories = lazyDirectories({ outbound, clock });
   return {
-    /** The tenant file's own, without what is ours. */
-    tenantConfig,
+    ...configs,
     ...kept,
     ...logged,
     /** @throws AuthError 429 when a user is tried too often from one address. */
@@ -122,6 +123,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     dns: createDns(settings.dnsServers),
     outbound,
     ...own,
+    ...people,
     attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
     ...sending,
     tickets: createLoginTickets(challenges, random),
@@ -135,20 +137,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     requestReset: resetRequests({ ...deps, ...own, ...kept, ...sending, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
-    ...secondFactors(deps, { config, ...sending, rateLimits, outbound }),
-  };
-}
-
-/** Requests to others, each a span where tracing is on: by its host, for paths and queries may hold secrets. */
-function outboundOf({ settings, tracing }: TenantDependencies): Outbound {
-  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  if (tracing === undefined) return outbound;
-  return {
-    ...outbound,
-    fetch: (input, init) => {
-      const host = URL.parse(input instanceof Request ? input.url : String(input))?.host ?? 'none';
-      return tracing.span('outbound', { 'server.address': host }, () => outbound.fetch(input, init));
-    },
+    ...secondFactors({ ...deps, ...people }, { config, ...sending, rateLimits, outbound }),
   };
 }
 
@@ -181,26 +170,6 @@ function noteThrottled(events: Events) {
 }
 
 export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
-
-/** The tenant's configuration with what is there beside it: the APIs that are ours, and the application of "Try login". */
-function withOurs(tenantConfig: Config, settings: Settings): Config {
-  const { issuer } = settings;
-  const config = withMtlsOrigin(withOurApis(tenantConfig, issuer), settings);
-  return isForThisMachine(settings) ? withTryLogin(config, settings.baseUrl) : config;
-}
-
-function withOurApis(tenantConfig: Config, issuer: string): Config {
-  const apis = [managementApi(issuer), accountApi(issuer)];
-  return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
-}
-
-/** The address where clients are asked for certificates is ours beside those of the custom domains. */
-function withMtlsOrigin(config: Config, settings: Settings): Config {
-  const origin = mtlsOrigin(settings);
-  return origin === undefined
-    ? config
-    : { ...config, customOrigins: () => [...config.customOrigins(), origin] };
-}
 
 /** What leaves the server: e-mail, SMS, and what else features send. */
 function delivery(

@@ -10,6 +10,7 @@ import { passwordless } from './connections/passwordless/feature.ts';
 import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
+import { consoleFeature } from './console/feature.ts';
 import { delivery } from './delivery/declaration.ts';
 import { development } from './development/feature.ts';
 import type { Feature } from './engine/feature.ts';
@@ -43,6 +44,7 @@ export const FEATURES: readonly Feature<never>[] = [
   revocation,
   linking,
   accountPage,
+  consoleFeature,
   mfa,
   account,
   authenticator,

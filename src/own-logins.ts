@@ -1,5 +1,6 @@
 // The logins that we ask for ourselves, for something beside an application's own request, and where they end.
 import { accountCallbacks } from './account/page/callbacks.ts';
+import { consoleCallbacks } from './console/callbacks.ts';
 import type { CheckRequest } from './engine/authorize.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
 import { type DelegatedLoginDependencies, delegatedLogins } from './flow/delegated-login.ts';
@@ -14,12 +15,14 @@ export function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies
     device: deviceCallbacks(baseUrl),
     approval: approvalCallbacks(baseUrl),
     account: accountCallbacks(baseUrl),
+    console: consoleCallbacks(baseUrl),
   };
   const logins = {
     delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
     deviceLogins: delegatedLogins({ ...deps, purpose: 'device_login', callbacks: kinds.device }),
     approvalLogins: delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
     accountLogins: delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
+    consoleLogins: delegatedLogins({ ...deps, purpose: 'console_login', callbacks: kinds.console }),
   };
   const checkRequest: CheckRequest = async (query) => {
     for (const one of Object.values(logins)) await one.check(query);

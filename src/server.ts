@@ -15,6 +15,7 @@ import { describeConnections } from './connections/resolve.ts';
 import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
+import { consoleFeature } from './console/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
@@ -46,8 +47,9 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
+import { consoleDependencies } from './tenant-console.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
-import { managementDependencies, resumeRecordRemovals } from './tenant-management.ts';
+import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
 
 export interface Tenant {
@@ -143,6 +145,7 @@ function routesOf(
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
   const page = { away, config, csrf, finish, interactions, secondFactor, views };
+  const managing = managingOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const loginPageOf = loginPages(elsewhere);
@@ -246,7 +249,8 @@ function routesOf(
       views,
       wallClock,
     }),
-    ...bind(management, managementDependencies(deps, capabilities, tenantEngine, { ...endings, ending })),
+    ...bind(management, managing),
+    ...bind(consoleFeature, consoleDependencies(deps, capabilities, tenantEngine, managing)),
     ...metricsRoutes(deps.metrics, settings.metrics),
     ...(isForThisMachine(settings)
       ? bind(development, {

@@ -34,6 +34,7 @@ import { type LoadedTenant, TenantFault } from './tenant/load.ts';
 import { storedFaults } from './tenant/stored.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createServers } from './tls/servers.ts';
+import { administratorStore } from './users/administrators.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
@@ -66,6 +67,8 @@ export interface Running {
   metricsPort?: number;
   store: Store;
   users: Users;
+  /** Those who log in to the console. */
+  administrators: Users;
   tenant: Tenant;
   /**
    * Finishes requests in flight, flushes and closes the store.
@@ -115,10 +118,12 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
       clock: wallClock,
     });
     const users = createUsers({ store, hasher, clock, random });
+    const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
     if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
     const { pause, patience } = options;
     const given = { ...(pause && { pause }), ...(patience !== undefined && { patience }) };
-    const tenant = { settings: read, store, users, log, clock, wallClock, random, ...given };
+    const people = { users, administrators };
+    const tenant = { settings: read, store, ...people, log, clock, wallClock, random, ...given };
     const { isWorker = false } = options;
     const running = await serve({ ...tenant, metrics, tracing, file: loaded.tenant, isWorker });
     return await serveMetricsBeside(running, metrics);
@@ -157,7 +162,7 @@ async function serve({
   isWorker,
   ...deps
 }: TenantDependencies & { file: TenantFile; isWorker: boolean }): Promise<Running> {
-  const { settings: read, store, users, wallClock, random } = deps;
+  const { settings: read, store, users, administrators, wallClock, random } = deps;
   const tls = await tlsOptions(read, wallClock);
   for (const warning of tls.warnings) deps.log.warn(warning);
   const servers = createServers({
@@ -208,7 +213,7 @@ async function serve({
         isGentle,
       });
     };
-    return { settings, caFile: tls.caFile, store, users, tenant, stop };
+    return { settings, caFile: tls.caFile, store, users, administrators, tenant, stop };
   } catch (thrown) {
     for (const server of servers) server.close();
     connections.closeAll();

@@ -36,7 +36,7 @@ import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
  * Each dependency by its name; and takes up the jobs and removals that were under way at the last stop.
  * @param own what ends with an account; `ending` is aborted when the server is about to end.
  */
-export function managementDependencies(
+function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
   { engine: { sessions, readIdTokenHint }, readCallerToken, upstream }: TenantEngine,
@@ -97,6 +97,16 @@ export function managementDependencies(
     users,
     wallClock,
   };
+}
+
+/** What the Management API is given: a tenant that has no console and no administrators. */
+export function managingOf(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  ...more: [TenantEngine, Parameters<typeof managementDependencies>[3]]
+): ReturnType<typeof managementDependencies> {
+  const { apiConfig: config, apiUsers: users } = capabilities;
+  return managementDependencies({ ...deps, users }, { ...capabilities, config, users }, ...more);
 }
 
 /** What the tenant's own code gives. */

@@ -4,6 +4,7 @@
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { ActionOutcome } from '../actions/commands.ts';
+import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
@@ -65,7 +66,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
       );
     },
     atAuthorization: async (ctx) => {
-      if (!actions.isBound(TRIGGER)) return withoutActions(deps, ctx);
+      if (!isAsked(deps, ctx)) return withoutActions(deps, ctx);
       const known = steps.get(ctx.oidc);
       const step = known ?? stepOf(deps, ctx, run);
       steps.set(ctx.oidc, step);
@@ -102,6 +103,11 @@ export function loginActions(deps: StepDependencies): LoginActions {
 async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
   const { primary } = answeredActions(ctx) ?? {};
   if (primary !== undefined) await stillPrimary(deps, primary);
+}
+
+/** Whether actions run for a login: who may change them must not decide who comes to the console, nor hear of it. */
+function isAsked({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): boolean {
+  return actions.isBound(TRIGGER) && oidc.client?.clientId !== CONSOLE_CLIENT;
 }
 
 /** Whether the actions do without a second factor in a browser that the user had remembered; and this is one. */

@@ -16,6 +16,7 @@ export interface OwnCallback {
 
 /** What of an application says which logins are asked for so. */
 type Application = {
+  client_id?: string | undefined;
   addons?: object | undefined;
   grant_types?: readonly string[] | undefined;
   is_first_party?: boolean | undefined;

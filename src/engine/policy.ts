@@ -1,6 +1,7 @@
 // When the browser's user is asked for something: log in, choose an account, consent. The checks look at what is
 // known of a request and change nothing; what they need was worked out before (browser-login.ts).
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
+import { mayLogInTo } from '../records/administrators.ts';
 import { isByConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
@@ -40,6 +41,7 @@ export function policy({
   const consent = prompts.get('consent');
   if (login === undefined || consent === undefined) throw new Error('the engine has no such prompts');
   login.checks.add(new Check('connection', LOGIN_REQUIRED, 'login_required', wrongConnection));
+  login.checks.add(new Check('directory', LOGIN_REQUIRED, 'login_required', wrongDirectory));
   const otherOrganization = wrongOrganization(organizations);
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
@@ -126,6 +128,16 @@ function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
     if (isNew) throw new errors.AccessDenied(notPart(organization));
     return Check.REQUEST_PROMPT;
   };
+}
+
+/** The session of an administrator answers no application's request, and that of nobody else the console's. */
+function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
+  const { session, client, result } = oidc;
+  // A login within this request was already judged.
+  if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
+  return mayLogInTo(client?.clientId ?? '', connectionOf(session))
+    ? Check.NO_NEED_TO_PROMPT
+    : Check.REQUEST_PROMPT;
 }
 
 /** A session by another connection does not answer a request that names one. */

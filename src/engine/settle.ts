@@ -2,6 +2,7 @@
 // event. Success is recorded when a session or tokens are stored.
 import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
+import { mayLogInTo } from '../records/administrators.ts';
 import type { Write } from '../store/contract.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Login } from '../users/login.ts';
@@ -70,7 +71,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
         tell('f', login, clientId, { user, description: refusal.error_description });
         return { is: 'refused', refusal };
       }
-      if (!isByConnection(asked.connection, login.connection))
+      if (!isByConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login.connection))
         return { is: 'refused', refusal: otherConnection() };
       const outside = await organizations.refusal(login, asked);
       if (outside !== undefined) {

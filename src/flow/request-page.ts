@@ -11,6 +11,7 @@ import type { AuthError } from '../http/errors.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
+import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { Client, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Finish } from './finish.ts';
@@ -37,7 +38,7 @@ export interface PageModel {
   /** Where the form posts. */
   action: string;
   csrf: string;
-  client: { name: string; logo?: string };
+  client: { name: string; logo?: string; isConsole?: true };
   /** A message key. */
   alert?: string;
   /** In place of it, what the tenant's own code says: text as it is. */
@@ -65,7 +66,11 @@ export function pageModel({ pending, client, csrf }: RequestPage, step: string):
   return {
     action: stepPath(pending, step),
     csrf,
-    client: { name, ...(logo === undefined ? {} : { logo }) },
+    client: {
+      name,
+      ...(logo === undefined ? {} : { logo }),
+      ...(client.client_id === CONSOLE_CLIENT && { isConsole: true }),
+    },
   };
 }
 

@@ -37,7 +37,7 @@ export function createCsrf(baseUrl: string, random: Random): Csrf {
 }
 
 /** Whether nothing in the request says that another site sent it (Fetch Metadata §2.3; RFC 6454 §7). */
-function isOurs(ctx: Context, origin: string): boolean {
+export function isOurs(ctx: Context, origin: string): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   const from = ctx.get('Origin');
   return (site === '' || site === 'same-origin' || site === 'none') && (from === '' || from === origin);

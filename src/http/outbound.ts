@@ -1,10 +1,12 @@
 // The one client for every address that a configuration, a script or a stranger names. It connects to the addresses that
 // it has resolved and checked itself, so that a name cannot become another address in between (DNS rebinding); it knows
 // no proxy of the environment, and ends what is too large or too slow.
+
 import { lookup as systemLookup } from 'node:dns/promises';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import type { Tracing } from '../runtime/tracing.ts';
 import { OutboundError } from './outbound-error.ts';
 import { exchange } from './outbound-exchange.ts';
 import type { OutboundRules } from './outbound-rules.ts';
@@ -207,4 +209,16 @@ function redirected(request: Request, status: number, target: URL): Request {
     redirect: request.redirect,
     signal: request.signal,
   });
+}
+
+/** With a span for each request where tracing is on: by its host, for paths and queries may hold secrets. */
+export function tracedOutbound(outbound: Outbound, tracing: Tracing | undefined): Outbound {
+  if (tracing === undefined) return outbound;
+  return {
+    ...outbound,
+    fetch: (input, init) => {
+      const host = URL.parse(input instanceof Request ? input.url : String(input))?.host ?? 'none';
+      return tracing.span('outbound', { 'server.address': host }, () => outbound.fetch(input, init));
+    },
+  };
 }

@@ -12,6 +12,8 @@ export interface Caller {
   scopes: ReadonlySet<string>;
   /** Whether the token is a user's own: its scopes reach no further than that user. */
   isUser: boolean;
+  /** The name of an administrator, who is the subject. */
+  administrator?: string | undefined;
 }
 
 /** A validated request. */

@@ -41,7 +41,8 @@ export function recordCall(
     type: answer === undefined ? 'fapi' : 'sapi',
     description: 'message' in outcome ? outcome.message : call.summary,
     client_id: caller.clientId,
-    ...(caller.isUser ? { user_id: caller.subject } : {}),
+    ...(caller.isUser || caller.administrator !== undefined ? { user_id: caller.subject } : {}),
+    ...(caller.administrator !== undefined && { user_name: caller.administrator }),
     ip,
     details: {
       request: {

@@ -1,24 +1,14 @@
-// Calls as routes: every call is authorized, validated and recorded here, so that none has to remember it.
+// Calls as routes.
 import type { Context } from 'koa';
-import { z } from 'zod';
 import { bodyOf } from '../http/body-fields.ts';
-import { AuthError } from '../http/errors.ts';
 import { readMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { QueryTimeout, type Store } from '../store/contract.ts';
-import type { Events } from '../tenant/events.ts';
+import { type AnswerDependencies, allow, carryOut, recordFailure } from './answer.ts';
 import type { Call, Caller, CallRequest, CallRules } from './call.ts';
-import { authorize, type CallerDependencies, callerOf } from './caller.ts';
-import { managementShape, searchTimeout, validated } from './errors.ts';
-import { recordCall } from './events.ts';
-import { watchStore } from './unchanged.ts';
+import { type CallerDependencies, callerOf } from './caller.ts';
+import { managementShape } from './errors.ts';
 
-export interface ManagementRoutesDependencies extends CallerDependencies {
-  events: Pick<Events, 'record'>;
-  store: Store;
-}
-
-const NOTHING = z.strictObject({});
+export interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
 
 /** The routes of calls. */
 export function routesOfCalls<D>(
@@ -46,41 +36,34 @@ export function routesOfCalls<D>(
 async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
   ctx.state.caller = caller;
-  const about = aboutOf(ctx, caller);
-  try {
-    authorize(call, caller, about.params);
-  } catch (thrown) {
-    recordFailure(deps, call, about, thrown);
-    throw thrown;
-  }
+  allow(deps, call, aboutOf(ctx, caller));
 }
 
 async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
-  let about = aboutOf(ctx, ctx.state.caller as Caller);
+  const { about, body } = await received(deps, call, ctx);
+  const given = await carryOut(deps, call, about, { query: queryOf(ctx), body });
+  ctx.status = given.status;
+  ctx.set('Cache-Control', 'no-store');
+  if (given.body === undefined) ctx.body = null;
+  else ctx.body = given.body;
+  // Koa answers an empty body with 204 unless it is told otherwise after.
+  ctx.status = given.status;
+}
+
+/** What came, and of it what the log is to have: of a form all but its file. @throws AuthError 4xx */
+async function received<D>(
+  { events }: ManagementRoutesDependencies,
+  call: Call<D>,
+  ctx: Context,
+): Promise<{ about: CallRequest; body: unknown }> {
+  const about = aboutOf(ctx, ctx.state.caller as Caller);
+  if (call.file === undefined) return { about, body: about.body };
   try {
-    const query = validated('query', call.query ?? NOTHING, queryOf(ctx));
-    const form = call.file && (await formOf(call.file, ctx));
-    if (form !== undefined) about = { ...about, body: form.fields };
-    const request: CallRequest = {
-      ...about,
-      query,
-      body: call.body === undefined ? undefined : validated('body', call.body, form?.all ?? about.body ?? {}),
-    };
-    const watched = watchStore(deps.store);
-    const to = call.method === 'GET' ? deps : { ...deps, store: watched.store };
-    const given = await call.handle(to, request as CallRequest<never, never>);
-    ctx.status = given.status;
-    ctx.set('Cache-Control', 'no-store');
-    if (given.body === undefined) ctx.body = null;
-    else ctx.body = given.body;
-    // Koa answers an empty body with 204 unless it is told otherwise after.
-    ctx.status = given.status;
-    const isRecorded = call.method === 'DELETE' || !(given.isUnchanged ?? watched.isUnchanged());
-    if (isRecorded) recordCall(deps.events, call, about, { answer: given });
+    const form = await formOf(call.file, ctx);
+    return { about: { ...about, body: form.fields }, body: form.all };
   } catch (thrown) {
-    const failure = thrown instanceof QueryTimeout ? searchTimeout() : thrown;
-    recordFailure(deps, call, about, failure);
-    throw failure;
+    recordFailure(events, call, about, thrown);
+    throw thrown;
   }
 }
 
@@ -101,17 +84,6 @@ function aboutOf(ctx: Context, caller: Caller): CallRequest {
     ip: ctx.ip,
     userAgent: ctx.get('User-Agent'),
   };
-}
-
-function recordFailure<D>(
-  { events }: ManagementRoutesDependencies,
-  call: Call<D>,
-  about: CallRequest,
-  thrown: unknown,
-): void {
-  const isOurs = thrown instanceof AuthError;
-  const { status, message } = isOurs ? thrown : { status: 500, message: 'An unexpected error occurred.' };
-  recordCall(events, call, about, { status, message });
 }
 
 /** A repeated name is a list; all others are texts. */

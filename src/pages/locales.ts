@@ -1,4 +1,5 @@
-// Messages of the pages by locale: views/locales/<tag>.json, flat, with `{name}` for values.
+// Messages of the pages by locale: views/locales/<tag>.json, flat, with `{name}` for values; those of the console by area in
+// views/locales/console/<area>/<tag>.json.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { z } from 'zod';
@@ -25,13 +26,13 @@ const fileSchema = z.record(z.string(), z.union([z.string(), z.record(z.string()
 
 /** Reads the locale files of a directory. @throws Error when one is malformed or English is missing. */
 export function readLocales(directory: string): ReadonlyMap<string, Locale> {
-  const files = readdirSync(directory).filter((file) => file.endsWith('.json'));
-  const messages = new Map(
-    files.map((file) => [
-      parse(file).name,
-      fileSchema.parse(JSON.parse(readFileSync(join(directory, file), 'utf8'))),
-    ]),
-  );
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  const messages = new Map<string, Readonly<Record<string, Message>>>();
+  for (const file of files.filter((one) => one.endsWith('.json')).sort()) {
+    const { name: tag } = parse(file);
+    const read = fileSchema.parse(JSON.parse(readFileSync(join(directory, file), 'utf8')));
+    messages.set(tag, { ...messages.get(tag), ...read });
+  }
   const fallback = messages.get(FALLBACK);
   if (fallback === undefined) throw new Error(`${directory} has no ${FALLBACK}.json`);
   return new Map([...messages].map(([tag, own]) => [tag, createLocale(tag, own, fallback)]));

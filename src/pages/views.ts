@@ -71,8 +71,10 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     model,
     { status = 200, formAction, frames = [], uiLocales, organization } = {},
   ) => {
-    const { texts, template: around, theme } = look();
-    const { tenant, branding, own } = branded(themed(settings(), theme), organization);
+    const isOurs = isUnbranded(template, model);
+    const { texts, template: around, theme } = isOurs ? NO_LOOK : look();
+    const brand = isOurs ? unbranded(settings()) : settings();
+    const { tenant, branding, own } = branded(themed(brand, theme), organization);
     const company = tenant.friendly_name;
     const locale = withCustomTexts(localeOf(ctx, uiLocales), texts, { template, model, company });
     const nonce = random(16).toString('base64');
@@ -104,6 +106,21 @@ export function createViews({ directory, random, settings, look, log }: ViewsDep
     error: (ctx, error, options = {}) =>
       page(ctx, 'error', describeError(ctx, error), { ...options, status: error.status }),
   };
+}
+
+/** A look that is nobody's own. */
+const NO_LOOK: ReturnType<ViewsDependencies['look']> = { texts: new Map(), template: undefined };
+
+/**
+ * Whether a page is for administrators: those of the console, and the login to it. Who may change the tenant's pages must
+ * not change what administrators type their passwords into.
+ */
+function isUnbranded(template: string, model: { client?: { isConsole?: boolean } }): boolean {
+  return template.startsWith('console/') || model.client?.isConsole === true;
+}
+
+function unbranded({ tenant }: Settings): Settings {
+  return { tenant: { ...tenant, picture_url: undefined }, branding: { colors: {} } };
 }
 
 function describePage({ tag, direction }: Locale, nonce: string, theme: string) {
@@ -198,13 +215,15 @@ function setPageHeaders(
 ): void {
   const isDevelopment = template.startsWith('development/');
   // Pages with scripts that call our own endpoints.
-  const connects = isDevelopment || template === 'authenticator' || template.startsWith('mfa/');
+  const isConsole = template.startsWith('console/');
+  const connects = isDevelopment || isConsole || template === 'authenticator' || template.startsWith('mfa/');
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Content-Language', locale.tag);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects }));
-  // A login in an application's popup must keep its opener until the end (response_mode web_message).
-  ctx.set('Cross-Origin-Opener-Policy', isDevelopment ? 'same-origin' : 'unsafe-none');
+  // A login in an application's popup must keep its opener until the end (response_mode web_message). No page that opens the
+  // console has a hold on it.
+  ctx.set('Cross-Origin-Opener-Policy', isDevelopment || isConsole ? 'same-origin' : 'unsafe-none');
   // With no-referrer browsers would post our own forms with `Origin: null` (Fetch §3.2).
   ctx.set('Referrer-Policy', 'same-origin');
 }

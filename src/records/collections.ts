@@ -2,6 +2,7 @@
 // Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
 
 import type { ActionExecutionRecord } from './action-executions.ts';
+import type { AdministratorsRecord } from './administrators.ts';
 import { accountsOf, sessionUid, text } from './artifacts.ts';
 import type { AuthenticatorRecord, BrowserRecord, FactorChangesRecord } from './authenticators.ts';
 import type { CollectionSpec } from './collection-spec.ts';
@@ -54,6 +55,10 @@ export interface Records {
   /** What was brought to its present form, by name. */
   migrations: Stored;
   credentials: CredentialRecord;
+  administrators: AdministratorsRecord;
+  administratorUsers: UserRecord;
+  administratorIdentities: IdentityRecord;
+  administratorCredentials: CredentialRecord;
   signingKeys: SigningKeyRecord;
   connectionKeys: ConnectionKeyRecord;
   keyChecks: KeyCheckRecord;
@@ -141,6 +146,10 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   users: usersSpec,
   identities: identitiesSpec,
   credentials: { unique: {}, indexes: {} },
+  administrators: { unique: {}, indexes: {} },
+  administratorUsers: { unique: {}, indexes: { email: (user) => user.email } },
+  administratorIdentities: identitiesSpec,
+  administratorCredentials: { unique: {}, indexes: {} },
   migrations: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },
   connectionKeys: {

@@ -1,5 +1,6 @@
 // The options of a database connection.
 import type { z } from 'zod';
+import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
 import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
@@ -50,9 +51,12 @@ export function canMakeUsers(connection: Connection): boolean {
   return canChange(connection, 'create');
 }
 
-/** Whether passwords can be set anew: where they are kept elsewhere, a script has to do it. */
+/**
+ * Whether passwords can be set anew by a mail: where they are kept elsewhere, a script has to do it. Those of administrators
+ * cannot: who may change how the tenant sends its mail would have them.
+ */
 export function changesPasswords(connection: Connection): boolean {
-  return canChange(connection, 'change_password');
+  return connection.name !== CONSOLE_DIRECTORY && canChange(connection, 'change_password');
 }
 
 function canChange(connection: Connection, name: CustomScriptName): boolean {

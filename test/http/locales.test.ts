@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { expect } from 'chai';
 import { chooseLocale, type Message, readLocales } from '../../src/pages/locales.ts';
 import { createAgent } from '../support/agent.ts';
@@ -7,9 +7,17 @@ import { PAGES } from './pages.ts';
 import { type Site, startSite, VIEWS } from './site.ts';
 
 const LOCALES = join(VIEWS, 'locales');
-const files = readdirSync(LOCALES).map((file) => file.replace('.json', ''));
+/** Those of the console are by area, in directories below. */
+const paths = readdirSync(LOCALES, { recursive: true, encoding: 'utf8' }).filter((one) =>
+  one.endsWith('.json'),
+);
+const files = [...new Set(paths.map((path) => parse(path).name))];
 const messagesOf = (tag: string): Record<string, Message> =>
-  JSON.parse(readFileSync(join(LOCALES, `${tag}.json`), 'utf8'));
+  Object.fromEntries(
+    paths
+      .filter((path) => parse(path).name === tag)
+      .flatMap((path) => Object.entries<Message>(JSON.parse(readFileSync(join(LOCALES, path), 'utf8')))),
+  );
 const formsOf = (message: Message): string[] =>
   typeof message === 'string' ? [message] : Object.values(message);
 const placesOf = (text: string): string[] =>

@@ -73,7 +73,23 @@ const ownProfile = {
 };
 const then = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
 
+/** What the pages of the console share. */
+export const consoleModel = {
+  root: '/console',
+  csrf: 'token',
+  section: '',
+  title: 'Overview',
+  isFresh: true,
+  administrator: { userId: 'gatehouse|1', name: 'Ada Lovelace', email: user, role: 'owner' },
+  nav: ['overview', 'applications', 'apis', 'connections', 'users', 'log', 'administrators'].map((name) => ({
+    path: name === 'overview' ? '/console' : `/console/${name}`,
+    text: `console.nav.${name}`,
+    isCurrent: name === 'overview',
+  })),
+};
+
 export const PAGES: Record<string, SitePage | AuthError> = {
+  '/console': { template: 'console/overview-home', model: consoleModel },
   '/login': { template: 'login/login', model: login },
   '/login-hinted': {
     template: 'login/login',

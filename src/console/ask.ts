@@ -1,0 +1,73 @@
+// The console asks what the Management API is asked, by the very same code: the scopes are those of the administrator's role,
+// and the log says who it was.
+import type { Context } from 'koa';
+import type { AnswerDependencies } from '../management/answer.ts';
+import { allow, carryOut } from '../management/answer.ts';
+import type { Answer, Call, CallRequest } from '../management/call.ts';
+import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
+import { CONSOLE_CLIENT } from '../records/administrators.ts';
+import { withoutSecrets } from './masked.ts';
+import { seesSecrets } from './roles.ts';
+import type { AtConsole } from './session.ts';
+
+export interface AskDependencies {
+  /** What the calls of the Management API are given. */
+  management: ManagementDependencies & AnswerDependencies;
+}
+
+/** What a call is asked with. */
+interface Asked {
+  params?: Readonly<Record<string, string>>;
+  /** Texts, as they are in an address. */
+  query?: Readonly<Record<string, string | undefined>>;
+  body?: unknown;
+}
+
+/**
+ * Asks a call of the Management API as the administrator who is there.
+ * @param name method and path as they are declared, such as `GET /clients/:id`.
+ * @throws AuthError 403 where the role does not allow it; 4xx as the call answers.
+ * @throws Error when there is no such call.
+ */
+export async function ask(
+  { management }: AskDependencies,
+  ctx: Context,
+  here: AtConsole,
+  name: string,
+  { params = {}, query = {}, body }: Asked = {},
+): Promise<Answer> {
+  const call = callOf(name);
+  const about: CallRequest = {
+    params,
+    query: {},
+    body,
+    caller: {
+      subject: here.administrator.userId,
+      clientId: CONSOLE_CLIENT,
+      scopes: here.scopes,
+      isUser: false,
+      administrator: here.administrator.email,
+    },
+    ip: ctx.ip,
+    userAgent: ctx.get('User-Agent'),
+  };
+  allow(management, call, about);
+  const given = await carryOut(management, call, about, { query: defined(query), body });
+  // As it would have gone out, in JSON: a page shows nothing that the API does not.
+  const answer =
+    given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
+  return seesSecrets(here.administrator.role) ? answer : { ...answer, body: withoutSecrets(answer.body) };
+}
+
+/** The declaration of a call. @throws Error when there is none. */
+export function callOf(name: string): Call<ManagementDependencies> {
+  const found = MANAGEMENT_CALLS.find(({ method, path }) => `${method} ${path}` === name);
+  if (found === undefined) throw new Error(`there is no call ${name}`);
+  return found;
+}
+
+function defined(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}

@@ -1,0 +1,41 @@
+// The console's application and the directory of its administrators, beside what the tenant has: in no store, in no export,
+// and in no list, so that nothing that changes the tenant changes who comes to the console, or how.
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
+import { clientSchema } from '../records/clients.ts';
+import type { Client, Connection } from '../records/collections.ts';
+import { DATABASE, databaseOptionsSchema } from '../records/connections.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Config } from '../tenant/config.ts';
+
+/** The tenant as it is, with its console. */
+export function withConsole(config: Config, random: Random): Config {
+  const client: Client = {
+    ...clientSchema.parse({
+      client_id: CONSOLE_CLIENT,
+      name: 'Console',
+      app_type: 'regular_web',
+      oidc_conformant: true,
+      custom_login_page_on: false,
+      callbacks: [],
+      // Nobody is told it: what the console logs in with is taken in without the token endpoint.
+      client_secret: random(32).toString('base64url'),
+      token_endpoint_auth_method: 'client_secret_post',
+      grant_types: ['authorization_code'],
+    }),
+    id: CONSOLE_CLIENT,
+  };
+  const directory: Connection = {
+    id: CONSOLE_CLIENT,
+    name: CONSOLE_DIRECTORY,
+    strategy: DATABASE,
+    is_domain_connection: false,
+    enabled_clients: [CONSOLE_CLIENT],
+    options: databaseOptionsSchema.parse({ passwordPolicy: 'good', disable_signup: true }),
+  };
+  return {
+    ...config,
+    client: async (id) => (id === CONSOLE_CLIENT ? client : config.client(id)),
+    connection: async (name) => (name === CONSOLE_DIRECTORY ? directory : config.connection(name)),
+    connectionsOf: async (id) => (id === CONSOLE_CLIENT ? [directory] : config.connectionsOf(id)),
+  };
+}

@@ -1,0 +1,64 @@
+// The console: where administrators see and run the tenant in a browser.
+import { feature } from '../engine/feature.ts';
+import { PAGE, type RouteDeclarations } from '../http/routes.ts';
+import type { Limits } from '../records/limits.ts';
+import type { AskDependencies } from './ask.ts';
+import { CONSOLE } from './callbacks.ts';
+import { finishLogin } from './login.ts';
+import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
+import { leaveConsole } from './session.ts';
+
+/** What the console is given: each area adds its own. */
+export type ConsoleDependencies = ConsolePageDependencies & AskDependencies;
+
+const limits = {
+  console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
+} satisfies Limits;
+
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
+const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
+  [`GET ${CONSOLE}` as const]: consolePage('', { scopes: [] }, (deps, ctx, here) =>
+    renderConsole(deps, ctx, here, {
+      template: 'console/overview-home',
+      section: '',
+      title: 't:console.nav.overview',
+      model: {},
+    }),
+  ),
+  [`POST ${CONSOLE}/logout` as const]: consoleForm(
+    '',
+    { scopes: [], isDangerous: false },
+    async (deps, ctx) => {
+      await leaveConsole(deps, ctx);
+      ctx.redirect(CONSOLE);
+      ctx.status = 303;
+    },
+  ),
+  [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },
+};
+
+/** All routes of the console: each area's are spread here. */
+export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
+  ...shellRoutes,
+};
+
+export const consoleFeature = feature<ConsoleDependencies>({
+  name: 'console',
+  limits,
+  routes: consoleRoutes,
+  collections: [
+    'administrators',
+    'administratorUsers',
+    'administratorIdentities',
+    'administratorCredentials',
+  ],
+  pages: ['console/overview-home'],
+});
+
+/** The addresses of its pages: the navigation names none that is not there. */
+export const CONSOLE_PATHS: ReadonlySet<string> = new Set(
+  Object.keys(consoleRoutes).flatMap((key) => (key.startsWith('GET ') ? [key.slice('GET '.length)] : [])),
+);

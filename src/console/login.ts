@@ -1,0 +1,85 @@
+// The way in to the console: a login of an application of ours, by our own authorization endpoint.
+import type { Context } from 'koa';
+import { admissionOf } from '../engine/admission.ts';
+import type { Sessions } from '../engine/sessions.ts';
+import { MFA_POLICY } from '../factors/policy.ts';
+import type { DelegatedLogins } from '../flow/delegated-login.ts';
+import { AuthError } from '../http/errors.ts';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
+import { memberOf } from './administrators.ts';
+import { CONSOLE } from './callbacks.ts';
+import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved } from './session.ts';
+
+export interface ConsoleLoginDependencies extends ConsoleSessionDependencies {
+  consoleLogins: DelegatedLogins;
+  sessions: Pick<Sessions, 'end' | 'forget'>;
+}
+
+/** @param as who has to prove anew who they are. */
+interface NewLogin {
+  /** The page that the administrator wants: a path of the console, with its query. */
+  to: string;
+  as?: AtConsole | undefined;
+}
+
+/** Characters of a page's address that are remembered. */
+const LONGEST_ADDRESS = 2_000;
+
+/** Sends the browser to log in. */
+export async function goToLogin(
+  deps: ConsoleLoginDependencies,
+  ctx: Context,
+  { to, as }: NewLogin,
+): Promise<void> {
+  await begin(deps, ctx, {
+    params: { prompt: 'login', ...(as && { login_hint: as.administrator.email }) },
+    data: { to: isOfConsole(to) ? to : CONSOLE },
+  });
+}
+
+function isOfConsole(address: string): boolean {
+  return address.length <= LONGEST_ADDRESS && /^\/console(?:[/?]|$)/.test(address);
+}
+
+async function begin(
+  { consoleLogins }: ConsoleLoginDependencies,
+  ctx: Context,
+  request: { params: Record<string, string>; data: Record<string, unknown> },
+): Promise<void> {
+  ctx.redirect(await consoleLogins.begin(ctx, { clientId: CONSOLE_CLIENT, ...request }));
+  // After a post, too (RFC 9110 §15.4.4).
+  ctx.status = 303;
+}
+
+/**
+ * The end of a login: the browser is at the console. The session of the browser that was needed for it ends at once: no
+ * application logs an administrator in by it, and who logs in to one in the same browser does not end the console's.
+ * @throws AuthError 403 for who is no administrator.
+ */
+export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context): Promise<void> {
+  const { data, login } = await deps.consoleLogins.finish(ctx, CONSOLE_CLIENT);
+  if ('error' in login) throw new AuthError(403, login.error, login.description);
+  const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid } = login;
+  const kept = {
+    login: { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) },
+    factors,
+  };
+  const to = typeof data.to === 'string' ? data.to : CONSOLE;
+  const [{ user, refusal }, member] = await Promise.all([
+    admissionOf(deps.users, login),
+    memberOf(deps, userId),
+  ]);
+  const isTheirs = connection === CONSOLE_DIRECTORY && member !== undefined && user !== undefined;
+  const isEnough = isTheirs && refusal === undefined && (await isProved(deps, kept));
+  // The second factor is given in the same session.
+  if (isTheirs && refusal === undefined && !isEnough && !amr.includes('mfa') && data.isStepUp !== true) {
+    const params = { acr_values: MFA_POLICY };
+    return begin(deps, ctx, { params, data: { to, isStepUp: true } });
+  }
+  await deps.sessions.end(sessionUid, { reason: 'session-revoked' });
+  deps.sessions.forget(ctx);
+  if (!isTheirs) throw new AuthError(403, 'access_denied', 'You are no administrator here.');
+  if (!isEnough) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
+  await enterConsole(deps, ctx, kept);
+  ctx.redirect(to);
+}

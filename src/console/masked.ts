@@ -1,0 +1,32 @@
+// Answers of the Management API as those see them who may look at everything, and change nothing: without what opens something.
+
+const SECRET =
+  /secret|password|passwd|credential|token|private|assertion|authorization|^(pem|key|code|script|auth|api_?key|pkcs7|certificate|cert|setup|configuration|customscripts|scripts|ticket|ticket_url|invitation_url|link)$/i;
+
+/** Members whose names have such a word in them, and are none. */
+const KNOWN: ReadonlySet<string> = new Set([
+  'token_endpoint_auth_method',
+  'token_dialect',
+  'token_lifetime',
+  'token_lifetime_for_web',
+  'passwordPolicy',
+  'last_password_reset',
+  'credential_type',
+  'id_token_signed_response_alg',
+]);
+
+const MASK = '•••';
+
+/** A copy without secrets: what is said in its place shows that there is one. */
+export function withoutSecrets(value: unknown, isSecret = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret));
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        withoutSecrets(member, isSecret || (SECRET.test(name) && !KNOWN.has(name))),
+      ]),
+    );
+  }
+  return isSecret && typeof value === 'string' && value !== '' ? MASK : value;
+}

@@ -1,0 +1,149 @@
+// What all pages of the console have in common: who is there, what they may do, the frame around them, and that a form or a
+// script was the console's own.
+import type { Context } from 'koa';
+import { formFields } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import { PAGE, type RouteDeclaration } from '../http/routes.ts';
+import type { PageOptions, Views } from '../pages/views.ts';
+import { CONSOLE } from './callbacks.ts';
+import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
+import { navOf, pathOf } from './nav.ts';
+import { isSaid } from './said.ts';
+import { type AtConsole, atConsole, requireOwn } from './session.ts';
+
+export type { AtConsole } from './session.ts';
+
+export interface ConsolePageDependencies extends ConsoleLoginDependencies {
+  baseUrl: string;
+  views: Views;
+  /** The addresses of the console's pages. */
+  paths: ReadonlySet<string>;
+}
+
+/** What the page or form of a route is for. */
+interface Rules {
+  /** Those that the role must have, all of them. */
+  scopes: readonly string[];
+}
+
+interface FormRules extends Rules {
+  /** Whether a login of long ago does not do: the administrator logs in anew, and then sends the form again. */
+  isDangerous: boolean;
+}
+
+type Handle<D> = (deps: D, ctx: Context, here: AtConsole) => Promise<void>;
+
+const ROUTE = { ...PAGE, limit: 'console' } as const;
+
+/**
+ * A page of the console, for who is there and may see it. What a browser says to ask for in another way than as a page (a
+ * script, a frame) must bring the console's token, as `X-Console-Token` or in the query as `_csrf`: pages of the same
+ * origin may have scripts of the tenant's.
+ */
+export function consolePage<D extends ConsolePageDependencies>(
+  section: string,
+  { scopes }: Rules,
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...ROUTE,
+    handle: async (deps, ctx) => {
+      ctx.state.section = section;
+      const here = await atConsole(deps, ctx);
+      const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+      if (here === undefined) {
+        if (!isPage) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+        return goToLogin(deps, ctx, { to: ctx.url });
+      }
+      if (!isPage) requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+      requireScopes(here, scopes);
+      await handle(deps, ctx, here);
+    },
+  };
+}
+
+/** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */
+export function consoleForm<D extends ConsolePageDependencies>(
+  section: string,
+  { scopes, isDangerous }: FormRules,
+  handle: Handle<D>,
+): RouteDeclaration<D> {
+  return {
+    ...ROUTE,
+    handle: async (deps, ctx) => {
+      ctx.state.section = section;
+      const here = await atConsole(deps, ctx);
+      if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
+      requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+      requireScopes(here, scopes);
+      if (isDangerous && !here.isFresh)
+        return goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section), as: here });
+      await handle(deps, ctx, here);
+    },
+  };
+}
+
+function requireScopes(here: AtConsole, scopes: readonly string[]): void {
+  if (scopes.every(here.can)) return;
+  throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+}
+
+/** The page that a form was on, where the browser says so. */
+function cameFrom({ baseUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
+  const url = URL.parse(ctx.get('Referer'));
+  const isOfConsole = url?.pathname === CONSOLE || url?.pathname.startsWith(`${CONSOLE}/`) === true;
+  const isPage = isOfConsole && url?.origin === new URL(baseUrl).origin;
+  return isPage && url !== null ? `${url.pathname}${url.search}` : pathOf(section);
+}
+
+/**
+ * Back to a page after its form (RFC 9110 §15.4.4).
+ * @param path of the console. @param said a message key of the list `SAID`: what was done.
+ */
+export function back(ctx: Context, path: string, said?: string): void {
+  const sign = path.includes('?') ? '&' : '?';
+  ctx.redirect(said === undefined ? path : `${path}${sign}said=${encodeURIComponent(said)}`);
+  ctx.status = 303;
+}
+
+interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
+  /** Below views/pages: `console/<area>-<name>`. */
+  template: string;
+  /** That of the route, where nothing else is said. */
+  section?: string;
+  model: object;
+  /** What the page's title says: the text itself, or a message key in `t:`. */
+  title: string;
+  /** The text of what went wrong; a message key in `t:`. */
+  alert?: string | undefined;
+}
+
+/** Answers with a page of the console. */
+export async function renderConsole(
+  { views, paths }: Pick<ConsolePageDependencies, 'views' | 'paths'>,
+  ctx: Context,
+  here: AtConsole,
+  { template, section = String(ctx.state.section), model, title, alert, status = 200, frames = [] }: Shown,
+): Promise<void> {
+  const { administrator, isFresh, token } = here;
+  const { said } = ctx.query;
+  const { text } = views.locale(ctx);
+  const worded = (words: string) => (words.startsWith('t:') ? text(words.slice(2)) : words);
+  await views.page(
+    ctx,
+    template,
+    {
+      ...model,
+      csrf: token,
+      root: CONSOLE,
+      section,
+      nav: navOf(here, section, paths),
+      administrator,
+      isFresh,
+      title: worded(title),
+      ...(alert !== undefined && { alert: worded(alert) }),
+      ...(alert === undefined && isSaid(said) && { said }),
+    },
+    { status, frames },
+  );
+}

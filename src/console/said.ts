@@ -1,0 +1,9 @@
+// What pages say of what was done: what an address names as `said` is one of these message keys.
+
+/** Each area adds its own. */
+export const SAID: readonly string[] = ['console.said.saved', 'console.said.created', 'console.said.deleted'];
+
+/** Whether the query of a page names one. */
+export function isSaid(value: unknown): value is string {
+  return typeof value === 'string' && SAID.includes(value);
+}

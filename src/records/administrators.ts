@@ -1,0 +1,45 @@
+// The administrators of the tenant: people who log in to the console. They are users of a directory of their own, which
+// no call of the Management API reaches.
+import type { Stored } from './record.ts';
+
+/** The console as an application: it is in no store. */
+export const CONSOLE_CLIENT = 'gatehouse-console';
+
+/** The directory of administrators: it is in no store, and by its colon no connection of a tenant has its name. */
+export const CONSOLE_DIRECTORY = 'gatehouse:console';
+
+/** What ids of administrators begin with, before the bar: no strategy has this name. */
+export const ADMINISTRATOR = 'gatehouse';
+
+export const ROLES = ['owner', 'editor', 'viewer', 'support'] as const;
+/** What an administrator may do. */
+export type AdministratorRole = (typeof ROLES)[number];
+
+/** One administrator. */
+export interface AdministratorMember {
+  user_id: string;
+  role: AdministratorRole;
+  /** ISO 8601. */
+  added_at: string;
+}
+
+/** All administrators: one record, so that of two who are removed at once the last owner stays. */
+export interface AdministratorsRecord extends Stored {
+  members: AdministratorMember[];
+}
+
+/** The id of the one record. */
+export const ADMINISTRATORS = 'administrators';
+
+/** Whether a user id is that of an administrator. */
+export function isAdministratorId(userId: string): boolean {
+  return userId.startsWith(`${ADMINISTRATOR}|`);
+}
+
+/**
+ * Whether a login by a connection may be for an application: administrators come to the console alone, and nobody else
+ * comes there.
+ */
+export function mayLogInTo(clientId: string, connection: string | undefined): boolean {
+  return (clientId === CONSOLE_CLIENT) === (connection === CONSOLE_DIRECTORY);
+}

@@ -1,0 +1,27 @@
+// What the console is given of a tenant.
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { CONSOLE_PATHS, type ConsoleDependencies } from './console/feature.ts';
+import { managementApi } from './management/api.ts';
+import type { ManagementFeatureDependencies } from './management/feature.ts';
+import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
+
+/** Each dependency by its name. @param management what the Management API is given. */
+export function consoleDependencies(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  { consoleLogins, engine: { sessions } }: TenantEngine,
+  management: ManagementFeatureDependencies,
+): ConsoleDependencies {
+  const { settings, store } = deps;
+  return {
+    ...factorDependencies(deps, capabilities),
+    baseUrl: settings.baseUrl,
+    consoleLogins,
+    management,
+    paths: CONSOLE_PATHS,
+    scopes: managementApi(settings.issuer).scopes.map(({ value }) => value),
+    sessions,
+    store,
+    views: capabilities.views,
+  };
+}

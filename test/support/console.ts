@@ -1,0 +1,76 @@
+// How tests come to the console: a server with one administrator of each role, and a browser or an agent of each.
+import type { Page } from 'playwright-core';
+import { addAdministrator } from '../../src/console/administrators.ts';
+import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
+import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from './agent.ts';
+import { follow, tenant } from './flows.ts';
+import { startServer, type TestServer } from './server.ts';
+
+export const PASSWORD = 'Console-Horse-1';
+/** The address of the administrator with a role. */
+export const addressOf = (role: AdministratorRole) => `${role}@console.example.test`;
+
+/** An administrator at the console. */
+export interface ConsoleAgent {
+  agent: Agent;
+  /** Opens a page, and logs in where that is asked for. */
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends a form, with the token of the session's pages; redirects are not followed. */
+  post(path: string, form?: Record<string, string> | [string, string][]): Promise<Answer>;
+}
+
+/** Starts a server, by default of the tenant of most tests, with an administrator of each role. */
+export async function startConsole(
+  options: Partial<Parameters<typeof startServer>[0]> = {},
+): Promise<TestServer> {
+  const server = await startServer({ tenant, ...options });
+  for (const role of ROLES) {
+    const made = { email: addressOf(role), name: `The ${role}`, password: PASSWORD, role };
+    await addAdministrator({ ...server, wallClock: Date.now }, made);
+  }
+  return server;
+}
+
+/** Logs an administrator in, to the overview. */
+export async function openConsole(
+  server: TestServer,
+  role: AdministratorRole = 'owner',
+): Promise<ConsoleAgent> {
+  const agent = createAgent(server);
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Answer> => {
+    const page = await follow(agent, await agent.get(path, headers), server.url);
+    if (!page.text.includes('name="password"')) return page;
+    return follow(agent, await submitPassword(agent, page, role), server.url);
+  };
+  const overview = await get('/console');
+  if (overview.status !== 200) throw new Error(overview.text);
+  return {
+    agent,
+    get,
+    post: async (path, form = {}) => {
+      const { _csrf = '' } = readForm(await get('/console'), '_csrf').fields;
+      const fields: [string, string][] = Array.isArray(form) ? form : Object.entries(form);
+      const request: AgentRequest = { form: [...fields, ['_csrf', _csrf]] };
+      return agent.request(path, request);
+    },
+  };
+}
+
+async function submitPassword(agent: Agent, page: Answer, role: AdministratorRole): Promise<Answer> {
+  const { action, fields } = readForm(page, 'password');
+  const form = { ...fields, username: addressOf(role), password: PASSWORD };
+  return agent.request(action, { form });
+}
+
+/** Logs an administrator in with a real browser, which shows the page at `path` then. */
+export async function openConsolePage(
+  page: Page,
+  server: TestServer,
+  { role = 'owner', path = '/console' }: { role?: AdministratorRole; path?: string } = {},
+): Promise<void> {
+  await page.goto(`${server.url}${path}`);
+  await page.locator('input[name="username"]').fill(addressOf(role));
+  await page.locator('input[name="password"]').fill(PASSWORD);
+  await page.locator('form button[type="submit"]').first().click();
+  await page.waitForURL((url) => url.pathname.startsWith('/console'));
+}
