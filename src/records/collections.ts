@@ -223,7 +223,11 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   logCounts: { unique: {}, indexes: {} },
   logs: {
     unique: {},
-    indexes: { user: (event) => event.user_id, transaction: (event) => event.transaction },
+    indexes: {
+      user: (event) => event.user_id,
+      name: (event) => event.user_name,
+      transaction: (event) => event.transaction,
+    },
     fields: {
       type: 'text',
       date: 'text',

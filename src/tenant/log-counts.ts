@@ -44,6 +44,8 @@ const KEPT = 31 * 24 * HOUR;
 /** Events that are read at once, and how often while a request waits. */
 const SLICE = 500;
 const WHILE_ASKED = 6;
+/** Slices after which it is looked whether the server ends, and what others have counted. */
+const AT_ONCE = 40;
 /** How often is counted where nobody asks. */
 const EVERY = 900_000;
 /** After this no event of a time comes any more: of other processes, whose clocks differ, later. Milliseconds. */
@@ -70,9 +72,7 @@ export function createLogCounts(deps: LogCountsDependencies): LogCounts {
     isAtWork = true;
     background.run('the counts of the log', async () => {
       try {
-        // Requests come in between.
-        while (!ending.aborted && !(await counting.count(1)))
-          await new Promise((resolve) => setImmediate(resolve));
+        while (!ending.aborted && !(await counting.count(AT_ONCE)));
       } finally {
         isAtWork = false;
       }
@@ -129,7 +129,11 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
     count: (most: number): Promise<boolean> => {
       const work = turn.then(async () => {
         await takeOver();
-        for (let n = 0; n < most; n += 1) if (await slice()) return true;
+        for (let n = 0; n < most; n += 1) {
+          if (await slice()) return true;
+          // Other requests come in between.
+          await new Promise((resolve) => setImmediate(resolve));
+        }
         return false;
       });
       turn = work.catch(() => undefined);

@@ -6,7 +6,7 @@ import type { Config } from '../../tenant/config.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';
-import { type ListSource, listAnswer, pageQuery } from '../list.ts';
+import { type ListSource, listAnswer, type PageQuery, pageQuery } from '../list.ts';
 import { type Known, knownOf, type LogEvent, logView, strategyType } from '../log-view.ts';
 import { notFound } from '../resource.ts';
 import { type LogNames, logFilter, logSort } from '../search/fields.ts';
@@ -34,11 +34,11 @@ function namesOf({ clients, connections }: Known): LogNames {
 function logSource(
   { store }: LogsDependencies,
   known: Known,
-  query: Pick<Query, 'where' | 'sort'>,
+  query: Pick<Query, 'where' | 'sort'> & { total: boolean },
 ): ListSource {
   const shown = (event: LogEvent) => logView(event, known);
   const logs = store.collection('logs');
-  const { where, sort = { field: 'date', descending: true } } = query;
+  const { where, sort = { field: 'date', descending: true }, total: isCounted } = query;
   return {
     page: async ({ page, perPage }) => {
       const { records, total = 0 } = await logs.list({
@@ -46,7 +46,7 @@ function logSource(
         sort,
         page,
         limit: perPage,
-        total: true,
+        total: isCounted,
       });
       return { items: records.map(shown), total };
     },
@@ -91,7 +91,8 @@ export const logCalls: Call<LogsDependencies>[] = [
       const text = query.q ?? query.search;
       const known = await knownOf(deps);
       const where = text === undefined || text.trim() === '' ? undefined : logFilter(text, namesOf(known));
-      const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort) });
+      const total = isCounted(query);
+      const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort), total });
       if (query.from !== undefined || query.take !== undefined) {
         // The checkpoint form of this list is bare, oldest first, and `from` is the last event that was read.
         const { items } = await source.after({ cursor: query.from, take: query.take ?? 50 });
@@ -126,11 +127,16 @@ export const logCalls: Call<LogsDependencies>[] = [
     query: z.strictObject({ ...pageQuery, sort: z.string().max(128).optional() }),
     handle: async (deps, { params, query }) => {
       const where = { field: 'user_id', equals: params.id ?? '' };
-      const source = logSource(deps, await knownOf(deps), { where, ...sortOf(query.sort) });
+      const total = isCounted(query);
+      const source = logSource(deps, await knownOf(deps), { where, ...sortOf(query.sort), total });
       return ok(await listAnswer(query, source, { key: 'logs', hasLength: true }));
     },
   }),
 ];
+
+/** Whether the answer says how many there are: to count the events of a great log takes longer than to read a page of them. */
+const isCounted = ({ include_totals: asked, per_page: perPage }: PageQuery) =>
+  asked === true || perPage === 0;
 
 function sortOf(sort: string | undefined): Pick<Query, 'sort'> {
   if (sort === undefined) return {};

@@ -64,7 +64,11 @@ function logTerm(field: string, match: Match, names: LogNames): Filter {
 }
 
 /** Those that few events have in common have an index. */
-const INDEXES: Readonly<Record<string, string>> = { user_id: 'user', transaction: 'transaction' };
+const INDEXES: Readonly<Record<string, string>> = {
+  user_id: 'user',
+  user_name: 'name',
+  transaction: 'transaction',
+};
 
 function equalTo(field: string, value: string): Filter {
   const index = INDEXES[field];

@@ -69,7 +69,10 @@ export function queryStatements(
       : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
   const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
-  const order = by === undefined ? '' : `${by} ${sort?.descending === true ? 'DESC' : 'ASC'} NULLS LAST, `;
+  const direction = sort?.descending === true ? 'DESC' : 'ASC';
+  // Nothing is without an id: of `NULLS LAST` PostgreSQL would not see that the order is that of the key.
+  const order =
+    by === undefined ? '' : by === 'r.id' ? `r.id ${direction}, ` : `${by} ${direction} NULLS LAST, `;
   const inOrder =
     table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
