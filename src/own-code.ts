@@ -59,7 +59,7 @@ export function ownCode(
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
   const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname, clock, pause });
-  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases });
+  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases, random });
   return {
     scripts,
     packages,

@@ -47,7 +47,7 @@ export interface CustomDatabases {
   /** @see evenly */
   evenly<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Records that what a script said of a user cannot be. */
-  refused(asked: Asked, name: 'login' | 'get_user', why: string): void;
+  refused(asked: Asked, name: 'login' | 'get_user' | 'create', why: string): void;
 }
 
 /** Scripts that carry something out; of `delete` no answer is needed. */

@@ -4,6 +4,7 @@ import type { Connection } from '../../records/collections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import type { UserRecord } from '../../records/users.ts';
+import type { Random } from '../../runtime/random.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
@@ -18,6 +19,7 @@ import { foreignId, mirroredIn } from './elsewhere.ts';
 interface ElsewhereDependencies {
   config: Pick<Config, 'connection'>;
   customDatabases: CustomDatabases;
+  random: Random;
 }
 
 type Made = Awaited<ReturnType<Users['create']>>;
@@ -27,7 +29,10 @@ interface NewElsewhere {
   connection: Connection;
   email: string | undefined;
   username: string | undefined;
-  password: string;
+  /** None where nobody chose one: a token of others says that the user is there. */
+  password: string | undefined;
+  /** What they are to be called there, where that is known. */
+  id?: string | undefined;
   profile: Profile;
   asker: Asker;
 }
@@ -46,11 +51,12 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
       return makeIn(users, deps, about, found.mode === 'moves' ? () => users.create(newUser) : undefined);
     },
     make: async (newUser) => {
-      const { identity, profile = {}, password = '', asker = {} } = newUser;
+      const { identity, profile = {}, password, asker = {} } = newUser;
       const found = await databaseOf(identity.connection);
       if (found === undefined) return users.make(newUser);
       const { email, username } = identity.addresses;
-      const about = { connection: found.connection, email, username, password, profile, asker };
+      const id = password === undefined ? identity.upstreamId : undefined;
+      const about = { connection: found.connection, email, username, password, id, profile, asker };
       return makeIn(users, deps, about, found.mode === 'moves' ? () => users.make(newUser) : undefined);
     },
     setPassword: async (userId, password, home = userId, asker, also) => {
@@ -116,7 +122,7 @@ async function makeIn(
   const taken = await takenBy(users, deps, about, makeHere !== undefined);
   if (taken === undefined) return makeHere === undefined ? makeElsewhere(users, deps, about) : makeHere();
   // As long as the hash of a new user's password takes.
-  await users.verifyPassword(undefined, about.password);
+  await users.verifyPassword(undefined, about.password ?? '');
   return { taken };
 }
 
@@ -140,17 +146,24 @@ async function takenBy(
 
 async function makeElsewhere(
   users: Users,
-  { customDatabases }: ElsewhereDependencies,
-  { connection, email, username, password, profile, asker }: NewElsewhere,
+  { customDatabases, random }: ElsewhereDependencies,
+  { connection, email, username, password, id, profile, asker }: NewElsewhere,
 ): Promise<Made> {
   const name = email ?? username ?? '';
   const asked = { ...askedOf(connection, asker), identifier: name };
   const addresses = { ...(email !== undefined && { email }), ...(username !== undefined && { username }) };
-  if (!(await customDatabases.create(asked, { ...profile, ...addresses, password })))
-    return { taken: 'email' };
+  const told = {
+    ...profile,
+    ...addresses,
+    ...(id !== undefined && { user_id: id }),
+    // Scripts hash it: one that nobody knows is as good as none.
+    password: password ?? random(32).toString('base64url'),
+  };
+  if (!(await customDatabases.create(asked, told))) return { taken: 'email' };
   // It gives the id, and shows that the user can log in.
-  const there = await customDatabases.login(asked, password);
-  if (typeof there === 'string') throw databaseFailed();
+  const there =
+    password === undefined ? await customDatabases.find(asked) : await customDatabases.login(asked, password);
+  if (there === undefined || typeof there === 'string') throw databaseFailed();
   const { user_metadata, app_metadata } = there.metadata;
   const metadata = {
     user_metadata: { ...profile.user_metadata, ...user_metadata },

@@ -5,15 +5,19 @@ import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
-import { databaseOptions } from '../../records/database-options.ts';
+import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { UserRecord } from '../../records/users.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { DatabaseUser } from '../../users/database-user.ts';
 import { homeOf, type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
+import type { CustomDatabases } from '../database/custom.ts';
+import { hasScript } from '../database/custom-run.ts';
+import { foreignId, mirroredIn } from '../database/elsewhere.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { userOf as userFromProvider } from '../upstream/user.ts';
@@ -22,6 +26,8 @@ export interface ExchangedUserDependencies {
   config: Config;
   users: Users;
   events: Events;
+  /** The databases elsewhere, which their scripts ask. */
+  customDatabases: CustomDatabases;
   /** Sends the mail that verifies a new address, where the tenant sends one. */
   askToVerify(user: User, connection: Connection, clientId: string, ip: string): Promise<void>;
 }
@@ -61,7 +67,8 @@ async function ofConnection(
   const connection = await connectionOf(deps, request.clientId, named.connection);
   const id = upstreamIdOf(connection, named.attributes.user_id);
   const find = () => deps.users.identityOf(connection.name, id);
-  const identity = (await find()) ?? (await made(deps, request, { connection, id, named })) ?? (await find());
+  const identity =
+    (await find()) ?? (await brought(deps, request, { connection, id, named })) ?? (await find());
   const user = identity && (await deps.users.get(identity.user_id));
   if (identity === undefined || user === undefined || identity.provider !== connection.strategy)
     throw invalid('The user does not exist.');
@@ -85,10 +92,7 @@ async function connectionOf(
   if (connection === undefined)
     throw invalid('The connection was not found or is not enabled for this application.');
   const record = strategyRecord(connection.strategy);
-  // Whose users are in a database elsewhere is for its scripts to say.
-  const isElsewhere =
-    record?.isDatabase === true && databaseOptions(connection).enabledDatabaseCustomization === true;
-  if (record === undefined || record.proves !== undefined || isElsewhere)
+  if (record === undefined || record.proves !== undefined)
     throw invalid('Users of this connection cannot be set by a token exchange.');
   return connection;
 }
@@ -107,6 +111,42 @@ interface ToMake {
   /** As {@link upstreamIdOf}. */
   id: string;
   named: UserOfConnection;
+}
+
+/** A user who is not known here yet: of a database elsewhere, which is asked first, or a new one. @returns as {@link made} */
+async function brought(
+  deps: ExchangedUserDependencies,
+  request: GrantRequest,
+  toMake: ToMake,
+): Promise<Identity | undefined> {
+  const { connection, id, named } = toMake;
+  const mode = customDatabase(connection);
+  if (mode === undefined) return made(deps, request, toMake);
+  const { customDatabases, users } = deps;
+  // Without it nobody knows whether there is such a user already.
+  if (!hasScript(connection, 'get_user'))
+    throw invalid('Users of this connection cannot be set by a token exchange.');
+  const { email: identifier } = addressesOf(connection, named.attributes);
+  const asked = { connection, identifier, clientId: request.clientId, ip: request.ip };
+  const foreign = (there: DatabaseUser) => {
+    customDatabases.refused(asked, 'get_user', foreignId(there));
+    return invalid('The user does not exist.');
+  };
+  const there = await customDatabases.find(asked);
+  if (there !== undefined) {
+    // Whose the address is says the database; a token that says otherwise is of somebody else.
+    if (there.upstreamId !== id) throw foreign(there);
+    const known =
+      mode === 'moves'
+        ? await users.move({ ...there, connection: connection.name })
+        : await users.mirror(mirroredIn(connection, there));
+    if (known === undefined) throw foreign(there);
+    return undefined;
+  }
+  const identity = await made(deps, request, toMake);
+  if (identity === undefined || identity.upstream_id === id) return identity;
+  customDatabases.refused(asked, 'create', `it made ${id} under the id ${identity.upstream_id}`);
+  throw invalid('The user does not exist.');
 }
 
 /** Makes the user. @returns undefined where somebody else who came at once was sooner, or who else is to be looked for. */
