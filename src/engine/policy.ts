@@ -135,7 +135,7 @@ function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
   const { session, client, result } = oidc;
   // A login within this request was already judged.
   if (session?.accountId === undefined || result?.login !== undefined) return Check.NO_NEED_TO_PROMPT;
-  return mayLogInTo(client?.clientId ?? '', connectionOf(session))
+  return mayLogInTo(client?.clientId ?? '', { userId: session.accountId, connection: connectionOf(session) })
     ? Check.NO_NEED_TO_PROMPT
     : Check.REQUEST_PROMPT;
 }

@@ -1,6 +1,7 @@
 // An action says whose login it is to be: of the user whom it, or somebody before it, has linked the identity to that was
 // logged in with. Nobody else's: it would be a way into any account.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { isAdministratorId } from '../records/administrators.ts';
 import type { Users } from '../users/users.ts';
 import type { LoginToJudge } from './login-event.ts';
 import { aboutOf, type LoginRunDependencies, TRIGGER } from './login-runs.ts';
@@ -32,7 +33,7 @@ export async function primaryOf(
   const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
   // Read first: who is parted from an identity after that has another.
   const credentialVersion = await users.credentialVersion(userId);
-  if (identities.length > 0 && (await areOf(users, identities, userId)))
+  if (identities.length > 0 && !isAdministratorId(userId) && (await areOf(users, identities, userId)))
     return { userId, identities, credentialVersion };
   actions.refused(TRIGGER, `setPrimaryUser ${userId} for ${user.id}`, aboutOf(ctx, login));
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);

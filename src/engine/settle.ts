@@ -71,7 +71,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
         tell('f', login, clientId, { user, description: refusal.error_description });
         return { is: 'refused', refusal };
       }
-      if (!isByConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login.connection))
+      if (!isByConnection(asked.connection, login.connection) || !mayLogInTo(clientId, login))
         return { is: 'refused', refusal: otherConnection() };
       const outside = await organizations.refusal(login, asked);
       if (outside !== undefined) {

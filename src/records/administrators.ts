@@ -37,9 +37,13 @@ export function isAdministratorId(userId: string): boolean {
 }
 
 /**
- * Whether a login by a connection may be for an application: administrators come to the console alone, and nobody else
+ * Whether a login may be for an application: administrators come to the console alone, by their directory, and nobody else
  * comes there.
  */
-export function mayLogInTo(clientId: string, connection: string | undefined): boolean {
-  return (clientId === CONSOLE_CLIENT) === (connection === CONSOLE_DIRECTORY);
+export function mayLogInTo(
+  clientId: string,
+  { userId, connection }: { userId: string; connection: string | undefined },
+): boolean {
+  const isConsole = clientId === CONSOLE_CLIENT;
+  return isAdministratorId(userId) === isConsole && (connection === CONSOLE_DIRECTORY) === isConsole;
 }

@@ -24,11 +24,16 @@ export async function startConsole(
   options: Partial<Parameters<typeof startServer>[0]> = {},
 ): Promise<TestServer> {
   const server = await startServer({ tenant, ...options });
+  await addAdministrators(server);
+  return server;
+}
+
+/** Makes an administrator of each role. */
+export async function addAdministrators(server: TestServer): Promise<void> {
   for (const role of ROLES) {
     const made = { email: addressOf(role), name: `The ${role}`, password: PASSWORD, role };
     await addAdministrator({ ...server, wallClock: Date.now }, made);
   }
-  return server;
 }
 
 /** Logs an administrator in, to the overview. */
