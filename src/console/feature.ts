@@ -4,12 +4,13 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import type { AskDependencies } from './ask.ts';
 import { CONSOLE } from './callbacks.ts';
+import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
 import { leaveConsole } from './session.ts';
 
 /** What the console is given: each area adds its own. */
-export type ConsoleDependencies = ConsolePageDependencies & AskDependencies;
+export type ConsoleDependencies = ConsolePageDependencies & AskDependencies & LogDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
@@ -43,6 +44,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
 /** All routes of the console: each area's are spread here. */
 export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
+  ...logRoutes,
 };
 
 export const consoleFeature = feature<ConsoleDependencies>({
@@ -55,7 +57,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
     'administratorIdentities',
     'administratorCredentials',
   ],
-  pages: ['console/overview-home'],
+  pages: ['console/overview-home', 'console/log-list', 'console/log-event'],
 });
 
 /** The addresses of its pages: the navigation names none that is not there. */

@@ -17,6 +17,8 @@ export interface Locale {
   direction: 'ltr' | 'rtl';
   /** The message of a key. @throws Error when no locale has the key. */
   text(key: string, values?: MessageValues): string;
+  /** Whether some locale has the message of a key. */
+  has(key: string): boolean;
 }
 
 /** Has every message; used where another locale lacks one. */
@@ -47,6 +49,7 @@ function createLocale(
   return {
     tag,
     direction,
+    has: (key) => key in own || key in fallback,
     text: (key, values = {}) => {
       const spoken = own[key];
       const message = spoken ?? fallback[key];

@@ -1,8 +1,10 @@
 // Every page in the states that people meet it in, with models as the features make them.
+
 import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
+import { consoleLogPages } from './console-log-pages.ts';
 import type { SitePage } from './site.ts';
 
 const client = { name: 'Harbour Books' };
@@ -90,6 +92,7 @@ export const consoleModel = {
 
 export const PAGES: Record<string, SitePage | AuthError> = {
   '/console': { template: 'console/overview-home', model: consoleModel },
+  ...consoleLogPages,
   '/login': { template: 'login/login', model: login },
   '/login-hinted': {
     template: 'login/login',
