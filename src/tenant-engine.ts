@@ -69,7 +69,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     signing,
     grants: parts.flatMap(({ grants }) => grants),
     secondFactor,
-    acrValues: [MFA_POLICY],
+    acrValues: ACR_VALUES,
     certificates,
     actions: capabilities.actions,
     errorPage: (ctx, error) => views.error(ctx, error),
@@ -88,10 +88,13 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     readCallerToken: callerTokenReader(reading),
     idp,
     ...logins,
-    approving: { ...approving(capabilities), ...logins, store: deps.store, clock },
+    approving: { ...approving(capabilities), ...logins, acrValues: ACR_VALUES, store: deps.store, clock },
     upstream,
   };
 }
+
+/** The context classes that logins may be asked for. */
+const ACR_VALUES = [MFA_POLICY];
 
 /** The exchange of tokens that the tenant's own actions judge. */
 function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): ExchangeToken {

@@ -8,6 +8,8 @@ import {
   type KoaContextWithOIDC,
   type UnknownObject,
 } from 'oidc-provider';
+import { z } from 'zod';
+import { AuthError } from '../http/errors.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import { requestedAudience, toAudience } from './audience.ts';
@@ -44,6 +46,56 @@ export function detailTypes(config: Config): DetailTypes {
     if (!hasType(api, type)) throw invalid(`the API has no type ${type}`);
   };
   return Object.fromEntries([...config.authorizationDetailsTypes()].map((type) => [type, { validate }]));
+}
+
+/** Characters of details that are kept while a user is asked elsewhere. */
+const LONGEST = 4_000;
+
+/**
+ * The details that a request asks for whose user is not in this browser (CIBA): the same rules as at /authorize.
+ * @param audience the identifier of the API that is asked for, or the tenant's default one.
+ * @throws AuthError 400 `invalid_authorization_details` (RFC 9396 §5), `invalid_request` for none.
+ */
+export async function detailsAskedFor(
+  config: Pick<Config, 'resourceServer'>,
+  audience: string | undefined,
+  parameter: string,
+): Promise<AuthorizationDetail[]> {
+  const refused = (why: string) =>
+    new AuthError(400, 'invalid_authorization_details', `authorization_details are invalid: ${why}`);
+  const parsed = DETAILS.safeParse(jsonOf(parameter));
+  if (!parsed.success) throw refused('they are no list of objects with a type');
+  if (parsed.data.length === 0)
+    throw new AuthError(400, 'invalid_request', 'authorization_details must not be empty');
+  if (parameter.length > LONGEST) throw refused('they are too long');
+  const api = audience === undefined ? undefined : await config.resourceServer(audience);
+  for (const detail of parsed.data) {
+    if (isDeep(detail)) throw refused('they are nested too deep');
+    if (!hasType(api, detail.type)) throw refused(`the API has no type ${detail.type.slice(0, 100)}`);
+  }
+  return parsed.data;
+}
+
+const texts = z.array(z.string().min(1)).optional();
+
+/** RFC 9396 §2.2, as the engine reads them. */
+const DETAILS = z.array(
+  z.looseObject({
+    type: z.string().min(1),
+    locations: texts,
+    actions: texts,
+    datatypes: texts,
+    identifier: z.string().min(1).optional(),
+    privileges: texts,
+  }),
+);
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Levels of nesting at most: more than anybody could read on a page. */

@@ -1,9 +1,11 @@
 // Logins that an application asks for without a browser (CIBA): the application holds a ticket, which is good once the
 // user has approved, on a device or at a page. Kept here because devices are second factors, too, which know nothing of
 // the grant.
+
 import type { Challenges } from '../protection/challenges.ts';
 import type { OutOfBandChallenge } from '../protection/out-of-band.ts';
 import type { Login } from '../users/login.ts';
+import type { AuthorizationDetail } from './authorization-details.ts';
 
 const PURPOSE = 'backchannel_login';
 
@@ -22,6 +24,10 @@ export interface BackchannelRequest {
   audience?: string;
   /** The id of one. */
   organization?: string;
+  /** What is asked for in the API's own terms: only a page shows it. */
+  authorizationDetails?: AuthorizationDetail[];
+  /** The context classes that are asked for, of those that there are. */
+  acrValues?: string[];
   /** What the user compares with what the application shows. */
   bindingMessage?: string;
   /** The connection that the user belongs to. */

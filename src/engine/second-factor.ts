@@ -4,6 +4,7 @@ import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { AuthError } from '../http/errors.ts';
 import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
+import type { AuthorizationDetail } from './authorization-details.ts';
 
 /** What a token request asked for that a second factor was missing for. */
 export interface CompletedRequest {
@@ -14,6 +15,8 @@ export interface CompletedRequest {
   organization?: string;
   gty: string;
   firstFactor: Login;
+  /** What its user has allowed in the API's own terms (RFC 9396). */
+  authorizationDetails?: AuthorizationDetail[];
 }
 
 /**
@@ -23,7 +26,7 @@ export interface CompletedRequest {
 export function completedRequest(
   gty: string,
   firstFactor: Login,
-  { scope, resource, organization }: RequestedAccess,
+  { scope, resource, organization, authorizationDetails }: RequestedAccess,
 ): CompletedRequest {
   return {
     scope,
@@ -31,6 +34,7 @@ export function completedRequest(
     firstFactor,
     ...(resource !== undefined && { resource }),
     ...(organization !== undefined && { organization }),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
   };
 }
 
@@ -40,6 +44,8 @@ interface RequestedAccess {
   resource: string | undefined;
   /** @see CompletedRequest.organization */
   organization: string | undefined;
+  /** @see CompletedRequest.authorizationDetails */
+  authorizationDetails?: AuthorizationDetail[] | undefined;
 }
 
 /** Whether a login needs a second factor, and what is answered where it lacks one. */

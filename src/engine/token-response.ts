@@ -8,6 +8,7 @@ import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience, toAudience, toResource } from './audience.ts';
+import type { AuthorizationDetail } from './authorization-details.ts';
 import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { actorOf, exchangedOf } from './exchanged.ts';
@@ -43,6 +44,8 @@ interface AskedTokens {
   isFromPages: boolean | undefined;
   /** What the tokens are bound to. */
   keys: ProvedKeys;
+  /** @see CompletedRequest.authorizationDetails */
+  authorizationDetails?: AuthorizationDetail[] | undefined;
 }
 
 /**
@@ -93,7 +96,14 @@ export async function respondWithTokens(
   const refusal = await deps.settle.settle(login, clientId, {
     store: (loginWrite) =>
       deps.commits.together([loginWrite], () =>
-        issue(ctx, login, client, { grant, scopes, resource, gty: asked.gty, ...asked.keys }),
+        issue(ctx, login, client, {
+          grant,
+          scopes,
+          resource,
+          gty: asked.gty,
+          rar: asked.authorizationDetails,
+          ...asked.keys,
+        }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
     execution: deps.executions.of(ctx),
@@ -163,9 +173,10 @@ async function issue(
     scopes: ReadonlySet<string>;
     resource: string | undefined;
     gty: string;
+    rar: AuthorizationDetail[] | undefined;
   },
 ): Promise<void> {
-  const { grant, scopes, resource, ...issued } = what;
+  const { grant, scopes, resource, rar, ...issued } = what;
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
@@ -177,6 +188,7 @@ async function issue(
     ...(resource === undefined ? {} : { resource }),
     amr: [...amr],
     ...(acr === undefined ? {} : { acr }),
+    ...(rar === undefined ? {} : { rar }),
   });
   await issueTokenResponse(provider, ctx, source, grant, issued);
 }

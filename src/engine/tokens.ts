@@ -142,6 +142,7 @@ export function registerVendorGrant(
           organization,
           isFromPages,
           keys,
+          authorizationDetails: completes?.authorizationDetails,
         };
         await respondWithTokens(deps, ctx, login, asked);
         // Nobody has logged in: an ID token would say so, of a session that may be over, and could be exchanged for more.

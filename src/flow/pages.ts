@@ -1,6 +1,7 @@
 // Models of the consent and account pages.
 import { createTenantLiquid } from '../delivery/liquid.ts';
 import type { MissingConsent } from '../engine/missing-consent.ts';
+import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
@@ -49,9 +50,9 @@ export async function consentPage(
 }
 
 /** The details of a request (RFC 9396 §2), each by the template of its type where there is one that can be rendered. */
-async function shownDetails(
-  { client }: RequestPage,
-  config: Config,
+export async function shownDetails(
+  { client }: { client: Pick<Client, 'name'> },
+  config: Pick<Config, 'resourceServer' | 'settings'>,
   { audience, all }: MissingConsent['details'],
 ): Promise<ShownDetail[]> {
   const named = audience ?? config.settings().tenant.default_audience;

@@ -613,6 +613,12 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ticket: 't',
       request: 'r',
       message: 'Überweisung an Donaudampfschifffahrtsgesellschaft 12345678901234',
+      details: [
+        {
+          type: 'payment_initiation',
+          lines: [{ name: 'creditor › name', value: 'Donaudampfschifffahrtsgesellschaft' }],
+        },
+      ],
     },
   },
   '/approval-plain': { template: 'approval/ask', model: { client, ticket: 't', request: 'r' } },

@@ -44,12 +44,16 @@ export function approvingDevices(deps: {
   };
 }
 
-/** What waits for the user of a device, newest first. One that is not confirmed yet is shown nothing. */
+/**
+ * What waits for the user of a device, newest first. One that is not confirmed yet is shown nothing; and none what it could
+ * not show whole.
+ */
 export async function waitingApprovals(
   deps: Pick<ApprovalDependencies, 'challenges'>,
   { active, user_id: userId }: Authenticator,
 ): Promise<WaitingBackchannel[]> {
-  return active ? waitingBackchannel(deps, userId) : [];
+  const waiting = active ? await waitingBackchannel(deps, userId) : [];
+  return waiting.filter(({ authorizationDetails }) => authorizationDetails === undefined);
 }
 
 /** Takes a device's answer, once. @returns false when there is nothing of its user's to answer. */

@@ -1,6 +1,7 @@
 // POST /bc-authorize (OpenID Connect CIBA Core 1.0 §7): an application asks a user to approve a login, without a browser.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { detailsAskedFor } from '../../engine/authorization-details.ts';
 import { type BackchannelParameters, backchannelParameters } from '../../engine/backchannel-parameters.ts';
 import { BACKCHANNEL_INTERVAL, issueBackchannel } from '../../engine/backchannel-requests.ts';
 import { namesAllowed } from '../../engine/organization-parameter.ts';
@@ -25,6 +26,8 @@ export interface AuthorizationDependencies extends HintDependencies, MailDepende
   /** Never goes back. */
   clock: Clock;
   config: Config;
+  /** The context classes that there are. */
+  acrValues: readonly string[];
   /** The devices of a user. @returns what wakes them; undefined where there are none. */
   devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
@@ -37,7 +40,12 @@ const PARAMETERS = {
   audience: optional('The API that the access token is for: its identifier.'),
   organization: optional('The organization that the login is for, by id or name.'),
   requested_expiry: optional('Seconds; more than 300 are for e-mail.'),
-  authorization_details: optional('Not taken here.'),
+  acr_values: optional(
+    'Context classes, separated by spaces: reached where the user approves at a page and has a second factor.',
+  ),
+  authorization_details: optional(
+    'JSON (RFC 9396): shown at the page, so that the user needs an e-mail address.',
+  ),
   id_token_hint: optional('Not taken here.'),
   login_hint_token: optional('Not taken here.'),
   request: optional('All the others as a JWT that the application has signed.'),
@@ -52,7 +60,7 @@ export const authorizationAnswer = z.object({
 });
 
 const FIELDS = Object.keys(PARAMETERS);
-const NOT_TAKEN = ['authorization_details', 'id_token_hint', 'login_hint_token'];
+const NOT_TAKEN = ['id_token_hint', 'login_hint_token'];
 
 /** How long a request waits for a device, and at most for an answer to an e-mail; seconds. */
 const DEVICE_SECONDS = 300;
@@ -77,11 +85,16 @@ export async function authorizeBackchannel(
   const { scope, expiry, bindingMessage } = checked(fields);
   const audience = await audienceOf(deps, fields.audience);
   const organization = await organizationOf(deps, client, fields.organization);
+  const authorizationDetails =
+    fields.authorization_details &&
+    (await detailsAskedFor(deps.config, audience, fields.authorization_details));
+  const acrValues = deps.acrValues.filter((one) => fields.acr_values?.split(' ').includes(one));
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
   // Who is asked again and again allows at last: the user is asked only so often, whoever asks.
   if (!(await deps.rateLimits.spend('approvals', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
-  const wake = await devicesFor(deps, client, user, expiry);
+  const byPage = { only: Boolean(authorizationDetails), rather: acrValues.length > 0 };
+  const wake = await devicesFor(deps, client, user, { expiry, byPage });
   const ttlSeconds = wake === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
   const request = {
     clientId: client.client_id,
@@ -91,6 +104,8 @@ export async function authorizeBackchannel(
     ...(audience !== undefined && { audience }),
     ...(organization !== undefined && { organization }),
     ...(bindingMessage !== undefined && { bindingMessage }),
+    ...(authorizationDetails && { authorizationDetails }),
+    ...(acrValues.length > 0 && { acrValues }),
   };
   const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);
   const expiresAt = epochSeconds(deps.clock) + ttlSeconds;
@@ -160,17 +175,19 @@ async function organizationOf(
 
 /**
  * How a user is told: on their devices, where they have some and it is soon enough; else by e-mail.
+ * @param byPage whether the request needs the page that the e-mail leads to, or is better answered there.
  * @returns what wakes the devices; undefined for e-mail.
  */
 async function devicesFor(
   deps: AuthorizationDependencies,
   { async_approval_notification_channels: channels }: Client,
   { id, email, email_verified: isVerified }: User,
-  expiry: number,
+  { expiry, byPage }: { expiry: number; byPage: { only: boolean; rather: boolean } },
 ): Promise<(() => Promise<void>) | undefined> {
   const allowed = channels ?? ['guardian-push'];
   const byMail = allowed.includes('email') && email !== undefined && isVerified === true;
-  const isForDevices = allowed.includes('guardian-push') && (expiry <= DEVICE_SECONDS || !byMail);
+  const isBetterByMail = byMail && (expiry > DEVICE_SECONDS || byPage.rather);
+  const isForDevices = allowed.includes('guardian-push') && !byPage.only && !isBetterByMail;
   const wake = isForDevices ? await deps.devicesOf(id) : undefined;
   if (wake !== undefined || byMail) return wake;
   throw refused(

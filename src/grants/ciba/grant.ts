@@ -72,7 +72,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     if (polled.is === 'too-fast') ctx.set('Retry-After', String(SLOWER));
     if (polled.is !== 'approved')
       throw REFUSALS[isOver ? 'expired' : polled.is](profileOf(client) !== undefined);
-    const { scope, audience, organization } = polled.request;
+    const { scope, audience, organization, authorizationDetails } = polled.request;
     const { login } = polled;
     return {
       login,
@@ -81,6 +81,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
         scope,
         resource: audience === undefined ? undefined : toResource(audience),
         organization,
+        authorizationDetails,
       }),
     };
   },

@@ -7,6 +7,7 @@ import {
 } from '../../engine/backchannel-requests.ts';
 import { requestExpired } from '../../engine/interaction.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
+import { shownDetails } from '../../flow/pages.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -53,19 +54,31 @@ async function beginLogin({ approvalLogins, config }: ApprovalPageDependencies, 
 }
 
 async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promise<void> {
-  const { clientId, login } = await deps.approvalLogins.finish(ctx, String(ctx.params.client));
+  const { clientId, login, data } = await deps.approvalLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
   const { userId, connection, credentialVersion, amr, acr, authTime } = login;
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  await askForAnswer(deps, ctx, { clientId, login: proved });
+  const approver = { clientId, login: proved };
+  const [waiting] = await waitingFor(deps, approver);
+  if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
+  const { acrValues = [] } = waiting;
+  const isReached = acrValues.length === 0 || acrValues.some((one) => one === acr);
+  // Whose it is, and with that which classes are wanted, is known by now. Asked for once: they are voluntary (CIBA Core §7.1).
+  if (isReached || data.hasAsked === true) return askForAnswer(deps, ctx, approver, waiting);
+  const params = { acr_values: acrValues.join(' ') };
+  ctx.redirect(await deps.approvalLogins.begin(ctx, { clientId, params, data: { hasAsked: true } }));
 }
 
 /** Shows the newest of what waits for the user. */
-async function askForAnswer(deps: ApprovalPageDependencies, ctx: Context, approver: Approver): Promise<void> {
+async function askForAnswer(
+  deps: ApprovalPageDependencies,
+  ctx: Context,
+  approver: Approver,
+  waiting: WaitingBackchannel,
+): Promise<void> {
   const { clientId, login } = approver;
-  const [waiting] = await waitingFor(deps, approver);
-  if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
   const client = await deps.config.client(clientId);
+  const { audience, authorizationDetails: all = [] } = waiting;
   const { secret: ticket } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: waiting.id,
@@ -79,6 +92,10 @@ async function askForAnswer(deps: ApprovalPageDependencies, ctx: Context, approv
     ticket,
     request: waiting.id,
     message: waiting.bindingMessage,
+    details: await shownDetails({ client: { name: client?.name ?? clientId } }, deps.config, {
+      audience,
+      all,
+    }),
     client: { name: client?.name ?? clientId, logo: client?.logo_uri },
   });
 }

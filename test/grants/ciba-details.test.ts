@@ -1,0 +1,172 @@
+// What an application asks for at /bc-authorize beyond a login: authorization_details (RFC 9396), which the user is shown before
+// they approve, and context classes.
+import { expect } from 'chai';
+import { managed } from '../actions/support.ts';
+import { devicesOf } from '../factors/device.ts';
+import { callsOf, codeOf, POLICY } from '../factors/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { API, follow, payload, submitLogin, token, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import type { TestServer } from '../support/server.ts';
+import { CIBA_GRANT, cibaTenant, told } from './tenant.ts';
+
+const PAYMENT = {
+  type: 'payment',
+  amount: { value: '12.50', currency: 'EUR' },
+  creditor: 'Tom & <b>Jerry</b>',
+};
+/** Who has a second factor. */
+const CAREFUL = 'mfa-50@example.test';
+const tenant = {
+  ...cibaTenant,
+  resourceServers: cibaTenant.resourceServers.map((api) =>
+    api.identifier === API ? { ...api, authorization_details: [{ type: 'payment' }] } : api,
+  ),
+};
+
+describe('CIBA requests for more than a login', () => {
+  let server: TestServer;
+  let calls: ReturnType<typeof callsOf>;
+  let users = 0;
+  const devices = devicesOf(() => ({ server, calls, someone: () => `mfa-${users++}@example.test` }));
+  beforeEach(async () => {
+    server = await startManaged(tenant);
+    calls = callsOf(server);
+    users = 0;
+  });
+  afterEach(() => server.stop());
+
+  const ask = async (fields: Record<string, string>, { client = 'mail-bank', email = USER.email } = {}) => {
+    const sub = (await server.users.withEmail(email))[0]?.id ?? '';
+    return createAgent(server).request('/bc-authorize', {
+      form: {
+        client_id: client,
+        client_secret: `${client}-secret`,
+        scope: 'openid offline_access read:things',
+        audience: API,
+        login_hint: JSON.stringify({ format: 'iss_sub', iss: server.issuer, sub }),
+        ...fields,
+      },
+    });
+  };
+  const poll = (auth_req_id: string) =>
+    token(createAgent(server), {
+      grant_type: CIBA_GRANT,
+      client_id: 'mail-bank',
+      client_secret: 'mail-bank-secret',
+      auth_req_id,
+    });
+  /** Opens the link of the mail, and logs in. */
+  const open = async (agent: Agent, email = USER.email): Promise<Answer> => {
+    const { link = '' } = await nextMessageTo(server, email, 1, 'link');
+    const login = await follow(agent, await agent.get(link), server.url);
+    return submitLogin(agent, server, login, { ...USER, email });
+  };
+  const approve = (agent: Agent, page: Answer) => {
+    const { action, fields } = readForm(page, 'ticket');
+    return agent.request(action, { form: { ...fields, decision: 'accept' } });
+  };
+  const otp = async () => {
+    const { secret } = await calls.enrollOtp(CAREFUL, 'leeway');
+    const id = (await server.users.withEmail(CAREFUL))[0]?.id ?? '';
+    await server.users.update(id, { email_verified: true });
+    return secret;
+  };
+  const withoutPolicy = () => managed(server, 'PUT', '/guardian/policies', [] as unknown as object);
+
+  it('show authorization_details to the user who approves, and have them in the tokens', async () => {
+    await withoutPolicy();
+    const asked = await ask({ authorization_details: JSON.stringify([PAYMENT]) });
+    expect(asked.status, asked.text).to.equal(200);
+    const agent = createAgent(server);
+    const page = await open(agent);
+    expect(page.text).to.contain('payment').and.contain('12.50').and.contain('Tom &amp; &lt;b&gt;Jerry');
+    expect(page.text).not.to.contain('<b>Jerry');
+    await approve(agent, page);
+    const tokens = (await poll(asked.json().auth_req_id)).json();
+    expect(tokens.authorization_details).to.deep.equal([PAYMENT]);
+    expect(payload(tokens.access_token).authorization_details).to.deep.equal([PAYMENT]);
+    const refreshed = await token(createAgent(server), {
+      grant_type: 'refresh_token',
+      client_id: 'mail-bank',
+      client_secret: 'mail-bank-secret',
+      refresh_token: tokens.refresh_token,
+    });
+    expect(payload(refreshed.json().access_token).authorization_details).to.deep.equal([PAYMENT]);
+  });
+
+  it('leave out of the tokens a type that the API has no more', async () => {
+    await withoutPolicy();
+    const asked = await ask({ authorization_details: JSON.stringify([PAYMENT]) });
+    const agent = createAgent(server);
+    await approve(agent, await open(agent));
+    const at = `/resource-servers/${encodeURIComponent(API)}`;
+    expect((await managed(server, 'PATCH', at, { authorization_details: [] })).status).to.equal(200);
+    const tokens = (await poll(asked.json().auth_req_id)).json();
+    expect(payload(tokens.access_token)).not.to.have.property('authorization_details');
+  });
+
+  it('are refused with details that the API has not, that nobody could read, or that are none', async () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(12)}1${'}'.repeat(12)}`);
+    const wrong = [
+      [{ type: 'transfer' }],
+      [{ type: 'payment', ...deep }],
+      [{ amount: 1 }],
+      ['payment'],
+      [{ type: 'payment', actions: 'all' }],
+      [{ type: 'payment', locations: [1] }],
+      [{ type: 'payment', identifier: {} }],
+      { type: 'payment' },
+      [{ type: 'payment', text: 'x'.repeat(4_000) }],
+    ].map((one) => JSON.stringify(one));
+    for (const authorization_details of [...wrong, 'payment', '[', 'null'])
+      expect(told(await ask({ authorization_details })).slice(0, 2), authorization_details).to.deep.equal([
+        400,
+        'invalid_authorization_details',
+      ]);
+    expect(told(await ask({ authorization_details: '[]' }))[1]).to.equal('invalid_request');
+  });
+
+  it('with details are for the page alone: no device approves what it does not show', async () => {
+    const { user, device } = await devices.enrolled();
+    const details = JSON.stringify([PAYMENT]);
+    // Devices are all that the application has, or the user's address is not verified.
+    const refused = await ask({ authorization_details: details }, { client: 'bank', email: user });
+    expect(told(refused)[1]).to.equal('invalid_request');
+    const id = (await server.users.withEmail(user))[0]?.id ?? '';
+    await server.users.update(id, { email_verified: true });
+    expect((await ask({ authorization_details: details }, { email: user })).status).to.equal(200);
+    expect(await devices.waiting(device)).to.deep.equal([]);
+    // As any other request of theirs is.
+    expect((await ask({}, { client: 'bank', email: user })).status).to.equal(200);
+    expect(await devices.waiting(device)).to.have.length(1);
+  });
+
+  it('for a context class ask for the second factor that it takes, and say so in the ID token', async () => {
+    const secret = await otp();
+    await withoutPolicy();
+    const asked = await ask({ acr_values: `unknown ${POLICY}` }, { email: CAREFUL });
+    expect(asked.status, asked.text).to.equal(200);
+    const agent = createAgent(server);
+    const factor = await open(agent, CAREFUL);
+    expect(factor.text).not.to.contain('name="ticket"');
+    const form = readForm(factor, 'code');
+    const code = codeOf(secret, Date.now() + 30_000);
+    const given = await agent.request(form.action, { form: { ...form.fields, code } });
+    await approve(agent, await follow(agent, given, server.url));
+    const claims = payload((await poll(asked.json().auth_req_id)).json().id_token);
+    expect(claims)
+      .to.include({ acr: POLICY })
+      .and.deep.include({ amr: ['mfa'] });
+  });
+
+  it('without one, or for one that there is not, ask for no more than the login', async () => {
+    await otp();
+    await withoutPolicy();
+    const asked = await ask({ acr_values: 'unknown' }, { email: CAREFUL });
+    const agent = createAgent(server);
+    await approve(agent, await open(agent, CAREFUL));
+    expect(payload((await poll(asked.json().auth_req_id)).json().id_token)).not.to.have.property('acr');
+  });
+});
