@@ -19,6 +19,14 @@ export function consoleDependencies(
     ...factorDependencies(deps, capabilities),
     baseUrl: settings.baseUrl,
     consoleLogins,
+    mailReset: ({ ip, ...about }) =>
+      capabilities.requestReset({
+        ...about,
+        client: undefined,
+        organization: undefined,
+        languages: [],
+        caller: { ip },
+      }),
     management,
     meanings: EVENTS,
     paths: CONSOLE_PATHS,

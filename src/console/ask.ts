@@ -40,7 +40,7 @@ export async function ask(
   const about: CallRequest = {
     params,
     query: {},
-    body,
+    body: withoutFile(call, body),
     caller: {
       subject: here.administrator.userId,
       clientId: CONSOLE_CLIENT,
@@ -64,6 +64,12 @@ export function callOf(name: string): Call<ManagementDependencies> {
   const found = MANAGEMENT_CALLS.find(({ method, path }) => `${method} ${path}` === name);
   if (found === undefined) throw new Error(`there is no call ${name}`);
   return found;
+}
+
+/** As the log is to have it: the text of a file is not in it. */
+function withoutFile({ file }: Call<ManagementDependencies>, body: unknown): unknown {
+  if (file === undefined || typeof body !== 'object' || body === null) return body;
+  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== file.field));
 }
 
 function defined(query: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -2,15 +2,23 @@
 import { feature } from '../engine/feature.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
+import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
+import type { ActionsDependencies } from './actions/view.ts';
 import type { AskDependencies } from './ask.ts';
 import { CONSOLE } from './callbacks.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
 import { leaveConsole } from './session.ts';
+import type { UsersDependencies } from './users/dependencies.ts';
+import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
 /** What the console is given: each area adds its own. */
-export type ConsoleDependencies = ConsolePageDependencies & AskDependencies & LogDependencies;
+export type ConsoleDependencies = ConsolePageDependencies &
+  AskDependencies &
+  ActionsDependencies &
+  LogDependencies &
+  UsersDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
@@ -45,6 +53,8 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
 export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
   ...logRoutes,
+  ...actionsRoutes,
+  ...usersRoutes,
 };
 
 export const consoleFeature = feature<ConsoleDependencies>({
@@ -57,7 +67,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
     'administratorIdentities',
     'administratorCredentials',
   ],
-  pages: ['console/overview-home', 'console/log-list', 'console/log-event'],
+  pages: ['console/overview-home', 'console/log-list', 'console/log-event', ...ACTIONS_PAGES, ...USERS_PAGES],
 });
 
 /** The addresses of its pages: the navigation names none that is not there. */

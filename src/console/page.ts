@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
+import { type MultipartRules, readMultipart } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
 import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE } from './callbacks.ts';
@@ -29,6 +30,8 @@ interface Rules {
 interface FormRules extends Rules {
   /** Whether a login of long ago does not do: the administrator logs in anew, and then sends the form again. */
   isDangerous: boolean;
+  /** For a form with a file (multipart): its text is the field's. It is read for administrators alone. */
+  file?: MultipartRules;
 }
 
 type Handle<D> = (deps: D, ctx: Context, here: AtConsole) => Promise<void>;
@@ -65,7 +68,7 @@ export function consolePage<D extends ConsolePageDependencies>(
 /** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */
 export function consoleForm<D extends ConsolePageDependencies>(
   section: string,
-  { scopes, isDangerous }: FormRules,
+  { scopes, isDangerous, file }: FormRules,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
   return {
@@ -74,6 +77,7 @@ export function consoleForm<D extends ConsolePageDependencies>(
       ctx.state.section = section;
       const here = await atConsole(deps, ctx);
       if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
+      if (file !== undefined) await readFile(ctx, file);
       requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
       requireScopes(here, scopes);
       if (isDangerous && !here.isFresh)
@@ -81,6 +85,13 @@ export function consoleForm<D extends ConsolePageDependencies>(
       await handle(deps, ctx, here);
     },
   };
+}
+
+/** Leaves the fields of a form at `ctx.request.body`, as other forms are left there, its file among them as text. @throws AuthError 4xx */
+async function readFile(ctx: Context, rules: MultipartRules): Promise<void> {
+  const { fields, file } = await readMultipart(ctx.req, rules);
+  const text = file === undefined ? {} : { [file.field]: file.data.toString('utf8') };
+  Object.assign(ctx.request, { body: { ...fields, ...text } });
 }
 
 function requireScopes(here: AtConsole, scopes: readonly string[]): void {

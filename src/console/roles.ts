@@ -13,12 +13,13 @@ const SECRET_READS: ReadonlySet<string> = new Set([
   'read:user_idp_tokens',
 ]);
 
-/** What whoever helps users may do: all with users as they are, and to look at what they have of it. */
+/**
+ * What whoever helps users may do: all with users as they are, and to look at what they have of it. No links that log
+ * somebody in as a user: whoever is asked for help is not who is helped.
+ */
 const SUPPORT: ReadonlySet<string> = new Set([
   'read:users',
   'update:users',
-  'create:user_tickets',
-  'create:guardian_enrollment_tickets',
   'read:authentication_methods',
   'delete:authentication_methods',
   'read:guardian_enrollments',

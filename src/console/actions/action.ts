@@ -1,0 +1,135 @@
+// The page of one action: its head and tabs.
+import type { Context } from 'koa';
+import type { RouteDeclaration } from '../../http/routes.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import {
+  ACTIONS,
+  type ActionAnswer,
+  type ActionsDependencies,
+  actionOf,
+  actionPath,
+  bindingsOf,
+  isDeployed,
+  isRunning,
+  triggerOf,
+} from './view.ts';
+
+/** The tabs of an action's page, in their order; the first is the page itself. */
+export const TABS = ['code', 'deploy', 'versions', 'test', 'runs'] as const;
+export type Tab = (typeof TABS)[number];
+
+/** The largest form: code of 100,000 characters, each of which may take nine bytes. */
+export const LARGEST_FORM = 1_000_000;
+
+/** What a tab is shown with: after a form that was refused, that, and what was typed into it. */
+export interface Shown {
+  action: ActionAnswer;
+  fault?: FormFault | undefined;
+  values?: Readonly<Record<string, string>>;
+  /** What came of a form that leads nowhere else. */
+  result?: object;
+}
+
+/** One tab. */
+export interface ActionTab {
+  tab: Tab;
+  /** Each of them is needed. */
+  scopes: readonly string[];
+  model(deps: ActionsDependencies, ctx: Context, here: AtConsole, shown: Shown): Promise<object>;
+}
+
+/** Whether an action decides over logins, or what else of the tenant: bound, it runs as it is deployed. */
+export async function isBound(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  action: ActionAnswer,
+): Promise<boolean> {
+  const trigger = triggerOf(action);
+  if (!isRunning(trigger)) return false;
+  return (await bindingsOf(deps, ctx, here, trigger)).some((one) => one.action.id === action.id);
+}
+
+/** Answers with a tab of an action's page. */
+export async function showTab(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { tab, model }: ActionTab,
+  shown: Shown,
+): Promise<void> {
+  const { action, fault, result } = shown;
+  const own = await model(deps, ctx, here, shown);
+  await renderConsole(deps, ctx, here, {
+    template: `console/actions-${tab}`,
+    section: 'actions',
+    title: action.name,
+    model: {
+      ...own,
+      ...result,
+      actionsPath: ACTIONS,
+      path: actionPath(action.id),
+      tab,
+      tabs: TABS.filter((one) => one !== 'test' || here.can('create:actions'))
+        .filter((one) => one !== 'runs' || here.can('read:logs'))
+        .map((one) => ({ name: one, url: actionPath(action.id, one) })),
+      action: {
+        id: action.id,
+        name: action.name,
+        trigger: triggerOf(action),
+        isDeployed: isDeployed(action),
+        isChanged: action.deployed !== true && action.all_changes_deployed !== true,
+        isBound: await isBound(deps, ctx, here, action),
+        version: action.deployed_version?.number,
+      },
+      mayEdit: here.can('update:actions'),
+      mayDeploy: here.can('create:actions'),
+      mayDelete: here.can('delete:actions'),
+      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
+      ...(fault !== undefined && { fault }),
+    },
+    status: fault?.status ?? 200,
+  });
+}
+
+/** The page of a tab. */
+export function tabPage(tab: ActionTab): RouteDeclaration<ActionsDependencies> {
+  return consolePage<ActionsDependencies>('actions', { scopes: tab.scopes }, async (deps, ctx, here) =>
+    showTab(deps, ctx, here, tab, { action: await actionOf(deps, ctx, here) }),
+  );
+}
+
+/** What came of a form: where the browser goes, and what is said there; what the tab shows; or why not. */
+type Done =
+  | { said: string; to?: string }
+  | { result: object; values: Readonly<Record<string, string>> }
+  | { refused: FormFault };
+
+/** A form of a tab: a refusal is told above the same tab, with what was typed. */
+export function tabForm(
+  tab: ActionTab,
+  rules: { scopes: readonly string[]; isDangerous: boolean; typed?(ctx: Context): Record<string, string> },
+  act: (deps: ActionsDependencies, ctx: Context, here: AtConsole, action: ActionAnswer) => Promise<Done>,
+): RouteDeclaration<ActionsDependencies> {
+  const { scopes, isDangerous, typed } = rules;
+  const form = consoleForm<ActionsDependencies>(
+    'actions',
+    { scopes: [...tab.scopes, ...scopes], isDangerous },
+    async (deps, ctx, here) => {
+      const action = await actionOf(deps, ctx, here);
+      let done: Done;
+      try {
+        done = await act(deps, ctx, here, action);
+      } catch (thrown) {
+        done = { refused: faultOf(thrown) };
+      }
+      if ('said' in done) return back(ctx, done.to ?? actionPath(action.id, tab.tab), done.said);
+      const values = 'values' in done ? done.values : (typed?.(ctx) ?? {});
+      const shown =
+        'refused' in done ? { action, fault: done.refused, values } : { action, result: done.result, values };
+      await showTab(deps, ctx, here, tab, shown);
+    },
+  );
+  return { ...form, bodies: { largest: LARGEST_FORM } };
+}

@@ -1,0 +1,123 @@
+// The editor of an action: its draft, its packages and modules, its secrets.
+import type { Context } from 'koa';
+import { bodyObject, bodyTexts, formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { stampOf } from '../json-text.ts';
+import type { AtConsole } from '../page.ts';
+import { type ActionTab, tabForm, tabPage } from './action.ts';
+import {
+  type ActionAnswer,
+  type ActionsDependencies,
+  type ModuleReferenceAnswer,
+  readDependencies,
+  withoutReturns,
+  writtenDependencies,
+} from './view.ts';
+
+interface ModuleAnswer {
+  id: string;
+  name: string;
+  latest_version_number?: number;
+}
+
+/** The draft as a whole, by which it is told whether somebody else has saved one meanwhile. */
+const draftStamp = ({ code = '', dependencies = [], modules = [] }: ActionAnswer): string =>
+  stampOf([code, dependencies, modules]);
+
+const CODE: ActionTab = {
+  tab: 'code',
+  scopes: ['read:actions'],
+  model: async (deps, ctx, here, { action, values = {} }) => {
+    const used = action.modules ?? [];
+    const answer = await ask(deps, ctx, here, 'GET /actions/modules', { query: { per_page: '100' } });
+    const modules = (answer.body as { modules: ModuleAnswer[] }).modules;
+    return {
+      code: values.code ?? action.code ?? '',
+      dependencies: values.dependencies ?? writtenDependencies(action.dependencies),
+      stamp: values.stamp ?? draftStamp(action),
+      secrets: action.secrets ?? [],
+      modules: modules.map(({ id, name, latest_version_number: latest }) => {
+        const reference = used.find((one) => one.module_id === id);
+        return { id, name, latest, used: reference?.module_version_number, isUsed: reference !== undefined };
+      }),
+    };
+  },
+};
+
+const PATH = '/console/actions/:id';
+const EDIT = { scopes: ['update:actions'], isDangerous: false };
+const typed = (ctx: Context) => {
+  const { code = '', dependencies = '', stamp = '' } = bodyTexts(ctx);
+  return { code: withoutReturns(code), dependencies: withoutReturns(dependencies), stamp };
+};
+
+export const codeRoutes: RouteDeclarations<ActionsDependencies> = {
+  [`GET ${PATH}`]: tabPage(CODE),
+  [`POST ${PATH}/draft`]: tabForm(CODE, { ...EDIT, typed }, saveDraft),
+  // A secret may be what a provider is spoken to with: code that has another one does another thing.
+  [`POST ${PATH}/secrets`]: tabForm(CODE, { ...EDIT, isDangerous: true }, async (deps, ctx, here, action) => {
+    const { name, value } = formFields(ctx, 'name', 'value');
+    const known = (action.secrets ?? []).filter((one) => one.name !== name.trim());
+    return saveSecrets(deps, ctx, here, action, [
+      ...known,
+      { name: name.trim(), value: withoutReturns(value) },
+    ]);
+  }),
+  [`POST ${PATH}/secrets/remove`]: tabForm(
+    CODE,
+    { ...EDIT, isDangerous: true },
+    async (deps, ctx, here, action) => {
+      const { name } = formFields(ctx, 'name');
+      return saveSecrets(
+        deps,
+        ctx,
+        here,
+        action,
+        (action.secrets ?? []).filter((one) => one.name !== name),
+      );
+    },
+  ),
+};
+
+async function saveDraft(deps: ActionsDependencies, ctx: Context, here: AtConsole, action: ActionAnswer) {
+  const { code, dependencies, stamp } = typed(ctx);
+  if (stamp !== draftStamp(action)) return { refused: { status: 409, key: 'console.actions.draft.changed' } };
+  const body = {
+    code,
+    dependencies: readDependencies(dependencies),
+    modules: modulesIn(ctx, action.modules ?? []),
+  };
+  await ask(deps, ctx, here, 'PATCH /actions/actions/:id', { params: { id: action.id }, body });
+  return { said: 'console.actions.said.saved' };
+}
+
+/** The modules that are ticked: those that were there in their version, unless the newest is asked for; others in the newest. */
+function modulesIn(ctx: Context, before: readonly ModuleReferenceAnswer[]): ModuleReferenceAnswer[] {
+  const newest = ticked(ctx, 'newest');
+  return ticked(ctx, 'module').map((module_id) => {
+    const version = before.find((one) => one.module_id === module_id)?.module_version_id;
+    return newest.includes(module_id) || version === undefined
+      ? { module_id }
+      : { module_id, module_version_id: version };
+  });
+}
+
+/** The values of the boxes of a name that are ticked. */
+function ticked(ctx: Context, name: string): string[] {
+  const values = [bodyObject(ctx)[name] ?? []].flat();
+  return values.filter((one) => typeof one === 'string');
+}
+
+async function saveSecrets(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { id }: ActionAnswer,
+  secrets: readonly { name: string; value?: string }[],
+) {
+  if (secrets.some(({ name }) => name === ''))
+    return { refused: { status: 400, key: 'console.actions.secret.nameless', field: 'name' } };
+  await ask(deps, ctx, here, 'PATCH /actions/actions/:id', { params: { id }, body: { secrets } });
+  return { said: 'console.actions.said.secretSaved' };
+}

@@ -1,0 +1,117 @@
+// /console/actions: what runs at each trigger, in its order, and what could.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { CHANGES, changedBindings, stampOfBindings } from './order.ts';
+import { RUNNING } from './templates.ts';
+import {
+  ACTIONS,
+  type ActionAnswer,
+  type ActionsDependencies,
+  actionPath,
+  allActions,
+  bindingsOf,
+  isDeployed,
+  isRunning,
+  triggerOf,
+} from './view.ts';
+
+export const listRoutes: RouteDeclarations<ActionsDependencies> = {
+  [`GET ${ACTIONS}`]: consolePage<ActionsDependencies>(
+    'actions',
+    { scopes: ['read:actions'] },
+    (deps, ctx, here) => showList(deps, ctx, here),
+  ),
+  // What is bound decides who comes in.
+  [`POST ${ACTIONS}/order`]: consoleForm<ActionsDependencies>(
+    'actions',
+    { scopes: ['read:actions', 'update:actions'], isDangerous: true },
+    changeOrder,
+  ),
+};
+
+async function showList(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  fault?: FormFault,
+): Promise<void> {
+  const actions = await allActions(deps, ctx, here);
+  const triggers = await Promise.all(
+    RUNNING.map((trigger) => triggerView(deps, ctx, here, trigger, actions)),
+  );
+  await renderConsole(deps, ctx, here, {
+    template: 'console/actions-list',
+    section: 'actions',
+    title: 't:console.actions.title',
+    model: {
+      actionsPath: ACTIONS,
+      triggers,
+      others: actions.filter((one) => !isRunning(triggerOf(one))).map(rowOf),
+      hasNone: actions.length === 0,
+      mayCreate: here.can('create:actions'),
+      mayOrder: here.can('update:actions'),
+      ...(fault !== undefined && { fault }),
+    },
+    status: fault?.status ?? 200,
+  });
+}
+
+async function triggerView(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  trigger: string,
+  all: readonly ActionAnswer[],
+) {
+  const bindings = await bindingsOf(deps, ctx, here, trigger);
+  const known = new Map(all.map((one) => [one.id, one]));
+  const bound = bindings.map(({ action, on_error }, index) => ({
+    ...(known.has(action.id)
+      ? rowOf(known.get(action.id) as ActionAnswer)
+      : { id: action.id, name: action.name }),
+    mayFail: on_error === 'continue',
+    isFirst: index === 0,
+    isLast: index === bindings.length - 1,
+  }));
+  const free = all.filter(
+    (one) => triggerOf(one) === trigger && !bindings.some(({ action }) => action.id === one.id),
+  );
+  return { id: trigger, bound, free: free.map(rowOf), stamp: stampOfBindings(bindings) };
+}
+
+/** An action in a list. */
+function rowOf(action: ActionAnswer) {
+  return {
+    id: action.id,
+    name: action.name,
+    url: actionPath(action.id),
+    trigger: triggerOf(action),
+    isDeployed: isDeployed(action),
+    isChanged: isDeployed(action) && action.deployed !== true && action.all_changes_deployed !== true,
+    version: action.deployed_version?.number,
+  };
+}
+
+async function changeOrder(deps: ActionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { trigger, action, change: asked, stamp } = formFields(ctx, 'trigger', 'action', 'change', 'stamp');
+  const change = CHANGES.find((one) => one === asked);
+  if (!isRunning(trigger) || change === undefined)
+    throw new AuthError(400, 'invalid_request', 'There is no such trigger, or no such change.');
+  const bindings = await bindingsOf(deps, ctx, here, trigger);
+  if (stamp !== stampOfBindings(bindings))
+    return showList(deps, ctx, here, { status: 409, key: 'console.actions.order.changed' });
+  const body = changedBindings(bindings, action, change);
+  if (body === undefined) return back(ctx, ACTIONS);
+  try {
+    const params = { triggerId: trigger };
+    await ask(deps, ctx, here, 'PATCH /actions/triggers/:triggerId/bindings', { params, body });
+  } catch (thrown) {
+    return showList(deps, ctx, here, faultOf(thrown));
+  }
+  back(ctx, `${ACTIONS}#${trigger}`, undefined);
+}

@@ -1,0 +1,131 @@
+// Running an action: with an event that somebody has written, and what became of runs in logins.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { readObject } from '../json-text.ts';
+import type { AtConsole } from '../page.ts';
+import { type ActionTab, tabForm, tabPage } from './action.ts';
+import { exampleEvent } from './templates.ts';
+import { type ActionAnswer, type ActionsDependencies, isRunning, triggerOf, withoutReturns } from './view.ts';
+
+interface TriedAnswer {
+  commands: { method: string; args: unknown[] }[];
+  refused: string[];
+  logs: { level: string; text: string }[];
+  used?: { wallMs: number; cpuMs: number; memoryBytes: number; requests: number };
+  error?: { msg: string };
+}
+
+const TEST: ActionTab = {
+  tab: 'test',
+  scopes: ['read:actions', 'create:actions'],
+  model: async (_deps, _ctx, _here, { action, values }) => {
+    const trigger = triggerOf(action);
+    const usual = isRunning(trigger) ? JSON.stringify(exampleEvent(trigger), null, 2) : undefined;
+    return { event: values?.event ?? usual };
+  },
+};
+
+const typed = (ctx: Context) => ({ event: withoutReturns(bodyTexts(ctx).event ?? '') });
+
+async function test(deps: ActionsDependencies, ctx: Context, here: AtConsole, { id }: ActionAnswer) {
+  const values = typed(ctx);
+  const read = readObject(values.event);
+  if ('fault' in read) return { refused: { status: 400, field: 'event', ...read.fault } };
+  const asked = { params: { id }, body: { payload: read.value } };
+  const answer = await ask(deps, ctx, here, 'POST /actions/actions/:id/test', asked);
+  const { commands, refused, logs, used, error } = (answer.body as { payload: TriedAnswer }).payload;
+  const tried = {
+    commands: commands.map(({ method, args }) => ({
+      method,
+      args: args.map((one) => JSON.stringify(one)).join(', '),
+      isRefused: refused.includes(method),
+    })),
+    logs,
+    failure: error?.msg,
+    ...(used && {
+      used: {
+        time: Math.round(used.wallMs),
+        cpu: Math.round(used.cpuMs),
+        memory: Math.ceil(used.memoryBytes / 1024 / 1024),
+        requests: used.requests,
+      },
+    }),
+  };
+  return { result: { tried }, values };
+}
+
+interface ExecutionAnswer {
+  id: string;
+  trigger_id: string;
+  status: string;
+  created_at: string;
+  results: { action_name: string; started_at: string; ended_at?: string; error?: { msg: string } }[];
+}
+
+/** Events of the log that are looked through, and runs that are shown. */
+const LOOKED_THROUGH = '100';
+const SHOWN = 50;
+
+const RUNS: ActionTab = {
+  tab: 'runs',
+  scopes: ['read:actions', 'read:logs'],
+  model: async (deps, ctx, here, { action }) => {
+    const executions = await executionsOf(deps, ctx, here);
+    const runs = executions.flatMap(({ id, status, trigger_id, results }) =>
+      results
+        .filter((one) => one.action_name === action.name)
+        .map((one) => ({
+          execution: id,
+          trigger: trigger_id,
+          isSuspended: status === 'suspended',
+          at: timeOf(deps, ctx, one.started_at),
+          took:
+            one.ended_at === undefined ? undefined : Date.parse(one.ended_at) - Date.parse(one.started_at),
+          failure: one.error?.msg,
+        })),
+    );
+    return { runs: runs.slice(0, SHOWN), looked: LOOKED_THROUGH };
+  },
+};
+
+/** The newest executions: the log says which there were, and the API tells of each. */
+async function executionsOf(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<ExecutionAnswer[]> {
+  const answer = await ask(deps, ctx, here, 'GET /logs', { query: { per_page: LOOKED_THROUGH } });
+  const events = answer.body as { details?: { actions?: { executions?: string[] } } }[];
+  const ids = [...new Set(events.flatMap(({ details }) => details?.actions?.executions ?? []))];
+  const found = await Promise.all(ids.map((id) => executionOf(deps, ctx, here, id)));
+  return found.filter((one) => one !== undefined);
+}
+
+/** An execution; undefined for one that is kept no longer, or not written yet. */
+async function executionOf(
+  deps: ActionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  id: string,
+): Promise<ExecutionAnswer | undefined> {
+  try {
+    return (await ask(deps, ctx, here, 'GET /actions/executions/:id', { params: { id } }))
+      .body as ExecutionAnswer;
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  }
+}
+
+const PATH = '/console/actions/:id';
+
+export const runRoutes: RouteDeclarations<ActionsDependencies> = {
+  [`GET ${PATH}/test`]: tabPage(TEST),
+  // A draft has the secrets of the action, and the network: whoever runs one can send them somewhere.
+  [`POST ${PATH}/test`]: tabForm(TEST, { scopes: ['create:actions'], isDangerous: true, typed }, test),
+  [`GET ${PATH}/runs`]: tabPage(RUNS),
+};

@@ -1,0 +1,91 @@
+// Deploying an action, and what it was at each deployment.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { lineDiff, withContext } from '../line-diff.ts';
+import { type ActionTab, tabForm, tabPage } from './action.ts';
+import {
+  type ActionAnswer,
+  type ActionsDependencies,
+  inForce,
+  type VersionAnswer,
+  writtenDependencies,
+} from './view.ts';
+
+/** What a version is, as one text: the code, and above it what it needs. */
+function textOf({ code = '', dependencies = [], modules = [] }: VersionAnswer): string {
+  const needs = [
+    ...writtenDependencies(dependencies).split('\n'),
+    ...modules.map((one) => `actions:${one.module_name ?? one.module_id}@${one.module_version_number ?? ''}`),
+  ].filter((line) => line !== '');
+  return [...needs.map((line) => `// needs ${line}`), code].join('\n');
+}
+
+/** The changes from one version to another, as lines. */
+const changes = (before: VersionAnswer | undefined, after: VersionAnswer) => {
+  const lines = lineDiff(before === undefined ? '' : textOf(before), textOf(after));
+  return lines.every(({ kind }) => kind === 'same') ? [] : withContext(lines);
+};
+
+const DEPLOY: ActionTab = {
+  tab: 'deploy',
+  scopes: ['read:actions'],
+  model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(inForce(action), action) }),
+};
+
+async function versionsOf(deps: ActionsDependencies, ctx: Context, ...[here, { id }]: [Here, ActionAnswer]) {
+  const asked = { params: { id }, query: { per_page: '100' } };
+  const answer = await ask(deps, ctx, here, 'GET /actions/actions/:id/versions', asked);
+  return (answer.body as { versions: (VersionAnswer & { id: string })[] }).versions;
+}
+
+type Here = Parameters<typeof ask>[2];
+
+const VERSIONS: ActionTab = {
+  tab: 'versions',
+  scopes: ['read:actions'],
+  model: async (deps, ctx, here, { action }) => {
+    const versions = await versionsOf(deps, ctx, here, action);
+    const chosen = versions.find(({ id }) => id === ctx.query.version);
+    return {
+      versions: versions.map(({ id, number, created_at, deployed }) => ({
+        id,
+        number,
+        at: timeOf(deps, ctx, created_at),
+        isDeployed: deployed === true,
+        isChosen: id === chosen?.id,
+      })),
+      // What would become of what runs now.
+      ...(chosen !== undefined && {
+        chosen: {
+          id: chosen.id,
+          number: chosen.number,
+          isDeployed: chosen.deployed === true,
+          code: chosen.code ?? '',
+          diff: changes(inForce(action), chosen),
+        },
+      }),
+    };
+  },
+};
+
+const PATH = '/console/actions/:id';
+const RULES = { scopes: ['create:actions'], isDangerous: true };
+
+export const versionRoutes: RouteDeclarations<ActionsDependencies> = {
+  [`GET ${PATH}/deploy`]: tabPage(DEPLOY),
+  [`POST ${PATH}/deploy`]: tabForm(DEPLOY, RULES, async (deps, ctx, here, { id }) => {
+    await ask(deps, ctx, here, 'POST /actions/actions/:id/deploy', { params: { id } });
+    return { said: 'console.actions.said.deployed' };
+  }),
+  [`GET ${PATH}/versions`]: tabPage(VERSIONS),
+  [`POST ${PATH}/versions`]: tabForm(VERSIONS, RULES, async (deps, ctx, here, { id }) => {
+    const { version, draft } = formFields(ctx, 'version', 'draft');
+    const params = { id, version };
+    const body = { update_draft: draft === 'yes' };
+    await ask(deps, ctx, here, 'POST /actions/actions/:id/versions/:version/deploy', { params, body });
+    return { said: 'console.actions.said.rolledBack' };
+  }),
+};

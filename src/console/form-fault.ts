@@ -1,0 +1,25 @@
+// A refusal of a form: by the Management API, in its words, or by a page, in the reader's.
+import { AuthError } from '../http/errors.ts';
+
+/** What a form says of a refusal. */
+export interface FormFault {
+  status: number;
+  /** In the words of the API. */
+  message?: string;
+  /** In place of a message: a message's key, and where in a text it is. */
+  key?: string;
+  line?: number | undefined;
+  column?: number | undefined;
+  /** The field that it is about, where it is about one. */
+  field?: string;
+}
+
+/** @throws what was thrown, where it is nothing that whoever filled in the form can mend: the error page tells of it. */
+export function faultOf(thrown: unknown): FormFault {
+  if (!(thrown instanceof AuthError) || thrown.status >= 500 || thrown.status === 403) throw thrown;
+  const { status, error_description: said } = thrown;
+  const found = /^\w+ validation error: '(.*)' on property (\w+)[^']*\.$/s.exec(said);
+  return found === null
+    ? { status, message: said }
+    : { status, message: found[1] ?? said, field: found[2] ?? '' };
+}

@@ -1,0 +1,81 @@
+// JSON objects that people write into a form.
+import { createHash } from 'node:crypto';
+import { checkedJson } from '../http/body.ts';
+
+/** What is wrong with a text: a message's key, and its values. */
+export interface TextFault {
+  key: string;
+  line?: number;
+  column?: number;
+}
+
+/** Reads an object; an empty text is an empty one. */
+export function readObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
+  if (text.trim() === '') return { value: {} };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { fault: { key: 'console.json.syntax', ...placeOf(text) } };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return { fault: { key: 'console.json.object' } };
+  try {
+    return { value: checkedJson(text) as Record<string, unknown> };
+  } catch {
+    // Nested too deep, or a name or text that is refused in any body.
+    return { fault: { key: 'console.json.refused' } };
+  }
+}
+
+/** Where a text stops being JSON. The parser names a place for some faults alone, so that it is asked of beginnings. */
+function placeOf(text: string): { line: number; column: number } {
+  let [good, wrong] = [0, text.length + 1];
+  while (wrong - good > 1) {
+    const middle = Math.floor((good + wrong) / 2);
+    if (isBeginning(text.slice(0, middle))) good = middle;
+    else wrong = middle;
+  }
+  const before = text.slice(0, good).split('\n');
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+/** Whether more text could make JSON of it. */
+function isBeginning(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch (thrown) {
+    const message = String(thrown);
+    const at = /at position (\d+)/.exec(message)?.[1];
+    return /end of JSON|Unterminated string/.test(message) || Number(at ?? -1) === text.length;
+  }
+}
+
+/** An object as people read and edit it. */
+export const writtenObject = (value: unknown): string => JSON.stringify(value ?? {}, null, 2);
+
+/** Tells whether an object is still the one that a form was opened with. */
+export function stampOf(value: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(value ?? {}))
+    .digest('base64url')
+    .slice(0, 22);
+}
+
+/**
+ * What makes one object another where members are merged, and null removes one (`user_metadata`, `app_metadata`).
+ * @returns undefined where they are the same.
+ */
+export function mergePatch(
+  before: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>>,
+): Record<string, unknown> | undefined {
+  const kept = Object.entries(after).filter(([, value]) => value !== null);
+  const gone = Object.keys(before).filter((name) => !kept.some(([one]) => one === name));
+  const changed = kept.filter(([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value));
+  if (gone.length === 0 && changed.length === 0) return undefined;
+  // With nothing left: an empty object takes all away.
+  if (kept.length === 0) return {};
+  return Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
+}

@@ -1,0 +1,106 @@
+// What makes one text another, line by line.
+
+/** A line: there before, there after, or both. */
+export interface DiffLine {
+  kind: 'same' | 'removed' | 'added';
+  text: string;
+  /** Numbers of the line, from 1. */
+  before?: number;
+  after?: number;
+}
+
+/** Pairs of lines that are compared at most: beyond, all of the one goes and all of the other comes. */
+const MOST_PAIRS = 4_000_000;
+
+/** The lines of two texts. */
+export function lineDiff(before: string, after: string): DiffLine[] {
+  const [left, right] = [before.split('\n'), after.split('\n')];
+  let head = 0;
+  while (head < left.length && head < right.length && left[head] === right[head]) head++;
+  let tail = 0;
+  while (
+    tail < left.length - head &&
+    tail < right.length - head &&
+    left.at(-1 - tail) === right.at(-1 - tail)
+  ) {
+    tail++;
+  }
+  const [one, other] = [left.slice(head, left.length - tail), right.slice(head, right.length - tail)];
+  const kinds: DiffLine['kind'][] = [
+    ...new Array<'same'>(head).fill('same'),
+    ...(one.length * other.length > MOST_PAIRS ? replaced(one, other) : compared(one, other)),
+    ...new Array<'same'>(tail).fill('same'),
+  ];
+  return numbered(kinds, left, right);
+}
+
+const replaced = (one: readonly string[], other: readonly string[]): DiffLine['kind'][] => [
+  ...one.map((): 'removed' => 'removed'),
+  ...other.map((): 'added' => 'added'),
+];
+
+/** By the longest lines in common. */
+function compared(one: readonly string[], other: readonly string[]): DiffLine['kind'][] {
+  const width = other.length + 1;
+  // How many lines the rests from there have in common.
+  const common = new Uint16Array((one.length + 1) * width);
+  const at = (i: number, j: number) => common[i * width + j] ?? 0;
+  for (let i = one.length - 1; i >= 0; i--) {
+    for (let j = other.length - 1; j >= 0; j--) {
+      common[i * width + j] =
+        one[i] === other[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+    }
+  }
+  const kinds: DiffLine['kind'][] = [];
+  let [i, j] = [0, 0];
+  while (i < one.length || j < other.length) {
+    if (i < one.length && j < other.length && one[i] === other[j]) {
+      kinds.push('same');
+      i++;
+      j++;
+    } else if (i < one.length && (j === other.length || at(i + 1, j) >= at(i, j + 1))) {
+      kinds.push('removed');
+      i++;
+    } else {
+      kinds.push('added');
+      j++;
+    }
+  }
+  return kinds;
+}
+
+function numbered(
+  kinds: readonly DiffLine['kind'][],
+  left: readonly string[],
+  right: readonly string[],
+): DiffLine[] {
+  let [before, after] = [0, 0];
+  return kinds.map((kind) => {
+    if (kind !== 'added') before++;
+    if (kind !== 'removed') after++;
+    return {
+      kind,
+      text: (kind === 'added' ? right[after - 1] : left[before - 1]) ?? '',
+      ...(kind !== 'added' && { before }),
+      ...(kind !== 'removed' && { after }),
+    };
+  });
+}
+
+interface Gap {
+  kind: 'gap';
+}
+
+/** The changes alone, each with a few lines around it; a gap stands for what is left out. */
+export function withContext(lines: readonly DiffLine[], around = 3): (DiffLine | Gap)[] {
+  const isNear = lines.map(() => false);
+  for (const [index, { kind }] of lines.entries()) {
+    if (kind === 'same') continue;
+    for (let at = Math.max(0, index - around); at <= Math.min(lines.length - 1, index + around); at++)
+      isNear[at] = true;
+  }
+  return lines.flatMap((line, index): (DiffLine | Gap)[] => {
+    if (isNear[index]) return [line];
+    return index === 0 || isNear[index - 1] === true ? [{ kind: 'gap' }] : [];
+  });
+}

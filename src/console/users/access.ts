@@ -1,0 +1,199 @@
+// What a user may do: roles, permissions, organizations; and what the log says of them.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import type { AtConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { requireRight, rightsOf } from './rights.ts';
+import { type Shown, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+
+interface RoleAnswer {
+  id: string;
+  name: string;
+  description?: string | null;
+}
+
+interface PermissionAnswer {
+  resource_server_identifier: string;
+  resource_server_name?: string;
+  permission_name: string;
+  description?: string;
+  sources: { source_type: string; source_name?: string }[];
+}
+
+/** How many roles and permissions are offered. */
+const MOST = '100';
+/** Permissions that are offered at most. */
+const MOST_OFFERED = 500;
+
+const ROLES: UserTab<UsersDependencies> = {
+  tab: 'roles',
+  scopes: scopesOf('roles'),
+  model: async (deps, ctx, here, { user }) => {
+    const asked = { params: { id: user.user_id }, query: { per_page: MOST } };
+    const [roles, permissions, all, offered] = await Promise.all([
+      ask(deps, ctx, here, 'GET /users/:id/roles', asked),
+      ask(deps, ctx, here, 'GET /users/:id/permissions', asked),
+      ask(deps, ctx, here, 'GET /roles', { query: { per_page: MOST } }),
+      offeredPermissions(deps, ctx, here),
+    ]);
+    const own = roles.body as RoleAnswer[];
+    const shown = (permissions.body as PermissionAnswer[]).map((one) => ({
+      name: one.permission_name,
+      api: one.resource_server_identifier,
+      apiName: one.resource_server_name ?? one.resource_server_identifier,
+      description: one.description,
+      isDirect: one.sources.some(({ source_type }) => source_type === 'DIRECT'),
+      roles: one.sources
+        .filter(({ source_type }) => source_type === 'ROLE')
+        .map(({ source_name }) => source_name),
+      value: written(one),
+    }));
+    return {
+      roles: own,
+      permissions: shown,
+      otherRoles: (all.body as RoleAnswer[]).filter(({ id }) => !own.some((one) => one.id === id)),
+      otherPermissions: offered.filter(
+        ({ value }) => !shown.some((one) => one.isDirect && one.value === value),
+      ),
+    };
+  },
+};
+
+/** A permission in one field of a form. */
+const written = (one: { resource_server_identifier: string; permission_name: string }): string =>
+  JSON.stringify([one.resource_server_identifier, one.permission_name]);
+
+/** The permission of a field. What is none is refused by the API. */
+function permissionIn(ctx: Context) {
+  const { permission } = formFields(ctx, 'permission');
+  let pair: unknown;
+  try {
+    pair = JSON.parse(permission);
+  } catch {
+    pair = undefined;
+  }
+  const [resource_server_identifier, permission_name] = Array.isArray(pair) ? (pair as unknown[]) : [];
+  return { permissions: [{ resource_server_identifier, permission_name }] };
+}
+
+/** The permissions of all APIs, for who may change any. */
+async function offeredPermissions(deps: UsersDependencies, ctx: Context, here: AtConsole) {
+  if (!rightsOf(here).changeRoles || !here.can('read:resource_servers')) return [];
+  const answer = await ask(deps, ctx, here, 'GET /resource-servers', { query: { per_page: MOST } });
+  const apis = answer.body as { identifier: string; name?: string; scopes?: { value: string }[] }[];
+  return apis
+    .flatMap(({ identifier, name, scopes = [] }) =>
+      scopes.map(({ value }) => ({
+        api: name ?? identifier,
+        name: value,
+        value: written({ resource_server_identifier: identifier, permission_name: value }),
+      })),
+    )
+    .slice(0, MOST_OFFERED);
+}
+
+const ORGANIZATIONS: UserTab<UsersDependencies> = {
+  tab: 'organizations',
+  scopes: scopesOf('organizations'),
+  model: async (deps, ctx, here, { user }) => {
+    const answer = await ask(deps, ctx, here, 'GET /users/:id/organizations', {
+      params: { id: user.user_id },
+      query: { per_page: MOST },
+    });
+    const organizations = answer.body as { id: string; name: string; display_name?: string }[];
+    return {
+      organizations: organizations.map(({ id, name, display_name }) => ({
+        id,
+        name,
+        title: display_name ?? name,
+      })),
+    };
+  },
+};
+
+interface LogAnswer {
+  log_id: string;
+  type: string;
+  date: string;
+  description?: string;
+  client_name?: string;
+  connection?: string;
+  ip?: string;
+  user_agent?: string;
+}
+
+/** Events of a page. */
+const EVENTS = 50;
+
+const LOG: UserTab<UsersDependencies> = {
+  tab: 'events',
+  scopes: scopesOf('events'),
+  model: async (deps, ctx, here, { user }: Shown) => {
+    const page = pageOf(ctx);
+    const answer = await ask(deps, ctx, here, 'GET /users/:id/logs', {
+      params: { id: user.user_id },
+      query: { page: String(page), per_page: String(EVENTS) },
+    });
+    const events = (answer.body as LogAnswer[]).map((one) => ({
+      type: one.type,
+      at: timeOf(deps, ctx, one.date),
+      description: one.description,
+      application: one.client_name,
+      connection: one.connection,
+      address: one.ip,
+      agent: one.user_agent,
+    }));
+    return {
+      events,
+      page,
+      hasBefore: page > 0,
+      hasMore: events.length === EVENTS,
+      before: page - 1,
+      next: page + 1,
+    };
+  },
+};
+
+/** The number of a page, from 0: as far as pages are counted. */
+export function pageOf(ctx: Context): number {
+  const { page } = ctx.query;
+  return typeof page === 'string' && /^\d{1,6}$/.test(page) ? Number(page) : 0;
+}
+
+const PATH = '/console/users/:id';
+const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_members'], isDangerous: true };
+
+/** A form by which a user gets or loses rights. */
+function rightsForm(act: Parameters<typeof tabForm<UsersDependencies>>[2]) {
+  return tabForm(ROLES, CHANGE, (deps, ctx, here, user) => {
+    requireRight(rightsOf(here).changeRoles);
+    return act(deps, ctx, here, user);
+  });
+}
+
+export const accessRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${PATH}/roles`]: tabPage(ROLES),
+  [`POST ${PATH}/roles`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+    const body = { roles: [formFields(ctx, 'role').role] };
+    await ask(deps, ctx, here, 'POST /users/:id/roles', { params: { id }, body });
+    return { said: 'console.users.said.roleGiven' };
+  }),
+  [`POST ${PATH}/roles/remove`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+    const body = { roles: [formFields(ctx, 'role').role] };
+    await ask(deps, ctx, here, 'DELETE /users/:id/roles', { params: { id }, body });
+    return { said: 'console.users.said.roleTaken' };
+  }),
+  [`POST ${PATH}/roles/permission`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+    await ask(deps, ctx, here, 'POST /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
+    return { said: 'console.users.said.permissionGiven' };
+  }),
+  [`POST ${PATH}/roles/permission/remove`]: rightsForm(async (deps, ctx, here, { user_id: id }) => {
+    await ask(deps, ctx, here, 'DELETE /users/:id/permissions', { params: { id }, body: permissionIn(ctx) });
+    return { said: 'console.users.said.permissionTaken' };
+  }),
+  [`GET ${PATH}/organizations`]: tabPage(ORGANIZATIONS),
+  [`GET ${PATH}/events`]: tabPage(LOG),
+};

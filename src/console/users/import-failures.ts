@@ -1,0 +1,27 @@
+// What of an import failed, as a page lists it.
+
+/** A user that was not imported, as the Management API tells it. */
+export interface ImportFailure {
+  user: Readonly<Record<string, unknown>>;
+  errors: readonly { code: string; message: string; path?: string }[];
+}
+
+/** Users that are listed: all of them are in the answer of the Management API. */
+const MOST = 200;
+
+/** By what somebody is found in their file, the best first. */
+const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
+
+/** A line for each user, and how many more there are. */
+export function failuresOf(failed: readonly ImportFailure[]): {
+  lines: { user: string | undefined; errors: { message: string; path?: string }[] }[];
+  more: number;
+} {
+  const lines = failed.slice(0, MOST).map(({ user, errors }) => ({
+    user: NAMES.map((name) => user[name]).find((one) => typeof one === 'string' && one !== '') as
+      | string
+      | undefined,
+    errors: errors.map(({ message, path }) => ({ message, ...(path !== undefined && { path }) })),
+  }));
+  return { lines, more: Math.max(0, failed.length - MOST) };
+}

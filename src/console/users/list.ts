@@ -1,0 +1,125 @@
+// /console/users: the list, and the search as one types.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { type AtConsole, consolePage, renderConsole } from '../page.ts';
+import { pageOf } from './access.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { USERS } from './paths.ts';
+import { rightsOf } from './rights.ts';
+import { userQuery } from './search-text.ts';
+import { rowOf, type UserAnswer } from './view.ts';
+
+/** Users of a page. */
+const PER_PAGE = 25;
+/** Pages by number end where the Management API's do: whoever looks further, searches. */
+const LAST_PAGE = 1000 / PER_PAGE - 1;
+
+/** The filters beside the text, each with what it asks the API. */
+const FILTERS = {
+  blocked: 'blocked:true',
+  unverified: 'email_verified:false',
+} as const;
+
+/** The orders of a list that nobody has searched in. */
+const ORDERS = { newest: 'created_at:-1', seen: 'last_login:-1', name: 'name:1' } as const;
+
+export const listRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, showList),
+};
+
+async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const text = textOf(ctx, 'q');
+  const filter = Object.keys(FILTERS).find((one) => one === ctx.query.filter);
+  const connection = textOf(ctx, 'connection');
+  const asked = userQuery(text);
+  const q = [asked, filter === undefined ? undefined : FILTERS[filter as keyof typeof FILTERS]]
+    .filter((one) => one !== undefined)
+    .map((one) => `(${one})`)
+    .join(' AND ');
+  const page = Math.min(pageOf(ctx), LAST_PAGE);
+  const order = orderOf(ctx, asked);
+  const query = {
+    page: String(page),
+    per_page: String(PER_PAGE),
+    // How many there are of what was searched costs more than all else, and nobody asks.
+    ...(q === '' && connection === '' && { include_totals: 'true' }),
+    ...(q !== '' && { q }),
+    ...(connection !== '' && { connection }),
+    ...(order !== undefined && { sort: ORDERS[order] }),
+    fields: FIELDS,
+  };
+  const { users, total, slow } = await found(deps, ctx, here, query);
+  const connections = (await deps.config.connections()).map(({ name }) => name);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/users-list',
+    section: 'users',
+    title: 't:console.users.title',
+    model: {
+      users: USERS,
+      rows: users.map((user) => rowOf(user, (iso) => timeOf(deps, ctx, iso))),
+      q: text,
+      filter: filter ?? '',
+      connection,
+      connections,
+      order: order ?? '',
+      total,
+      slow,
+      isSearch: q !== '' || connection !== '',
+      pages: pagesOf(page, users.length, { q: text, filter, connection, order }),
+      rights: rightsOf(here),
+    },
+  });
+}
+
+const FIELDS =
+  'user_id,name,email,email_verified,phone_number,username,blocked,last_login,logins_count,identities';
+
+/** What a list is ordered by: a search is in the order of the index, which finds at once. */
+function orderOf(ctx: Context, asked: string | undefined): keyof typeof ORDERS | undefined {
+  const named = Object.keys(ORDERS).find((one) => one === ctx.query.order) as keyof typeof ORDERS | undefined;
+  return named ?? (asked === undefined ? 'newest' : undefined);
+}
+
+async function found(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  query: Record<string, string>,
+): Promise<{ users: UserAnswer[]; total?: number; slow?: string }> {
+  try {
+    const { body } = await ask(deps, ctx, here, 'GET /users', { query });
+    return Array.isArray(body)
+      ? { users: body as UserAnswer[] }
+      : (body as { users: UserAnswer[]; total: number });
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.error === 'search_unavailable')
+      return { users: [], slow: 'console.users.search.slow' };
+    // A combination that the API refuses, such as a connection's name that is none.
+    if (thrown instanceof AuthError && thrown.status === 400)
+      return { users: [], slow: 'console.users.search.refused' };
+    throw thrown;
+  }
+}
+
+/** A text of the query; of one that is repeated, nothing. */
+function textOf(ctx: Context, name: string): string {
+  const value = ctx.query[name];
+  return typeof value === 'string' ? value.slice(0, 2000) : '';
+}
+
+/** The queries of the pages before and after. */
+function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>) {
+  const link = (to: number) => {
+    const set = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });
+    return `?${new URLSearchParams(set.filter((one): one is [string, string] => (one[1] ?? '') !== ''))}`;
+  };
+  return {
+    number: page + 1,
+    ...(page > 0 && { before: link(page - 1) }),
+    ...(shown === PER_PAGE && page < LAST_PAGE && { next: link(page + 1) }),
+    isEnd: shown === PER_PAGE && page === LAST_PAGE,
+  };
+}

@@ -1,0 +1,75 @@
+// /console/users/new: making a user.
+import type { Context } from 'koa';
+import { bodyTexts } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { strategyRecord } from '../../records/connections.ts';
+import { ask } from '../ask.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { USERS, userPath } from './paths.ts';
+import { requireRight, rightsOf } from './rights.ts';
+
+const PATH = `${USERS}/new` as const;
+const SCOPES = ['read:users', 'create:users'];
+
+/** What the form sends of a user. Nothing else of what comes is looked at. */
+const MEMBERS = ['connection', 'email', 'phone_number', 'username', 'password', 'name'] as const;
+
+export const newUserRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${PATH}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
+    requireRight(rightsOf(here).create);
+    return showForm(deps, ctx, here);
+  }),
+  [`POST ${PATH}`]: consoleForm<UsersDependencies>('users', { scopes: SCOPES, isDangerous: true }, create),
+};
+
+async function create(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  requireRight(rightsOf(here).create);
+  const texts = bodyTexts(ctx);
+  const filled = MEMBERS.flatMap((name) => {
+    // A password is what was typed, with the spaces in it.
+    const text = name === 'password' ? texts[name] : texts[name]?.trim();
+    return text === undefined || text === '' ? [] : [[name, text]];
+  });
+  const isVerified = texts.verified === 'yes';
+  const body = {
+    ...Object.fromEntries(filled),
+    ...(texts.email?.trim() && {
+      email_verified: isVerified,
+      verify_email: !isVerified && texts.mail === 'yes',
+    }),
+  };
+  let made: { user_id: string };
+  try {
+    made = (await ask(deps, ctx, here, 'POST /users', { body })).body as { user_id: string };
+  } catch (thrown) {
+    return showForm(deps, ctx, here, faultOf(thrown), texts);
+  }
+  back(ctx, userPath(made.user_id), 'console.users.said.userMade');
+}
+
+async function showForm(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  fault?: FormFault,
+  { _csrf, password: _, ...values }: Record<string, string> = {},
+): Promise<void> {
+  const connections = (await deps.config.connections())
+    .filter(({ strategy }) => strategyRecord(strategy)?.isUpstream !== true)
+    .map(({ name }) => name);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/users-new',
+    section: 'users',
+    title: 't:console.users.new.title',
+    model: {
+      users: USERS,
+      connections,
+      values: { connection: connections[0] ?? '', ...values },
+      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
+      ...(fault !== undefined && { fault }),
+    },
+    status: fault?.status ?? 200,
+  });
+}

@@ -1,0 +1,220 @@
+// Where a user is logged in, and what applications hold and may do for them.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import type { AtConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+import type { UserAnswer } from './view.ts';
+
+/** As many of each as a page shows. */
+const MOST = '100';
+
+interface Device {
+  initial_ip?: string;
+  last_ip?: string;
+  initial_user_agent?: string;
+  last_user_agent?: string;
+}
+
+interface SessionAnswer {
+  id: string;
+  authenticated_at: string | null;
+  last_interacted_at: string | null;
+  expires_at: string | null;
+  device?: Device;
+  clients: { client_id: string }[];
+}
+
+interface TokenAnswer {
+  id: string;
+  client_id: string;
+  resource_servers: { audience: string; scopes: string[] }[];
+  created_at: string | null;
+  last_exchanged_at: string | null;
+  expires_at: string | null;
+  device?: Device;
+}
+
+interface GrantAnswer {
+  id: string;
+  clientID: string;
+  user_id: string;
+  audience: string;
+  scope: string[];
+}
+
+interface DeviceAnswer {
+  id: string;
+  device_name?: string;
+  type: string;
+  user_id: string;
+  client_id: string;
+}
+
+/** What a user's applications are called; their ids where there is none of the id. */
+async function clientNames({ config }: UsersDependencies): Promise<(id: string) => string> {
+  const names = new Map((await config.clients()).map(({ client_id, name }) => [client_id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
+async function sessionsOf(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { user_id: id }: UserAnswer,
+) {
+  const answer = await ask(deps, ctx, here, 'GET /users/:id/sessions', {
+    params: { id },
+    query: { take: MOST },
+  });
+  return (answer.body as { sessions: SessionAnswer[] }).sessions;
+}
+
+async function tokensOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id: id }: UserAnswer) {
+  const answer = await ask(deps, ctx, here, 'GET /users/:id/refresh-tokens', {
+    params: { id },
+    query: { take: MOST },
+  });
+  return (answer.body as { tokens: TokenAnswer[] }).tokens;
+}
+
+const SESSIONS: UserTab<UsersDependencies> = {
+  tab: 'sessions',
+  scopes: scopesOf('sessions'),
+  model: async (deps, ctx, here, { user }) => {
+    const [sessions, tokens, named] = await Promise.all([
+      sessionsOf(deps, ctx, here, user),
+      tokensOf(deps, ctx, here, user),
+      clientNames(deps),
+    ]);
+    return {
+      sessions: sessions.map((one) => ({
+        id: one.id,
+        agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
+        address: one.device?.last_ip ?? one.device?.initial_ip,
+        applications: one.clients.map(({ client_id }) => named(client_id)),
+        since: timeOf(deps, ctx, one.authenticated_at),
+        used: timeOf(deps, ctx, one.last_interacted_at),
+        until: timeOf(deps, ctx, one.expires_at),
+      })),
+      tokens: tokens.map((one) => ({
+        id: one.id,
+        application: named(one.client_id),
+        agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
+        audiences: one.resource_servers.map(({ audience }) => audience),
+        since: timeOf(deps, ctx, one.created_at),
+        used: timeOf(deps, ctx, one.last_exchanged_at),
+        until: timeOf(deps, ctx, one.expires_at),
+      })),
+    };
+  },
+};
+
+async function grantsOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id }: UserAnswer) {
+  const answer = await ask(deps, ctx, here, 'GET /grants', { query: { user_id, per_page: MOST } });
+  return answer.body as GrantAnswer[];
+}
+
+const CONSENTS: UserTab<UsersDependencies> = {
+  tab: 'consents',
+  scopes: scopesOf('consents'),
+  model: async (deps, ctx, here, { user }) => {
+    const [grants, named] = await Promise.all([grantsOf(deps, ctx, here, user), clientNames(deps)]);
+    return {
+      grants: grants.map(({ id, clientID, audience, scope }) => ({
+        id,
+        application: named(clientID),
+        audience,
+        scopes: scope,
+      })),
+    };
+  },
+};
+
+async function devicesOf(deps: UsersDependencies, ctx: Context, here: AtConsole, { user_id }: UserAnswer) {
+  const query = { user_id, type: 'public_key', per_page: MOST };
+  return (await ask(deps, ctx, here, 'GET /device-credentials', { query })).body as DeviceAnswer[];
+}
+
+const DEVICES: UserTab<UsersDependencies> = {
+  tab: 'devices',
+  scopes: scopesOf('devices'),
+  model: async (deps, ctx, here, { user }) => {
+    const [devices, named] = await Promise.all([devicesOf(deps, ctx, here, user), clientNames(deps)]);
+    return {
+      devices: devices.map(({ id, device_name, client_id }) => ({
+        id,
+        name: device_name,
+        application: named(client_id),
+      })),
+    };
+  },
+};
+
+/** What a form names must be the user's own: its id is whatever somebody sent. @throws AuthError 404 */
+function requireOwn(own: readonly { id: string }[], id: string): void {
+  if (!own.some((one) => one.id === id))
+    throw new AuthError(404, 'not_found', 'There is no such thing of this user any more.');
+}
+
+const PATH = '/console/users/:id';
+
+export const openRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${PATH}/sessions`]: tabPage(SESSIONS),
+  [`POST ${PATH}/sessions`]: tabForm(
+    SESSIONS,
+    { scopes: ['delete:sessions'] },
+    async (deps, ctx, here, user) => {
+      const { session } = formFields(ctx, 'session');
+      requireOwn(await sessionsOf(deps, ctx, here, user), session);
+      await ask(deps, ctx, here, 'DELETE /sessions/:id', { params: { id: session } });
+      return { said: 'console.users.said.sessionEnded' };
+    },
+  ),
+  [`POST ${PATH}/sessions/all`]: tabForm(
+    SESSIONS,
+    { scopes: ['delete:sessions', 'delete:refresh_tokens'] },
+    async (deps, ctx, here, user) => {
+      const params = { id: user.user_id };
+      await ask(deps, ctx, here, 'POST /users/:id/revoke-access', { params, body: {} });
+      return { said: 'console.users.said.accessEnded' };
+    },
+  ),
+  [`POST ${PATH}/sessions/token`]: tabForm(
+    SESSIONS,
+    { scopes: ['delete:refresh_tokens'] },
+    async (deps, ctx, here, user) => {
+      const { token } = formFields(ctx, 'token');
+      requireOwn(await tokensOf(deps, ctx, here, user), token);
+      await ask(deps, ctx, here, 'DELETE /refresh-tokens/:id', { params: { id: token } });
+      return { said: 'console.users.said.tokenEnded' };
+    },
+  ),
+  [`GET ${PATH}/consents`]: tabPage(CONSENTS),
+  [`POST ${PATH}/consents`]: tabForm(
+    CONSENTS,
+    { scopes: ['delete:grants'] },
+    async (deps, ctx, here, user) => {
+      const { grant } = formFields(ctx, 'grant');
+      requireOwn(await grantsOf(deps, ctx, here, user), grant);
+      await ask(deps, ctx, here, 'DELETE /grants/:id', { params: { id: grant } });
+      return { said: 'console.users.said.withdrawn' };
+    },
+  ),
+  [`GET ${PATH}/devices`]: tabPage(DEVICES),
+  [`POST ${PATH}/devices`]: tabForm(
+    DEVICES,
+    { scopes: ['delete:device_credentials'] },
+    async (deps, ctx, here, user) => {
+      const { device } = formFields(ctx, 'device');
+      requireOwn(await devicesOf(deps, ctx, here, user), device);
+      const params = { credential_id: device };
+      await ask(deps, ctx, here, 'DELETE /device-credentials/:credential_id', { params });
+      return { said: 'console.users.said.deviceRemoved' };
+    },
+  ),
+};

@@ -1,0 +1,145 @@
+// The first tab of a user: who they are, what is noted of them, and what can be done to them.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { bodyTexts, formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { mergePatch, readObject, stampOf, writtenObject } from '../json-text.ts';
+import type { AtConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { requireRight, rightsOf } from './rights.ts';
+import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
+import type { UserAnswer } from './view.ts';
+
+/** The members of each form. No other member of what is sent is looked at. */
+const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
+const ADDRESSES = ['email', 'phone_number', 'username'] as const;
+const METADATA = ['user_metadata', 'app_metadata'] as const;
+
+export const PROFILE: UserTab<UsersDependencies> = {
+  tab: 'profile',
+  scopes: scopesOf('profile'),
+  model: async (deps, ctx, here, { user, values = {}, fault }) => {
+    const rights = rightsOf(here);
+    const isAgain = fault !== undefined;
+    return {
+      profile: Object.fromEntries(
+        [...NAMES, ...ADDRESSES].map((name) => [name, values[name] ?? user[name] ?? '']),
+      ),
+      isVerified: { email: user.email_verified === true, phone: user.phone_verified === true },
+      facts: {
+        connection: user.identities[0]?.connection,
+        created: timeOf(deps, ctx, user.created_at),
+        lastLogin: timeOf(deps, ctx, user.last_login),
+        lastAddress: user.last_ip,
+        logins: user.logins_count ?? 0,
+        passwordSet: timeOf(deps, ctx, user.last_password_reset),
+      },
+      hasPassword: hasPassword(user),
+      ...(rights.readMetadata && {
+        metadata: METADATA.map((name) => ({
+          name,
+          text: (isAgain ? values[name] : undefined) ?? writtenObject(user[name]),
+          stamp: stampOf(user[name]),
+        })),
+      }),
+    };
+  },
+};
+
+/** Whether it is a password of ours that they log in with. */
+export const hasPassword = ({ identities }: UserAnswer): boolean =>
+  identities.some(({ provider }) => provider === 'auth0');
+
+const PATH = '/console/users/:id';
+const UPDATE = { scopes: ['update:users'] };
+
+export const profileRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${PATH}`]: tabPage(PROFILE),
+  [`POST ${PATH}/profile`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, user) => {
+    await patch(deps, ctx, here, user, changesIn(ctx, user, NAMES));
+    return { said: 'console.said.saved' };
+  }),
+  // Whoever sets an address or a password can log in with it.
+  [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, here, user) => {
+    const { verified } = formFields(ctx, 'verified');
+    const isVerified = verified === 'yes';
+    // An address is replaced, and not taken away: there would be nothing left to log in with.
+    const filled = Object.entries(changesIn(ctx, user, ADDRESSES)).filter(([, value]) => value !== null);
+    const changes: Record<string, unknown> = Object.fromEntries(filled);
+    // A new address is nobody's until it was proved, unless this form says so.
+    const says = (user.email_verified === true && changes.email === undefined) !== isVerified;
+    await patch(deps, ctx, here, user, { ...changes, ...(says && { email_verified: isVerified }) });
+    return { said: 'console.said.saved' };
+  }),
+  [`POST ${PATH}/password`]: takeOverForm(async (deps, ctx, here, user) => {
+    await patch(deps, ctx, here, user, { password: formFields(ctx, 'password').password });
+    return { said: 'console.users.said.passwordSet' };
+  }),
+  [`POST ${PATH}/metadata`]: tabForm(
+    PROFILE,
+    { scopes: ['update:users', 'update:users_app_metadata'] },
+    saveMetadata,
+  ),
+};
+
+type Act = Parameters<typeof tabForm<UsersDependencies>>[2];
+
+/** A form of what is as good as logging in as the user. @throws AuthError 403 for who has not that right. */
+export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE) {
+  return tabForm(
+    tab,
+    { scopes: ['update:users', 'create:user_tickets'], isDangerous: true },
+    (deps, ctx, here, user) => {
+      requireRight(rightsOf(here).takeOver);
+      return act(deps, ctx, here, user);
+    },
+  );
+}
+
+/** Changes a user, unless nothing is to be changed. */
+async function patch(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { user_id: id }: UserAnswer,
+  body: Record<string, unknown>,
+): Promise<void> {
+  if (Object.keys(body).length === 0) return;
+  await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body });
+}
+
+/** The named fields whose text is not what the user has; an empty one takes the member away. */
+function changesIn(
+  ctx: Context,
+  user: UserAnswer,
+  names: readonly (keyof UserAnswer)[],
+): Record<string, unknown> {
+  const texts = bodyTexts(ctx);
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = texts[name]?.trim();
+      return text === undefined || text === (user[name] ?? '') ? [] : [[name, text === '' ? null : text]];
+    }),
+  );
+}
+
+async function saveMetadata(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
+  requireRight(rightsOf(here).updateMetadata);
+  const texts = bodyTexts(ctx);
+  const body: Record<string, unknown> = {};
+  for (const name of METADATA) {
+    const text = texts[name];
+    if (text === undefined) continue;
+    const read = readObject(text);
+    if ('fault' in read) return { refused: { status: 400, field: name, ...read.fault } };
+    const change = mergePatch(user[name] ?? {}, read.value);
+    if (change === undefined) continue;
+    // What an application has noted meanwhile is not taken away by who has never seen it.
+    if (texts[`${name}_stamp`] !== stampOf(user[name]))
+      return { refused: { status: 409, field: name, key: 'console.users.metadata.changed' } };
+    body[name] = change;
+  }
+  await patch(deps, ctx, here, user, body);
+  return { said: 'console.said.saved' as const };
+}

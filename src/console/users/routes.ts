@@ -1,0 +1,40 @@
+// All pages of users.
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { accessRoutes } from './access.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { listRoutes } from './list.ts';
+import { loginMethodRoutes } from './login-methods.ts';
+import { newUserRoutes } from './new-user.ts';
+import { openRoutes } from './open.ts';
+import { profileRoutes } from './profile.ts';
+import { transferRoutes } from './transfer.ts';
+import { verbRoutes } from './verbs.ts';
+
+export const usersRoutes: RouteDeclarations<UsersDependencies> = {
+  ...listRoutes,
+  ...newUserRoutes,
+  ...transferRoutes,
+  ...profileRoutes,
+  ...verbRoutes,
+  ...loginMethodRoutes,
+  ...openRoutes,
+  ...accessRoutes,
+};
+
+/** Their templates. */
+export const USERS_PAGES = [
+  'console/users-consents',
+  'console/users-delete',
+  'console/users-devices',
+  'console/users-events',
+  'console/users-factors',
+  'console/users-identities',
+  'console/users-job',
+  'console/users-list',
+  'console/users-new',
+  'console/users-organizations',
+  'console/users-profile',
+  'console/users-roles',
+  'console/users-sessions',
+  'console/users-transfer',
+];

@@ -1,0 +1,23 @@
+// What these pages say of what was done.
+
+export const USERS_SAID: readonly string[] = [
+  'userMade',
+  'userDeleted',
+  'passwordSet',
+  'blocked',
+  'unblocked',
+  'lockoutsLifted',
+  'mailSent',
+  'unlinked',
+  'methodRemoved',
+  'browsersForgotten',
+  'sessionEnded',
+  'accessEnded',
+  'tokenEnded',
+  'withdrawn',
+  'deviceRemoved',
+  'roleGiven',
+  'roleTaken',
+  'permissionGiven',
+  'permissionTaken',
+].map((name) => `console.users.said.${name}`);

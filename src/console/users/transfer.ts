@@ -1,0 +1,156 @@
+// Users in and out by the thousand: imports and exports, each a job of the Management API.
+import type { Context } from 'koa';
+import { timeOf } from '../../account/page/page.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { DATABASE } from '../../records/connections.ts';
+import { customDatabase } from '../../records/database-options.ts';
+import { ask } from '../ask.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import { type AtConsole, consoleForm, consolePage, renderConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { failuresOf, type ImportFailure } from './import-failures.ts';
+import { USERS } from './paths.ts';
+import { requireRight, rightsOf } from './rights.ts';
+
+const TRANSFER = `${USERS}/transfer` as const;
+const SCOPES = ['read:users', 'create:users'];
+
+/** The largest file that the Management API takes, bytes. */
+const LARGEST_FILE = 512_000;
+
+interface JobAnswer {
+  id: string;
+  type: string;
+  status: string;
+  created_at: string;
+  status_details?: string;
+  percentage_done?: number;
+  summary?: { total: number; inserted: number; updated: number; failed: number };
+  location?: string;
+  format?: string;
+}
+
+export const transferRoutes: RouteDeclarations<UsersDependencies> = {
+  [`GET ${TRANSFER}`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
+    requireRight(rightsOf(here).import);
+    return showForms(deps, ctx, here);
+  }),
+  [`POST ${TRANSFER}/import`]: consoleForm<UsersDependencies>(
+    'users',
+    {
+      scopes: SCOPES,
+      isDangerous: true,
+      file: { largest: LARGEST_FILE, tooLarge: 'The file is larger than 500 kB.' },
+    },
+    (deps, ctx, here) => {
+      requireRight(rightsOf(here).import);
+      return beginImport(deps, ctx, here);
+    },
+  ),
+  [`POST ${TRANSFER}/export`]: consoleForm<UsersDependencies>(
+    'users',
+    { scopes: SCOPES, isDangerous: true },
+    (deps, ctx, here) => {
+      requireRight(rightsOf(here).export);
+      return beginExport(deps, ctx, here);
+    },
+  ),
+  [`GET ${TRANSFER}/:job`]: consolePage<UsersDependencies>('users', { scopes: SCOPES }, (deps, ctx, here) => {
+    requireRight(rightsOf(here).import);
+    return showJob(deps, ctx, here);
+  }),
+};
+
+/** The databases whose users are kept here. */
+async function databases({ config }: UsersDependencies): Promise<{ id: string; name: string }[]> {
+  return (await config.connections())
+    .filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere')
+    .map(({ id, name }) => ({ id, name }));
+}
+
+async function showForms(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  fault?: FormFault,
+): Promise<void> {
+  await renderConsole(deps, ctx, here, {
+    template: 'console/users-transfer',
+    section: 'users',
+    title: 't:console.users.transfer.title',
+    model: {
+      users: USERS,
+      path: TRANSFER,
+      databases: await databases(deps),
+      ...(fault !== undefined && { fault }),
+    },
+    status: fault?.status ?? 200,
+  });
+}
+
+async function beginImport(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { users = '', connection_id = '', upsert } = bodyTexts(ctx);
+  if (users.trim() === '')
+    return showForms(deps, ctx, here, { status: 400, key: 'console.users.import.noFile', field: 'users' });
+  const body = { users, connection_id, upsert: upsert === 'yes' ? 'true' : 'false' };
+  await begin(deps, ctx, here, () => ask(deps, ctx, here, 'POST /jobs/users-imports', { body }));
+}
+
+async function beginExport(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { connection_id = '', format } = bodyTexts(ctx);
+  const body = {
+    format: format === 'csv' ? 'csv' : 'json',
+    ...(connection_id !== '' && { connection_id }),
+  };
+  await begin(deps, ctx, here, () => ask(deps, ctx, here, 'POST /jobs/users-exports', { body }));
+}
+
+async function begin(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  job: () => Promise<{ body?: unknown }>,
+): Promise<void> {
+  let id: string;
+  try {
+    id = ((await job()).body as JobAnswer).id;
+  } catch (thrown) {
+    return showForms(deps, ctx, here, faultOf(thrown));
+  }
+  ctx.redirect(`${TRANSFER}/${encodeURIComponent(id)}`);
+  ctx.status = 303;
+}
+
+/** A job: how far it is, and what of it failed. Its page is loaded again until it is done. */
+async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const params = { id: (ctx.params as Record<string, string>).job ?? '' };
+  const job = (await ask(deps, ctx, here, 'GET /jobs/:id', { params })).body as JobAnswer;
+  const isOpen = job.status === 'pending' || job.status === 'processing';
+  const isImport = job.type === 'users_import';
+  const failed =
+    isImport && !isOpen
+      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params })).body ?? []) as ImportFailure[])
+      : [];
+  await renderConsole(deps, ctx, here, {
+    template: 'console/users-job',
+    section: 'users',
+    title: isImport ? 't:console.users.import.title' : 't:console.users.export.title',
+    model: {
+      users: USERS,
+      path: TRANSFER,
+      job: {
+        isImport,
+        isOpen,
+        isFailed: job.status === 'failed',
+        details: job.status_details,
+        done: job.percentage_done ?? 0,
+        summary: job.summary,
+        begun: timeOf(deps, ctx, job.created_at),
+        format: job.format,
+        location: job.location,
+      },
+      failures: failuresOf(failed),
+    },
+  });
+}

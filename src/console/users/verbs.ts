@@ -1,0 +1,159 @@
+// What an administrator does to a user: block, mails, links, lockouts, the end.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import type { Connection } from '../../records/collections.ts';
+import { strategyRecord } from '../../records/connections.ts';
+import { changesPasswords } from '../../records/database-options.ts';
+import { ask } from '../ask.ts';
+import { faultOf } from '../form-fault.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import type { UsersDependencies } from './dependencies.ts';
+import { USERS, userPath } from './paths.ts';
+import { PROFILE, takeOverForm } from './profile.ts';
+import { requireRight, rightsOf } from './rights.ts';
+import { idOf, showTab, tabForm, userOf } from './user.ts';
+import { initialOf, nameOf, type UserAnswer } from './view.ts';
+
+const PATH = `${USERS}/:id` as const;
+const UPDATE = { scopes: ['update:users'] };
+
+/** For how long links that administrators hand on are good, seconds. */
+const LINK_SECONDS = 24 * 3600;
+
+const KINDS = { password: 'password-change', verification: 'email-verification' } as const;
+
+export const verbRoutes: RouteDeclarations<UsersDependencies> = {
+  [`POST ${PATH}/block`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
+    await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body: { blocked: true } });
+    return { said: 'console.users.said.blocked' };
+  }),
+  [`POST ${PATH}/unblock`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
+    await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body: { blocked: false } });
+    return { said: 'console.users.said.unblocked' };
+  }),
+  [`POST ${PATH}/lockouts`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id: id }) => {
+    await ask(deps, ctx, here, 'DELETE /user-blocks/:id', { params: { id } });
+    return { said: 'console.users.said.lockoutsLifted' };
+  }),
+  [`POST ${PATH}/verify`]: tabForm(PROFILE, UPDATE, async (deps, ctx, here, { user_id }) => {
+    await ask(deps, ctx, here, 'POST /jobs/verification-email', { body: { user_id } });
+    return { said: 'console.users.said.mailSent' };
+  }),
+  [`POST ${PATH}/reset`]: tabForm<UsersDependencies>(PROFILE, UPDATE, mailReset),
+  // The link is as good as the password: whoever opens it is the user.
+  [`POST ${PATH}/link`]: takeOverForm(async (deps, ctx, here, { user_id }) => {
+    const { kind } = formFields(ctx, 'kind');
+    const call = KINDS[kind === 'verification' ? 'verification' : 'password'];
+    const body = { user_id, ttl_sec: LINK_SECONDS };
+    const answer = await ask(deps, ctx, here, `POST /tickets/${call}`, { body });
+    return { once: { link: (answer.body as { ticket: string }).ticket, linkHours: LINK_SECONDS / 3600 } };
+  }),
+  [`GET ${PATH}/delete`]: consolePage<UsersDependencies>(
+    'users',
+    { scopes: ['read:users', 'delete:users'] },
+    showDeletion,
+  ),
+  [`POST ${PATH}/delete`]: consoleForm<UsersDependencies>(
+    'users',
+    { scopes: ['read:users', 'delete:users'], isDangerous: true },
+    deleteUser,
+  ),
+};
+
+/** Mails the link of a reset to the user's own address. */
+async function mailReset(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
+  const connection = await databaseOf(deps, user);
+  if (connection === undefined || user.email === undefined)
+    return { refused: { status: 400, key: 'console.users.reset.none' } };
+  await deps.mailReset({ email: user.email, connection, ip: ctx.ip });
+  recordReset(deps, ctx, here, user, connection);
+  return { said: 'console.users.said.mailSent' as const };
+}
+
+/** The log has who it was, as with every change. */
+function recordReset(
+  { management }: UsersDependencies,
+  ctx: Context,
+  { administrator }: AtConsole,
+  user: UserAnswer,
+  connection: Connection,
+): void {
+  management.events.record({
+    type: 'sapi',
+    description: 'Mail a link to set a new password',
+    client_id: CONSOLE_CLIENT,
+    user_id: administrator.userId,
+    user_name: administrator.email,
+    ip: ctx.ip,
+    connection: connection.name,
+    details: { request: { method: 'post', path: ctx.path, body: {} }, user_id: user.user_id },
+  });
+}
+
+/** The database whose password of the user a mail can change. */
+async function databaseOf({ config }: UsersDependencies, user: UserAnswer): Promise<Connection | undefined> {
+  for (const { connection: name } of user.identities) {
+    const connection = await config.connection(name);
+    const isDatabase = connection && strategyRecord(connection.strategy)?.isDatabase === true;
+    if (isDatabase === true && changesPasswords(connection)) return connection;
+  }
+  return undefined;
+}
+
+/** The page that names what goes with a user. */
+async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  requireRight(rightsOf(here).delete);
+  const user = await userOf(deps, ctx, here);
+  const name = nameOf(user);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/users-delete',
+    section: 'users',
+    title: name,
+    model: {
+      users: USERS,
+      path: userPath(user.user_id),
+      user: { id: user.user_id, name, initial: initialOf(name) },
+      consequences: await consequencesOf(deps, ctx, here, user),
+    },
+  });
+}
+
+/** How much goes with a user. */
+async function consequencesOf(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
+  const params = { id: user.user_id };
+  const count = async (scope: string, of: () => Promise<{ body?: unknown }>) => {
+    if (!here.can(scope)) return undefined;
+    const { body } = await of();
+    if (Array.isArray(body)) return body.length;
+    return Object.values(body as object).find(Array.isArray)?.length ?? 0;
+  };
+  const [sessions, tokens, methods, organizations] = await Promise.all([
+    count('read:sessions', () =>
+      ask(deps, ctx, here, 'GET /users/:id/sessions', { params, query: { take: '100' } }),
+    ),
+    count('read:refresh_tokens', () =>
+      ask(deps, ctx, here, 'GET /users/:id/refresh-tokens', { params, query: { take: '100' } }),
+    ),
+    count('read:authentication_methods', () =>
+      ask(deps, ctx, here, 'GET /users/:id/authentication-methods', { params, query: { per_page: '100' } }),
+    ),
+    count('read:organizations', () =>
+      ask(deps, ctx, here, 'GET /users/:id/organizations', { params, query: { per_page: '100' } }),
+    ),
+  ]);
+  return { identities: user.identities.length, sessions, tokens, methods, organizations };
+}
+
+async function deleteUser(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  requireRight(rightsOf(here).delete);
+  const id = idOf(ctx);
+  try {
+    await ask(deps, ctx, here, 'DELETE /users/:id', { params: { id } });
+  } catch (thrown) {
+    const fault = faultOf(thrown);
+    return showTab(deps, ctx, here, PROFILE, { user: await userOf(deps, ctx, here), fault });
+  }
+  back(ctx, USERS, 'console.users.said.userDeleted');
+}

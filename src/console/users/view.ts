@@ -1,0 +1,70 @@
+// What pages show of a user.
+import type { ShownTime } from '../../account/page/page.ts';
+
+/** A user as the Management API answers them, as far as pages read it. */
+export interface UserAnswer {
+  user_id: string;
+  email?: string;
+  email_verified?: boolean;
+  phone_number?: string;
+  phone_verified?: boolean;
+  username?: string;
+  name?: string;
+  given_name?: string;
+  family_name?: string;
+  nickname?: string;
+  picture?: string;
+  blocked?: boolean;
+  created_at?: string;
+  updated_at?: string;
+  last_login?: string;
+  last_ip?: string;
+  logins_count?: number;
+  last_password_reset?: string;
+  user_metadata?: Record<string, unknown>;
+  app_metadata?: Record<string, unknown>;
+  identities: IdentityAnswer[];
+}
+
+export interface IdentityAnswer {
+  connection: string;
+  user_id: string;
+  provider: string;
+  isSocial: boolean;
+  profileData?: { email?: string; name?: string; phone_number?: string; username?: string };
+}
+
+/** What a user is called: by name, else by what they log in with. */
+export function nameOf({
+  name,
+  email,
+  username,
+  phone_number,
+  user_id,
+}: Pick<UserAnswer, 'name' | 'email' | 'username' | 'phone_number' | 'user_id'>): string {
+  return name ?? email ?? username ?? phone_number ?? user_id;
+}
+
+/** The first letter of a name, for a mark beside it: pictures are at addresses that users chose, and would tell them who looks. */
+export function initialOf(name: string): string {
+  const [first] = new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(name.trim());
+  return (first?.segment ?? '?').toUpperCase();
+}
+
+/** A row of the list. */
+export function rowOf(user: UserAnswer, timeOf: (iso: string | undefined) => ShownTime | undefined): object {
+  const name = nameOf(user);
+  const address = user.email ?? user.phone_number ?? user.username;
+  return {
+    id: user.user_id,
+    url: encodeURIComponent(user.user_id),
+    name,
+    initial: initialOf(name),
+    address: address === name ? undefined : address,
+    connections: [...new Set(user.identities.map(({ connection }) => connection))],
+    isBlocked: user.blocked === true,
+    isUnverified: user.email !== undefined && user.email_verified !== true,
+    lastLogin: timeOf(user.last_login),
+    logins: user.logins_count ?? 0,
+  };
+}

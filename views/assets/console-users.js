@@ -1,0 +1,53 @@
+// The list of users as one types, and the progress of a job. Both pages work without.
+
+/** Milliseconds after the last key before it is asked. */
+const PAUSE = 200;
+
+/** Searches while something is typed: the page itself is asked, and its list is put in place of this one. */
+function searchAsTyped() {
+  const form = document.getElementById('search');
+  const found = document.getElementById('found');
+  if (form === null || found === null) return;
+  let timer;
+  let asked;
+  const look = async () => {
+    asked?.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    const filled = [...new FormData(form)].filter(([, value]) => value !== '');
+    const url = `${form.action}?${new URLSearchParams(filled)}`;
+    found.setAttribute('aria-busy', 'true');
+    try {
+      const page = await load(url, signal);
+      const next = page.getElementById('found');
+      if (signal.aborted || next === null) return;
+      found.replaceChildren(...next.childNodes);
+      history.replaceState(null, '', url);
+    } catch (thrown) {
+      // The form is there for whoever lost the network, or the session.
+      if (thrown.name !== 'AbortError') form.submit();
+    } finally {
+      if (!signal.aborted) found.setAttribute('aria-busy', 'false');
+    }
+  };
+  form.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(look, PAUSE);
+  });
+}
+
+/** A page of the console, which is asked for with its token: other scripts of this origin have none. */
+async function load(url, signal) {
+  const token = document.querySelector('meta[name="console-token"]').content;
+  const answer = await fetch(url, { headers: { 'X-Console-Token': token }, signal });
+  if (!answer.ok) throw new Error(String(answer.status));
+  return new DOMParser().parseFromString(await answer.text(), 'text/html');
+}
+
+/** Loads the page of a job again until it is done. */
+function followJob() {
+  if (document.getElementById('open-job') !== null) setTimeout(() => location.reload(), 1500);
+}
+
+searchAsTyped();
+followJob();
