@@ -15,6 +15,7 @@ import { describeConnections } from './connections/resolve.ts';
 import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
+import { TRIED } from './console/connections/shared.ts';
 import { consoleFeature } from './console/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
@@ -203,7 +204,7 @@ function routesOf(
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...accountDependencies(deps, capabilities, tenantEngine), ...endings }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, sessions, tickets, users }),
+    ...bind(upstream, { ...elsewhere, sessions, tickets, triedUrl: `${baseUrl}${TRIED}`, users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {

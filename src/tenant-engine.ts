@@ -15,6 +15,7 @@ import { scriptRunner } from './connections/run-script.ts';
 import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
 import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
+import { connectionTrials } from './connections/upstream/trials.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels, type LogoutChannel } from './engine/logout-channels.ts';
@@ -153,6 +154,7 @@ function upstreamDependencies(
     config,
     fetch: outbound.fetch,
     pendingLogins: pendingLogins({ challenges, clock, random }),
+    trials: connectionTrials({ challenges, random }),
     runScript: scriptRunner(scripts),
     sign: signing.sign,
     store,

@@ -6,6 +6,8 @@ import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
 import type { AskDependencies } from './ask.ts';
 import { CONSOLE } from './callbacks.ts';
+import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
+import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
@@ -18,7 +20,8 @@ export type ConsoleDependencies = ConsolePageDependencies &
   AskDependencies &
   ActionsDependencies &
   LogDependencies &
-  UsersDependencies;
+  UsersDependencies &
+  ConnectionsDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
@@ -55,6 +58,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...logRoutes,
   ...actionsRoutes,
   ...usersRoutes,
+  ...connectionsRoutes,
 };
 
 export const consoleFeature = feature<ConsoleDependencies>({
@@ -67,7 +71,14 @@ export const consoleFeature = feature<ConsoleDependencies>({
     'administratorIdentities',
     'administratorCredentials',
   ],
-  pages: ['console/overview-home', 'console/log-list', 'console/log-event', ...ACTIONS_PAGES, ...USERS_PAGES],
+  pages: [
+    'console/overview-home',
+    'console/log-list',
+    'console/log-event',
+    ...ACTIONS_PAGES,
+    ...USERS_PAGES,
+    ...CONNECTIONS_PAGES,
+  ],
 });
 
 /** The addresses of its pages: the navigation names none that is not there. */

@@ -8,8 +8,18 @@ import { chooseLocale, type Locale, readLocales } from '../pages/locales.ts';
 import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
-import { createTenantLiquid } from './liquid.ts';
 import type { EmailKind, MessageKind, Notice, SmsKind, TemplateSettings } from './messages.ts';
+import {
+  type DraftFaults,
+  type DraftTemplate,
+  draftRenderer,
+  type OwnTemplate,
+  ownOf,
+  ownTemplate,
+  type RenderOwn,
+  smsTemplate,
+  tenantRenderer,
+} from './own-template.ts';
 import type { OutgoingEmail, OutgoingSms } from './transport.ts';
 import { variablesOf } from './variables.ts';
 
@@ -25,6 +35,11 @@ interface TemplatesOptions {
 
 export interface Templates {
   render(kind: MessageKind, notice: Notice): Promise<OutgoingEmail | OutgoingSms>;
+  /**
+   * A message as it would be with another template of the tenant's, and why parts of that could not be rendered: they are
+   * ours then.
+   */
+  draft(kind: MessageKind, notice: Notice, template: DraftTemplate): Promise<Draft>;
   settings(kind: EmailKind): TemplateSettings;
 }
 
@@ -39,13 +54,10 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
   mfa_oob_code: 300,
 };
 
-/** A template of the tenant's. */
-interface OwnTemplate {
-  /** Names it in the log. */
-  name: string;
-  from?: string | undefined;
-  subject?: string | undefined;
-  body?: string | undefined;
+/** A message by a template that is not kept yet. */
+export interface Draft {
+  message: OutgoingEmail | OutgoingSms;
+  faults: DraftFaults;
 }
 
 /** The templates of a tenant; our own are read once. */
@@ -55,14 +67,17 @@ export function createTemplates(options: TemplatesOptions): Templates {
   const html = ourLiquid(join(directory, 'email'), 'escape');
   const plain = ourLiquid(join(directory, 'email'));
   const tryOwn = tenantRenderer(log);
-  const text = smsRenderer(options, locales, tryOwn);
+  const text = smsRenderer(options, locales);
 
-  const email = async (kind: EmailKind, notice: Notice): Promise<OutgoingEmail> => {
+  const email = async (
+    kind: EmailKind,
+    notice: Notice,
+    { template, tryOwn }: Own,
+  ): Promise<OutgoingEmail> => {
     const tenant = settings();
     const locale = localeOf(locales, tenant, notice.languages);
     const model = emailModel(kind, notice, tenant, locale, lifetimeOf(kind, notice, ownOf(tenant, kind)));
     const variables = variablesOf(tenant, notice, { locale: locale.tag });
-    const template = ownTemplate(tenant, kind, notice);
     const [from, subject, body] = await Promise.all([
       tryOwn(template, 'from', template.from, variables),
       tryOwn(template, 'subject', template.subject, variables),
@@ -80,9 +95,19 @@ export function createTemplates(options: TemplatesOptions): Templates {
     };
   };
 
+  const render = (kind: MessageKind, notice: Notice, own: Own) =>
+    kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice, own) : email(kind, notice, own);
+  const kept = (kind: MessageKind, notice: Notice): OwnTemplate => {
+    if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(kind, notice);
+    return ownTemplate(settings(), kind, notice);
+  };
   return {
-    render: (kind, notice) =>
-      kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice) : email(kind, notice),
+    render: (kind, notice) => render(kind, notice, { template: kept(kind, notice), tryOwn }),
+    draft: async (kind, notice, template) => {
+      const faults: DraftFaults = {};
+      const own = { template: { name: 'draft', ...template }, tryOwn: draftRenderer(faults) };
+      return { message: await render(kind, notice, own), faults };
+    },
     settings: (kind) => settingsOf(kind, ownOf(settings(), kind)),
   };
 }
@@ -91,20 +116,17 @@ export function createTemplates(options: TemplatesOptions): Templates {
 function smsRenderer(
   { directory, settings, baseUrl }: TemplatesOptions,
   locales: ReturnType<typeof readLocales>,
-  tryOwn: RenderOwn,
 ) {
   const sms = ourLiquid(join(directory, 'sms'));
-  return async (kind: SmsKind, notice: Notice): Promise<OutgoingSms> => {
+  return async (kind: SmsKind, notice: Notice, { template, tryOwn }: Own): Promise<OutgoingSms> => {
     const tenant = settings();
     const locale = localeOf(locales, tenant, notice.languages);
-    const { code = '', connection } = notice;
+    const { code = '' } = notice;
     const name = notice.application?.name ?? tenant.tenant.friendly_name;
     const lead = locale.text(`sms.${kind}`, { code, application: name });
-    const options = (kind === 'passwordless_sms' ? connection?.options : undefined) ?? {};
-    const template = { name: `connection ${connection?.name ?? ''}`, body: textOf(options.template) };
     const variables = variablesOf(tenant, notice, { locale: locale.tag });
     const body = await tryOwn(template, 'text', template.body, variables);
-    const from = textOf(options.from);
+    const { from } = template;
     return {
       channel: 'sms',
       to: notice.to,
@@ -117,30 +139,10 @@ function smsRenderer(
   };
 }
 
-/** Renders a part of the tenant's own template; undefined when it has none or it fails. */
-type RenderOwn = (
-  template: OwnTemplate,
-  part: 'from' | 'subject' | 'body' | 'text',
-  source: string | undefined,
-  variables: object,
-) => Promise<string | undefined>;
-
-function tenantRenderer(log: Logger): RenderOwn {
-  const liquid = createTenantLiquid();
-  const broken = new Set<string>();
-  return async ({ name }, part, source, variables) => {
-    if (source === undefined || source.trim() === '') return undefined;
-    try {
-      return await liquid.render(part === 'body' ? 'html' : 'text', source, variables);
-    } catch (error) {
-      // Logged once, not for every message.
-      const key = `${name}\n${part}\n${source}`;
-      if (!broken.has(key))
-        log.error({ template: name, part, err: error }, 'a template is broken: ours is used');
-      broken.add(key);
-      return undefined;
-    }
-  };
+/** The tenant's own template, and what renders it. */
+interface Own {
+  template: OwnTemplate;
+  tryOwn: RenderOwn;
 }
 
 function ourLiquid(root: string, outputEscape?: 'escape'): Liquid {
@@ -166,24 +168,6 @@ function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): Te
     includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
   };
 }
-
-function ownOf(tenant: Frozen<TenantRecord>, kind: EmailKind): Frozen<EmailTemplate> | undefined {
-  return tenant.emailTemplates?.find(({ template }) => template === kind);
-}
-
-function ownTemplate(tenant: Frozen<TenantRecord>, kind: EmailKind, { connection }: Notice): OwnTemplate {
-  if (kind !== 'passwordless_email') return { name: kind, ...ownOf(tenant, kind) };
-  const { email } = (connection?.options ?? {}) as { email?: Record<string, unknown> };
-  return {
-    name: `connection ${connection?.name ?? ''}`,
-    from: textOf(email?.from),
-    subject: textOf(email?.subject),
-    body: textOf(email?.body),
-  };
-}
-
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
 
 /** Lifetime of the credential in the message, seconds, for its text. */
 function lifetimeOf(

@@ -77,6 +77,27 @@ export function pagePolicy({ nonce, formTargets, frames = [], images, font, conn
   ].join('; ');
 }
 
+/**
+ * The policy of a page that is only looked at, in a frame of its own origin: it runs nothing, sends nothing, and opens nothing.
+ * The sandbox keeps its origin, without which browsers would load no image of ours.
+ */
+export function previewPolicy({
+  nonce,
+  images,
+  font,
+}: Pick<PagePolicy, 'nonce' | 'images' | 'font'>): string {
+  return [
+    "default-src 'none'",
+    `style-src 'nonce-${nonce}'`,
+    `img-src ${["'self'", 'data:', ...imageSources(images)].join(' ')}`,
+    ...(font === undefined ? [] : [`font-src ${cspSource(font)}`]),
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'self'",
+    'sandbox allow-same-origin',
+  ].join('; ');
+}
+
 /** Of secure addresses alone: a page of ours loads no others. */
 function imageSources(images: PagePolicy['images']): string[] {
   if (images === 'any') return ['https:'];

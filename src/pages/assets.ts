@@ -7,6 +7,8 @@ import { sha256 } from '../runtime/secrets.ts';
 export interface Assets {
   /** The path that an asset is served under; its name is that of the file, from the directory. @throws Error when there is none of that name. */
   path(name: string): string;
+  /** The names of those with that ending. */
+  names(ending: string): string[];
   /** An asset's content, to serve it under a fixed name. @throws Error as `path`. */
   content(name: string): Buffer;
   routes: Route[];
@@ -44,6 +46,7 @@ export function readAssets(directory: string): Assets {
   };
   return {
     path,
+    names: (ending) => [...paths.keys()].filter((name) => name.endsWith(ending)),
     content: (name) => served.get(path(name))?.body ?? Buffer.alloc(0),
     routes: [...served].map(([at, { body, type }]) => ({
       methods: ['GET', 'HEAD'],

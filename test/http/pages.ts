@@ -4,6 +4,7 @@ import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
+import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
 import type { SitePage } from './site.ts';
 
@@ -91,6 +92,7 @@ export const consoleModel = {
 };
 
 export const PAGES: Record<string, SitePage | AuthError> = {
+  ...consoleConnectionPages(consoleModel),
   '/console': { template: 'console/overview-home', model: consoleModel },
   ...consoleLogPages,
   '/login': { template: 'login/login', model: login },

@@ -12,12 +12,17 @@ import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
 import { complete } from './complete.ts';
 import { type GoUpstreamDependencies, goUpstream } from './go.ts';
+import type { Trials } from './trials.ts';
 import { takeUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
 
 export interface UpstreamRouteDependencies
   extends GoUpstreamDependencies,
     UnsolicitedDependencies,
-    ConnectedRouteDependencies {}
+    ConnectedRouteDependencies {
+  trials: Pick<Trials, 'receive'>;
+  /** The address of the page where a login that was tried is looked at; it is given the answer's ticket. */
+  triedUrl: string;
+}
 
 /** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
 const LARGEST_ANSWER = 256 * 1024;
@@ -64,6 +69,8 @@ async function comeBack(
   const connection = connectionOfAddress(ctx);
   ctx.status = 303;
   if (pending === undefined) {
+    const tried = await deps.trials.receive(state, parameters, connection);
+    if (tried !== undefined) return ctx.redirect(`${deps.triedUrl}?ticket=${tried}`);
     const unasked = await takeUnsolicited(deps, ctx, connection, parameters);
     if (unasked !== undefined) return ctx.redirect(unasked);
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });

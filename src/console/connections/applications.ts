@@ -1,0 +1,68 @@
+// Which applications a connection is for, as switches.
+import type { Context } from 'koa';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { ask } from '../ask.ts';
+import { back, renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { type ConnectionsDependencies, connectionAt, headOf, PATH } from './shared.ts';
+
+interface Application {
+  client_id: string;
+  name: string;
+}
+
+/** Applications of one page. */
+const PER_PAGE = 50;
+
+/** Shows a page of them. */
+export async function showApplications(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const connection = await connectionAt(deps, ctx, here);
+  const page = /^\d{1,6}$/.test(String(ctx.query.page ?? '')) ? Number(ctx.query.page) : 0;
+  const query = {
+    fields: 'client_id,name',
+    is_global: 'false',
+    per_page: String(PER_PAGE),
+    page: String(page),
+    include_totals: 'true',
+  };
+  const { body } = await ask(deps, ctx, here, 'GET /clients', { query });
+  const { clients, total } = body as { clients: Application[]; total: number };
+  const head = headOf(here, connection, 'applications');
+  const pageUrl = (number: number) => `${head.connection.path}/applications?page=${number}`;
+  await renderConsole(deps, ctx, here, {
+    template: 'console/connections-applications',
+    title: head.connection.title,
+    model: {
+      ...head,
+      page,
+      applications: clients.map((one) => ({
+        ...one,
+        isEnabled: connection.enabled_clients.includes(one.client_id),
+      })),
+      previousUrl: page > 0 ? pageUrl(page - 1) : undefined,
+      nextUrl: (page + 1) * PER_PAGE < total ? pageUrl(page + 1) : undefined,
+    },
+  });
+}
+
+/** Switches those that the form has another state of than it was shown with. */
+export async function saveApplications(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const texts = bodyTexts(ctx);
+  const body = Object.entries(texts).flatMap(([name, before]) => {
+    const id = name.startsWith('was.') ? name.slice('was.'.length) : undefined;
+    const status = id !== undefined && texts[`application.${id}`] === 'true';
+    return id === undefined || status === (before === 'true') ? [] : [{ client_id: id, status }];
+  });
+  const id = String(ctx.params.id);
+  if (body.length > 0) await ask(deps, ctx, here, 'PATCH /connections/:id/clients', { params: { id }, body });
+  const page = /^\d{1,6}$/.test(texts.page ?? '') ? `?page=${texts.page}` : '';
+  back(ctx, `${PATH}/${encodeURIComponent(id)}/applications${page}`, 'console.said.saved');
+}

@@ -1,0 +1,56 @@
+// All connections, by strategy.
+import type { Context } from 'koa';
+import { ask } from '../ask.ts';
+import { renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { kindOf, lackingOf, titleOf } from './kinds.ts';
+import { type ConnectionsDependencies, PATH, type ShownConnection } from './shared.ts';
+
+/** Connections of one page. */
+const MOST = '500';
+
+/** Shows them; `?q=` looks for a part of a name, `?from=` goes on. */
+export async function showConnections(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const { q, from } = ctx.query;
+  const wanted = typeof q === 'string' ? q.trim().toLowerCase() : '';
+  const query = { take: MOST, ...(typeof from === 'string' && { from }) };
+  const { body } = await ask(deps, ctx, here, 'GET /connections', { query });
+  const { connections, next } = body as { connections: ShownConnection[]; next?: string };
+  const found = connections.filter(({ name, display_name = '' }) =>
+    `${name} ${display_name}`.toLowerCase().includes(wanted),
+  );
+  await renderConsole(deps, ctx, here, {
+    template: 'console/connections-list',
+    title: 't:console.connections.title',
+    model: {
+      groups: byStrategy(found),
+      isEmpty: connections.length === 0 && wanted === '',
+      q: wanted,
+      nextUrl: next === undefined ? undefined : `${PATH}?from=${encodeURIComponent(next)}`,
+      mayCreate: here.can('create:connections'),
+    },
+  });
+}
+
+/** In the order of their names, under the strategy that they are of. */
+function byStrategy(all: readonly ShownConnection[]) {
+  const strategies = [...new Set(all.map(({ strategy }) => strategy))].sort();
+  return strategies.map((strategy) => ({
+    kind: kindOf(strategy),
+    connections: all
+      .filter((one) => one.strategy === strategy)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map((one) => ({
+        path: `${PATH}/${one.id}`,
+        name: one.name,
+        title: titleOf(one),
+        lacking: lackingOf(one),
+        applications: one.enabled_clients.length,
+        isUsed: one.enabled_clients.length > 0 || one.is_domain_connection === true,
+      })),
+  }));
+}

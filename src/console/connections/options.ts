@@ -1,0 +1,252 @@
+// The options of a connection as the fields of a form, from the schema of its strategy: what the schema knows is a field, and
+// what a form says is put into the options that there are.
+import type { z } from 'zod';
+import { strategyRecord } from '../../records/connections.ts';
+import { textsIn } from '../../scripts/scripts.ts';
+
+/** How an option is typed. */
+export type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
+
+export interface OptionField {
+  name: string;
+  kind: OptionKind;
+  /** Of a choice. */
+  choices?: readonly string[];
+  /** What holds where nothing is said. */
+  usual?: unknown;
+}
+
+/** A field with what it has. */
+export interface FilledField extends OptionField {
+  /** As text; of a switch `true` or an empty text. A secret has none. */
+  value: string;
+  /** Of a secret: whether there is one, which stays where nothing is typed. */
+  isSet: boolean;
+}
+
+type Schema = z.core.$ZodType;
+type Options = Readonly<Record<string, unknown>>;
+
+/** What is edited in a place of its own, or is what an import has left. */
+const ELSEWHERE = new Set(['scripts', 'customScripts', 'oidc_metadata']);
+
+/** Texts of several lines. */
+const LONG = new Set([
+  'metadataXml',
+  'signingCert',
+  'cert',
+  'requestTemplate',
+  'LDAP_CA',
+  'fedMetadataXml',
+  'template',
+]);
+/** Those that no page shows; JSON but for the texts. */
+const SECRETS = new Set([
+  'client_secret',
+  'app_secret',
+  'twilio_token',
+  'LDAP_BIND_PASSWORD',
+  'signing_key',
+  'decryptionKey',
+  'gateway_authentication',
+  'configuration',
+  // May have credentials of an API.
+  'customHeaders',
+]);
+
+/** Those that come first, in this order, where a strategy has them. */
+const FIRST = [
+  ...[
+    'client_id',
+    'client_secret',
+    'discovery_url',
+    'issuer',
+    'authorizationURL',
+    'tokenURL',
+    'userInfoURL',
+    'scope',
+  ],
+  ...['domain', 'tenant_domain', 'adfs_server', 'type', 'team_id', 'kid', 'app_secret'],
+  ...[
+    'signInEndpoint',
+    'metadataUrl',
+    'metadataXml',
+    'signingCert',
+    'signOutEndpoint',
+    'pingFederateBaseUrl',
+  ],
+  ...['LDAP_URL', 'LDAP_BASE', 'LDAP_BIND_USER', 'LDAP_BIND_PASSWORD', 'LDAP_USER_BY_NAME'],
+  ...[
+    'passwordPolicy',
+    'requires_username',
+    'disable_signup',
+    'brute_force_protection',
+    'totp',
+    'import_mode',
+  ],
+  ...['pkce_enabled', 'set_user_root_attributes', 'domain_aliases', 'icon_url'],
+];
+
+/** Options that messages explain: `console.connections.help.<name>`. */
+export const WITH_HELP: ReadonlySet<string> = new Set([
+  ...FIRST,
+  ...['non_persistent_attrs', 'upstream_params', 'entityId', 'signSAMLRequest', 'fieldsMap', 'attribute_map'],
+  ...['enabledDatabaseCustomization', 'configuration', 'LDAP_STARTTLS', 'LDAP_CA', 'GROUPS', 'customHeaders'],
+]);
+
+/** The fields of a strategy's options, those that most connections need first. */
+export function fieldsOf(strategy: string): { main: OptionField[]; further: OptionField[] } {
+  const shape = shapeOf(strategyRecord(strategy)?.options);
+  const all = Object.entries(shape).flatMap(([name, schema]) =>
+    ELSEWHERE.has(name) ? [] : [fieldOf(name, schema)],
+  );
+  const main = FIRST.flatMap((name) => all.find((one) => one.name === name) ?? []);
+  return { main, further: all.filter((one) => !main.includes(one)) };
+}
+
+/** The texts of a connection's secrets. */
+export function secretsIn(options: Options): string[] {
+  return Object.entries(options).flatMap(([name, value]) => (SECRETS.has(name) ? textsIn(value) : []));
+}
+
+/** A field with what the options have. */
+export function filled(field: OptionField, options: Options): FilledField {
+  const value = options[field.name];
+  const isSet = value !== undefined && value !== null && value !== '';
+  return { ...field, isSet, value: field.kind === 'secret' ? '' : textOf(field, value) };
+}
+
+/** What a form has said that could not be taken. */
+interface Refused {
+  typed?: Readonly<Record<string, string>> | undefined;
+  /** Names of fields that cannot be read. */
+  faults?: readonly string[] | undefined;
+  /** What the Management API says of the options; it names the one it means. */
+  alert?: string | undefined;
+}
+
+/** The fields of a form, with what the options have, or with what was typed where that was refused. */
+export function filledFields(
+  strategy: string,
+  options: Options,
+  { typed, faults = [], alert = '' }: Refused = {},
+) {
+  const named = new Set([...faults, ...[...alert.matchAll(/options[./](\w+)/g)].map(([, name]) => name)]);
+  const shown = (field: OptionField) => {
+    const one = filled(field, options);
+    const value = typed === undefined || one.kind === 'secret' ? one.value : (typed[field.name] ?? '');
+    return { ...one, value, isFaulty: named.has(field.name), hasHelp: WITH_HELP.has(field.name) };
+  };
+  const { main, further } = fieldsOf(strategy);
+  return { main: main.map(shown), further: further.map(shown) };
+}
+
+/**
+ * The options with what a form says. What is as it was shown is not touched, and a secret that nothing was typed for stays.
+ * @param typed by the names of options; one that is not there is not of the form.
+ * @returns the names of fields that cannot be read beside them.
+ */
+export function withTyped(
+  strategy: string,
+  before: Options,
+  typed: Readonly<Record<string, string>>,
+): { options: Record<string, unknown>; faults: string[] } {
+  const { main, further } = fieldsOf(strategy);
+  const options: Record<string, unknown> = { ...before };
+  const faults: string[] = [];
+  for (const field of [...main, ...further]) {
+    const text = typed[field.name]?.replaceAll('\r\n', '\n');
+    if (text === undefined || text.trim() === filled(field, before).value.trim()) continue;
+    try {
+      const value = readField(field, text);
+      if (value === undefined) delete options[field.name];
+      else options[field.name] = value;
+    } catch {
+      faults.push(field.name);
+    }
+  }
+  return { options, faults };
+}
+
+/** @throws Error for what cannot be read. */
+function readField({ name, kind }: OptionField, text: string): unknown {
+  if (kind === 'switch') return text === 'true';
+  if (text.trim() === '') return undefined;
+  if (kind === 'number') return Number(text);
+  if (kind === 'json') return JSON.parse(text);
+  if (kind === 'secret' && JSON_SECRETS.has(name)) return JSON.parse(text);
+  if (kind === 'list') return linesOf(text);
+  return kind === 'long' ? text : text.trim();
+}
+
+/** Of the secrets those that are no texts. */
+const JSON_SECRETS = new Set(['signing_key', 'gateway_authentication', 'configuration', 'customHeaders']);
+
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+
+function textOf({ kind, usual }: OptionField, value: unknown): string {
+  if (kind === 'switch') return (value ?? usual) === true || value === 'true' ? 'true' : '';
+  if (value === undefined || value === null) return '';
+  if (kind === 'list') return [value].flat().map(String).join('\n');
+  return typeof value === 'object' ? JSON.stringify(value, null, 2) : String(value);
+}
+
+function fieldOf(name: string, schema: Schema): OptionField {
+  const { inner, usual } = unwrapped(schema);
+  const choices = choicesOf(inner);
+  const kind = SECRETS.has(name) ? 'secret' : kindOf(name, inner);
+  return {
+    name,
+    kind,
+    ...(kind === 'choice' && choices !== undefined && { choices }),
+    ...(usual !== undefined && typeof usual !== 'object' && { usual }),
+  };
+}
+
+/** What is inside of `optional`, `default` and the like, and the default. */
+function unwrapped(schema: Schema, usual?: unknown): { inner: Schema; usual: unknown } {
+  const { def } = schema._zod as unknown as { def: Record<string, unknown> & { type: string } };
+  if (def.type === 'pipe') {
+    const { in: first, out } = def as unknown as { in: Schema; out: Schema };
+    return unwrapped(typeOf(first) === 'transform' ? out : first, usual);
+  }
+  if (def.innerType === undefined) return { inner: schema, usual };
+  const own = def.type === 'default' || def.type === 'prefault' ? def.defaultValue : undefined;
+  return unwrapped(def.innerType as Schema, usual ?? own);
+}
+
+const typeOf = (schema: Schema): string => schema._zod.def.type;
+
+function shapeOf(schema: Schema | undefined): Record<string, Schema> {
+  if (schema === undefined) return {};
+  const { inner } = unwrapped(schema);
+  return (inner._zod.def as unknown as { shape?: Record<string, Schema> }).shape ?? {};
+}
+
+function kindOf(name: string, schema: Schema): OptionKind {
+  const type = typeOf(schema);
+  if (LONG.has(name)) return 'long';
+  if (type === 'string' || type === 'literal') return 'text';
+  if (type === 'number') return 'number';
+  if (type === 'boolean') return 'switch';
+  if (type === 'enum') return 'choice';
+  if (type === 'array') return isText(elementOf(schema)) ? 'list' : 'json';
+  if (type !== 'union') return 'json';
+  const kinds = membersOf(schema).map((one) => kindOf('', unwrapped(one).inner));
+  if (kinds.includes('switch')) return 'switch';
+  if (kinds.includes('json')) return 'json';
+  return kinds.includes('list') ? 'list' : 'text';
+}
+
+const isText = (schema: Schema) => ['string', 'enum', 'pipe'].includes(typeOf(schema));
+const elementOf = (schema: Schema) => (schema._zod.def as unknown as { element: Schema }).element;
+const membersOf = (schema: Schema) => (schema._zod.def as unknown as { options: Schema[] }).options;
+
+function choicesOf(schema: Schema): string[] | undefined {
+  const { entries } = schema._zod.def as unknown as { entries?: Record<string, string> };
+  return entries && Object.values(entries);
+}

@@ -1,0 +1,54 @@
+// The routes of the console's connections.
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { consoleForm, consolePage } from '../page.ts';
+import { saveApplications, showApplications } from './applications.ts';
+import { create, showKinds, showNew } from './create.ts';
+import { showConnections } from './list.ts';
+import { showScript, takeScript } from './script-page.ts';
+import { remove, saveSettings, showRemoval, showSettings } from './settings.ts';
+import { CHANGE, type ConnectionsDependencies, PATH, READ, SECTION, TRIED, withLongTexts } from './shared.ts';
+import { showTried, showTry, tryConnection } from './try-page.ts';
+
+type D = ConnectionsDependencies;
+
+const MAKE = ['create:connections'];
+const REMOVE = ['delete:connections'];
+const harmless = (scopes: readonly string[]) => ({ scopes, isDangerous: false });
+const dangerous = (scopes: readonly string[]) => ({ scopes, isDangerous: true });
+
+export const connectionsRoutes: RouteDeclarations<D> = {
+  [`GET ${PATH}` as const]: consolePage<D>(SECTION, { scopes: READ }, showConnections),
+  [`GET ${PATH}/new` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showKinds),
+  [`GET ${PATH}/new/:strategy` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showNew),
+  [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, harmless(MAKE), create)),
+  // What a try shows of a provider's users is for those who may change the connection.
+  [`GET ${TRIED}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTried),
+  [`GET ${PATH}/:id` as const]: consolePage<D>(SECTION, { scopes: READ }, showSettings),
+  [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, harmless(CHANGE), saveSettings)),
+  [`GET ${PATH}/:id/applications` as const]: consolePage<D>(
+    SECTION,
+    { scopes: [...READ, 'read:clients'] },
+    showApplications,
+  ),
+  [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, harmless(CHANGE), saveApplications),
+  [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
+  [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
+    consoleForm<D>(SECTION, harmless(CHANGE), takeScript),
+  ),
+  [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
+  [`POST ${PATH}/:id/try` as const]: consoleForm<D>(SECTION, harmless(CHANGE), tryConnection),
+  [`GET ${PATH}/:id/delete` as const]: consolePage<D>(SECTION, { scopes: REMOVE }, showRemoval),
+  [`POST ${PATH}/:id/delete` as const]: consoleForm<D>(SECTION, dangerous(REMOVE), remove),
+};
+
+/** The pages, below views/pages. */
+export const CONNECTIONS_PAGES: readonly string[] = [
+  'applications',
+  'delete',
+  'kinds',
+  'list',
+  'new',
+  'script',
+  'settings',
+  'try',
+].map((name) => `console/connections-${name}`);

@@ -1,0 +1,140 @@
+// The scripts of a connection: which it may have, what each is called with, and how one is run once from its editor.
+import { DATABASE } from '../../records/connections.ts';
+import type { ScriptFailure, ScriptLimits, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
+import { SCRIPT_LIMITS } from '../../scripts/limits.ts';
+import type { Scripts } from '../../scripts/scripts.ts';
+import { textsIn } from '../../scripts/scripts.ts';
+import { secretsIn } from './options.ts';
+import { createSecrets, shownJson } from './steps.ts';
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** A script that a connection may have. */
+export interface ScriptKind {
+  name: string;
+  /** The member of the options that it is in. */
+  within: 'scripts' | 'customScripts';
+  /** What it is called with before the callback, by name, with examples. */
+  parameters: readonly { name: string; example: unknown }[];
+  /** Whether it carries something out: a test run does, too. */
+  changes: boolean;
+}
+
+const email = { name: 'email', example: 'ada@example.com' };
+const password = { name: 'password', example: 'a password' };
+const user = {
+  name: 'user',
+  example: { email: 'ada@example.com', password: 'a password', tenant: 'example', connection: 'users' },
+};
+
+const OAUTH2: readonly ScriptKind[] = [
+  {
+    name: 'fetchUserProfile',
+    within: 'scripts',
+    parameters: [
+      { name: 'accessToken', example: 'an access token' },
+      { name: 'context', example: { tenant: 'example', connection: 'acme' } },
+    ],
+    changes: false,
+  },
+  {
+    name: 'getLogoutUrl',
+    within: 'scripts',
+    parameters: [{ name: 'context', example: { returnTo: 'https://localhost/' } }],
+    changes: false,
+  },
+];
+
+const custom = (name: string, parameters: ScriptKind['parameters'], changes = true): ScriptKind => ({
+  name,
+  within: 'customScripts',
+  parameters,
+  changes,
+});
+
+const CUSTOM: readonly ScriptKind[] = [
+  custom('login', [email, password], false),
+  custom('get_user', [email], false),
+  custom('create', [user]),
+  custom('verify', [email]),
+  custom('change_password', [email, { ...password, name: 'newPassword' }]),
+  custom('change_email', [email, { name: 'newEmail', example: 'grace@example.com' }]),
+  custom('change_username', [email, { name: 'newUsername', example: 'ada' }]),
+  custom('delete', [{ name: 'id', example: 'ada' }]),
+];
+
+/** The scripts that a connection of a strategy may have. */
+export function scriptKinds(strategy: string): readonly ScriptKind[] {
+  if (strategy === 'oauth2') return OAUTH2;
+  return strategy === DATABASE ? CUSTOM : [];
+}
+
+/** The text of a script; empty where there is none. */
+export function sourceOf(options: Options, { name, within }: ScriptKind): string {
+  const source = (options[within] as Options | null | undefined)?.[name];
+  return typeof source === 'string' ? source : '';
+}
+
+/** Options with another text of a script; without the script where it is empty. */
+export function withSource(options: Options, { name, within }: ScriptKind, source: string): Options {
+  const { [name]: _before, ...others } = (options[within] ?? {}) as Record<string, unknown>;
+  const isEmpty = source.trim() === '';
+  return { ...options, [within]: isEmpty ? others : { ...others, [name]: source } };
+}
+
+/** What a run used of one thing that it may use. */
+interface Used {
+  /** A message key. */
+  what: 'time' | 'cpu' | 'memory' | 'output' | 'requests';
+  used: number;
+  of: number;
+}
+
+/** What became of a test run, as its page shows it. */
+export interface TestRun {
+  result?: string;
+  failure?: ScriptFailure | undefined;
+  printed: readonly ScriptLine[];
+  used: Used[];
+}
+
+/** A script as it is tried. */
+interface Trial {
+  connection: { name: string; options: Options };
+  kind: ScriptKind;
+  source: string;
+  /** One for each parameter. */
+  args: readonly unknown[];
+}
+
+/** Runs a script once, as a login does; nothing here becomes of what it answers. */
+export async function testRun(
+  scripts: Pick<Scripts, 'run'>,
+  { connection, kind, source, args }: Trial,
+): Promise<TestRun> {
+  const { configuration, enable_script_context: hasContext } = connection.options;
+  const hidden = [...secretsIn(connection.options), ...textsIn(configuration)];
+  const { result, failure, printed, used } = await scripts.run({
+    of: connection.name,
+    source,
+    entry: kind.name,
+    args: hasContext === true && kind.within === 'customScripts' ? [...args, {}] : args,
+    globals: { configuration: configuration ?? {} },
+    hidden,
+  });
+  const shown = shownJson(result, createSecrets(hidden));
+  return { ...(failure === undefined ? { result: shown } : { failure }), printed, used: usedOf(used) };
+}
+
+const MIB = 1024 * 1024;
+
+/** What a run used, beside what it may. */
+export function usedOf(used: ScriptUsage, limits: ScriptLimits = SCRIPT_LIMITS): Used[] {
+  return [
+    { what: 'time', used: Math.round(used.wallMs), of: limits.wallMs },
+    { what: 'cpu', used: Math.round(used.cpuMs), of: limits.cpuMs },
+    { what: 'memory', used: Math.ceil(used.memoryBytes / MIB), of: Math.ceil(limits.memoryBytes / MIB) },
+    { what: 'output', used: used.outputBytes, of: limits.outputBytes },
+    { what: 'requests', used: used.requests, of: limits.requests },
+  ];
+}

@@ -1,0 +1,167 @@
+// One connection: what its provider must know of us, its options, and its end.
+import type { Context } from 'koa';
+import { isSaml, samlpOptions } from '../../connections/samlp/provider.ts';
+import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/service-provider.ts';
+import { CALLBACK } from '../../connections/upstream/begin.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { ask } from '../ask.ts';
+import { back, renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { filledFields, withTyped } from './options.ts';
+import {
+  type ConnectionsDependencies,
+  connectionAt,
+  headOf,
+  PATH,
+  recordOf,
+  refusalOf,
+  type ShownConnection,
+  typedOptions,
+} from './shared.ts';
+import { tryingOf } from './try.ts';
+
+/** Shows it; with `?check=1` its provider is asked whether somebody could log in. */
+export async function showSettings(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const connection = await connectionAt(deps, ctx, here);
+  const check = ctx.query.check === '1' ? await statusOf(deps, ctx, here, connection) : undefined;
+  await showForm(deps, ctx, here, connection, { check });
+}
+
+/** Takes what the form says. */
+export async function saveSettings(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const connection = await connectionAt(deps, ctx, here);
+  const typed = typedOptions(ctx);
+  const { options, faults } = withTyped(connection.strategy, connection.options, typed);
+  const { display_name = '' } = bodyTexts(ctx);
+  if (faults.length > 0)
+    return showForm(deps, ctx, here, connection, { typed, faults, alert: 't:console.connections.faults' });
+  const body = {
+    display_name: display_name.trim() === '' ? null : display_name.trim(),
+    options,
+  };
+  const { id } = connection;
+  try {
+    await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body });
+    back(ctx, `${PATH}/${id}`, 'console.said.saved');
+  } catch (thrown) {
+    await showForm(deps, ctx, here, connection, { typed, alert: refusalOf(thrown) });
+  }
+}
+
+/** Asks once more, with what goes with it. */
+export async function showRemoval(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const connection = await connectionAt(deps, ctx, here);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/connections-delete',
+    title: headOf(here, connection, '').connection.title,
+    model: {
+      ...headOf(here, connection, ''),
+      applications: connection.enabled_clients.length,
+      users: here.can('read:users') ? await usersOf(deps, ctx, here, connection) : undefined,
+    },
+  });
+}
+
+/** Removes it, and its users with it. */
+export async function remove(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  await ask(deps, ctx, here, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
+  back(ctx, PATH, 'console.said.deleted');
+}
+
+async function usersOf(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { name }: ShownConnection,
+): Promise<number> {
+  const query = {
+    q: `identities.connection:"${name}"`,
+    per_page: '1',
+    include_totals: 'true',
+    search_engine: 'v3',
+  };
+  const { body } = await ask(deps, ctx, here, 'GET /users', { query });
+  return Number((body as { total?: number }).total ?? 0);
+}
+
+/** Whether the provider answers: why not, where it does not. */
+async function statusOf(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { id }: ShownConnection,
+): Promise<{ fault?: string }> {
+  try {
+    await ask(deps, ctx, here, 'GET /connections/:id/status', { params: { id } });
+    return {};
+  } catch (thrown) {
+    const { status, error_description } = thrown as { status?: number; error_description?: string };
+    if (status !== 404 || error_description === undefined) throw thrown;
+    return { fault: error_description };
+  }
+}
+
+interface Form {
+  typed?: Record<string, string>;
+  faults?: readonly string[];
+  alert?: string;
+  check?: { fault?: string } | undefined;
+}
+
+async function showForm(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  connection: ShownConnection,
+  { typed, faults = [], alert, check }: Form,
+): Promise<void> {
+  const { strategy, options, display_name = '' } = connection;
+  const head = headOf(here, connection, 'settings');
+  await renderConsole(deps, ctx, here, {
+    template: 'console/connections-settings',
+    title: head.connection.title,
+    alert,
+    status: alert === undefined ? 200 : 400,
+    model: {
+      ...head,
+      check,
+      mayDelete: here.can('delete:connections'),
+      addresses: await addressesOf(deps, connection),
+      displayName: bodyTexts(ctx).display_name ?? (display_name === connection.name ? '' : display_name),
+      fields: filledFields(strategy, options, { typed, faults, alert }),
+    },
+  });
+}
+
+/** What the provider is told of us, by message keys. */
+async function addressesOf(
+  deps: ConnectionsDependencies,
+  connection: ShownConnection,
+): Promise<{ text: string; value: string }[]> {
+  const { baseUrl } = deps;
+  if (!isSaml(connection))
+    return tryingOf(connection).by === 'redirect'
+      ? [{ text: 'callback', value: `${baseUrl}${CALLBACK}` }]
+      : [];
+  const record = await recordOf(deps, connection);
+  const { name } = connection;
+  const options = samlpOptions(record);
+  return [
+    { text: 'consumer', value: options.recipientUrl || consumerUrl(baseUrl, connection) },
+    { text: 'entity', value: entityId(deps, connection, options) },
+    { text: 'metadata', value: `${baseUrl}/samlp/metadata?connection=${encodeURIComponent(name)}` },
+    { text: 'logout', value: logoutUrl(baseUrl) },
+  ];
+}

@@ -1,0 +1,109 @@
+// What the pages of one connection have in common.
+import type { Context } from 'koa';
+import type { LimitLogin } from '../../connections/database/limit-login.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclaration } from '../../http/routes.ts';
+import type { Connection } from '../../records/collections.ts';
+import { type AskDependencies, ask } from '../ask.ts';
+import { CONSOLE } from '../callbacks.ts';
+import type { ConsolePageDependencies } from '../page.ts';
+import { type AtConsole, atConsole } from '../session.ts';
+import { kindOf, lackingOf, titleOf } from './kinds.ts';
+import { scriptKinds } from './scripts.ts';
+import type { TryDependencies } from './try.ts';
+
+export interface ConnectionsDependencies extends ConsolePageDependencies, AskDependencies, TryDependencies {
+  limitLogin: LimitLogin;
+}
+
+export const SECTION = 'connections';
+export const PATH = `${CONSOLE}/connections` as const;
+/** The page where a try whose browser is back is looked at. */
+export const TRIED = `${PATH}/tried` as const;
+export const READ = ['read:connections'];
+export const CHANGE = ['update:connections'];
+
+/** A connection as the Management API answers it. */
+export interface ShownConnection
+  extends Pick<Connection, 'id' | 'name' | 'strategy' | 'options' | 'enabled_clients'> {
+  display_name?: string;
+  is_domain_connection?: boolean;
+  show_as_button?: boolean;
+}
+
+/** The connection of an address. @throws AuthError 404 */
+export async function connectionAt(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<ShownConnection> {
+  const { body } = await ask(deps, ctx, here, 'GET /connections/:id', {
+    params: { id: String(ctx.params.id) },
+  });
+  return body as ShownConnection;
+}
+
+/** The record that logins go by: what the Management API answers has no secrets of scripts. @throws AuthError 404 */
+export async function recordOf(
+  { config }: Pick<ConnectionsDependencies, 'config'>,
+  { id, name }: Pick<ShownConnection, 'id' | 'name'>,
+): Promise<Connection> {
+  const found = await config.connection(name);
+  if (found?.id !== id) throw new AuthError(404, 'not_found', 'Not Found');
+  return found;
+}
+
+/** What the head of each page of a connection shows. */
+export function headOf(here: AtConsole, connection: ShownConnection, tab: string) {
+  const { id, strategy } = connection;
+  const [script] = scriptKinds(strategy);
+  return {
+    connection: {
+      id,
+      name: connection.name,
+      title: titleOf(connection),
+      path: `${PATH}/${id}`,
+      kind: kindOf(strategy),
+      lacking: lackingOf(connection),
+    },
+    tab,
+    scriptsPath: script === undefined ? undefined : `${PATH}/${id}/scripts/${script.name}`,
+    mayChange: CHANGE.every(here.can),
+  };
+}
+
+/** Bytes of a form with a script. */
+const LARGEST_FORM = 400 * 1024;
+
+/** A form with long texts: who is nobody here has none of it read. */
+export function withLongTexts<D extends ConsolePageDependencies>(
+  route: RouteDeclaration<D>,
+): RouteDeclaration<D> {
+  return {
+    ...route,
+    bodies: { largest: LARGEST_FORM },
+    admit: async (deps, ctx) => {
+      if ((await atConsole(deps, ctx)) === undefined)
+        throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+    },
+  };
+}
+
+/** The fields of a form whose names begin so, without that. */
+export function fieldsBelow(ctx: Context, prefix: string): Record<string, string> {
+  const all = Object.entries(bodyTexts(ctx)).filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(all.map(([name, value]) => [name.slice(prefix.length), value]));
+}
+
+/** The options of a form. Switches that are off send nothing: the form names those that it has. */
+export function typedOptions(ctx: Context): Record<string, string> {
+  const switches = Object.keys(fieldsBelow(ctx, 'switch.')).map((name) => [name, '']);
+  return { ...Object.fromEntries(switches), ...fieldsBelow(ctx, 'option.') };
+}
+
+/** What a call refuses, for the page to tell; anything else is thrown. */
+export function refusalOf(thrown: unknown): string {
+  if (thrown instanceof AuthError && [400, 409].includes(thrown.status)) return thrown.error_description;
+  throw thrown;
+}

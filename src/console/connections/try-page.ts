@@ -1,0 +1,118 @@
+// The pages of "Try connection".
+import type { Context } from 'koa';
+import type { UpstreamRedirect } from '../../connections/redirect.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import { ask } from '../ask.ts';
+import { renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { usedOf } from './scripts.ts';
+import {
+  type ConnectionsDependencies,
+  connectionAt,
+  headOf,
+  recordOf,
+  type ShownConnection,
+} from './shared.ts';
+import type { Step } from './steps.ts';
+import { beginTry, finishTry, tryingOf, tryPassword } from './try.ts';
+
+/** Stands for the session, which is in this browser alone. */
+const sessionOf = ({ token }: AtConsole) => sha256(`trial ${token}`);
+
+/** Shows how it can be tried. */
+export async function showTry(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  await showPage(deps, ctx, here, await connectionAt(deps, ctx, here));
+}
+
+/** Goes to the provider, or looks at a name and a password. */
+export async function tryConnection(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const shown = await connectionAt(deps, ctx, here);
+  const connection = await recordOf(deps, shown);
+  const trying = tryingOf(connection);
+  if (trying.by === 'redirect') {
+    const by = { userId: here.administrator.userId, session: sessionOf(here) };
+    const begun = await beginTry(deps, by, { connection, strategy: trying.strategy });
+    if (begun.redirect === undefined) return showPage(deps, ctx, here, shown, { ...begun, isRight: false });
+    return go(deps, ctx, here, shown, { ...begun, redirect: begun.redirect });
+  }
+  if (trying.by === 'none')
+    throw new AuthError(400, 'invalid_request', 'This connection cannot be tried here.');
+  const { identifier, password } = formFields(ctx, 'identifier', 'password');
+  await deps.limitLogin(ctx, connection, identifier);
+  const typed = {
+    connection,
+    strategy: trying.strategy,
+    identifier,
+    password,
+    caller: { ip: ctx.ip },
+    clientId: CONSOLE_CLIENT,
+  };
+  await showPage(deps, ctx, here, shown, await tryPassword(deps, typed));
+}
+
+/** Shows what became of a try whose browser is back. */
+export async function showTried(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { ticket } = ctx.query;
+  const answer = typeof ticket === 'string' ? await deps.trials.take(ticket, sessionOf(here)) : undefined;
+  if (answer === undefined)
+    throw new AuthError(400, 'invalid_request', 'This try is over. Begin another one.', {
+      extra: { reason: 'request_expired' },
+    });
+  const params = { id: answer.connectionId };
+  const shown = (await ask(deps, ctx, here, 'GET /connections/:id', { params })).body as ShownConnection;
+  const steps = await finishTry(deps, answer, await recordOf(deps, shown));
+  await showPage(deps, ctx, here, shown, { steps, isRight: steps.at(-1)?.kind === 'profile' });
+}
+
+/**
+ * Shows the way to the provider, which the administrator goes on by a link: no page of the console lets its forms lead
+ * anywhere else. Where the provider wants a form, that is a page of its own.
+ */
+async function go(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  shown: ShownConnection,
+  { steps, redirect }: { steps: readonly Step[]; redirect: UpstreamRedirect },
+): Promise<void> {
+  if ('url' in redirect)
+    return showPage(deps, ctx, here, shown, { steps, isRight: false, goUrl: redirect.url });
+  const { action, fields } = redirect;
+  const model = { action, fields: Object.entries(fields), client: { name: here.administrator.name } };
+  await deps.views.page(ctx, 'login/elsewhere', model, { formAction: action });
+}
+
+async function showPage(
+  deps: ConnectionsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  connection: ShownConnection,
+  tried?: { steps: readonly Step[]; isRight: boolean; goUrl?: string },
+): Promise<void> {
+  const head = headOf(here, connection, 'try');
+  await renderConsole(deps, ctx, here, {
+    template: 'console/connections-try',
+    title: head.connection.title,
+    model: {
+      ...head,
+      by: tryingOf(connection).by,
+      action: `${head.connection.path}/try`,
+      steps: tried?.steps.map(shownStep),
+      isRight: tried?.isRight,
+      goUrl: /^https?:/i.test(tried?.goUrl ?? '') ? tried?.goUrl : undefined,
+    },
+  });
+}
+
+/** With the milliseconds and limits that a page shows. */
+function shownStep(step: Step) {
+  if (step.kind === 'request') return { ...step, ms: Math.round(step.ms) };
+  return step.kind === 'script' ? { ...step, used: usedOf(step.used) } : step;
+}

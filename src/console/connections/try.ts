@@ -1,0 +1,154 @@
+// "Try connection": a login as every other up to the profile, and no further. It makes no user and no session, and gives no
+// token to anybody.
+import type { CustomDatabases } from '../../connections/database/custom.ts';
+import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../../connections/redirect.ts';
+import { strategyOf } from '../../connections/strategies.ts';
+import type { FormStrategy, ProofDependencies } from '../../connections/strategy.ts';
+import { CALLBACK } from '../../connections/upstream/begin.ts';
+import type { TrialAnswer, Trials } from '../../connections/upstream/trials.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Caller } from '../../protection/callers.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { Scripts } from '../../scripts/scripts.ts';
+import { secretsIn } from './options.ts';
+import { createSecrets, type Secrets, type Step, shownAddress, shownValues } from './steps.ts';
+import {
+  profileStep,
+  type Trace,
+  tracedDatabases,
+  tracedDirectories,
+  tracedScripts,
+  tracedUpstream,
+} from './traced.ts';
+
+export interface TryDependencies {
+  upstream: UpstreamDependencies;
+  scripts: Pick<Scripts, 'run'>;
+  trials: Trials;
+  proofs: ProofDependencies;
+  /** The databases elsewhere, asked by these scripts. */
+  databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
+}
+
+/** How a connection can be tried. */
+export type Trying =
+  | { by: 'redirect'; strategy: RedirectStrategy }
+  | { by: 'form'; strategy: FormStrategy }
+  | { by: 'none' };
+
+/** @see Trying */
+export function tryingOf(connection: Pick<Connection, 'strategy'>): Trying {
+  const strategy = strategyOf(connection);
+  if (strategy?.page === 'redirect') return { by: 'redirect', strategy };
+  if (strategy?.page === 'form') return { by: 'form', strategy };
+  return { by: 'none' };
+}
+
+/**
+ * Begins a try at a provider.
+ * @returns the steps so far, and where the browser goes where it can begin.
+ */
+export async function beginTry(
+  deps: Pick<TryDependencies, 'trials' | 'upstream' | 'scripts'>,
+  by: { userId: string; session: string },
+  { connection, strategy }: { connection: Connection; strategy: RedirectStrategy },
+): Promise<{ steps: Step[]; redirect?: UpstreamRedirect }> {
+  const own = await deps.trials.begin({ ...by, connectionId: connection.id });
+  const trace = traceOf(connection, [own.state, own.nonce, own.codeVerifier]);
+  const request = { connection, redirectUri: callbackOf(deps), ...own, params: {}, additional: {} };
+  try {
+    const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
+    trace.steps.push(redirectStep(redirect, trace.secrets));
+    await deps.trials.keepRedirect(own.state, trace.steps);
+    return { redirect, steps: trace.steps };
+  } catch (thrown) {
+    return { steps: [...trace.steps, errorStep(thrown, trace.secrets)] };
+  }
+}
+
+/** Looks at what the browser brought back. */
+export async function finishTry(
+  deps: Pick<TryDependencies, 'upstream' | 'scripts'>,
+  answer: TrialAnswer,
+  connection: Connection,
+): Promise<Step[]> {
+  const { parameters, state, nonce, codeVerifier } = answer;
+  const trace = traceOf(connection, [state, nonce, codeVerifier]);
+  trace.secrets.note(parameters);
+  const before = (answer.redirect ?? []) as Step[];
+  trace.steps.push(...before, { kind: 'answer', values: shownValues(parameters, trace.secrets) });
+  const trying = tryingOf(connection);
+  try {
+    if (trying.by !== 'redirect') throw new AuthError(400, 'invalid_request', 'The connection has changed.');
+    if (answer.connection !== undefined && answer.connection !== connection.name)
+      throw new AuthError(400, 'invalid_request', 'The answer came to the address of another connection.');
+    const identity = await trying.strategy.identify(tracedUpstream({ ...deps.upstream, ...deps }, trace), {
+      connection,
+      redirectUri: callbackOf(deps),
+      state,
+      nonce,
+      codeVerifier,
+      parameters,
+    });
+    trace.secrets.note(identity.grant);
+    trace.steps.push(profileStep(identity, trace.secrets));
+  } catch (thrown) {
+    trace.steps.push(errorStep(thrown, trace.secrets));
+  }
+  return trace.steps;
+}
+
+/** What somebody types to try a connection with a form. */
+export interface Typed {
+  connection: Connection;
+  strategy: FormStrategy;
+  identifier: string;
+  password: string;
+  caller: Caller;
+  /** The application that is named in the log where the password is wrong. */
+  clientId: string;
+}
+
+/** Tries a name and a password, which count as those of any login. @returns the steps, and whether they are right. */
+export async function tryPassword(
+  { proofs, databasesBy, scripts }: Pick<TryDependencies, 'proofs' | 'databasesBy' | 'scripts'>,
+  { connection, strategy, identifier, password, caller, clientId }: Typed,
+): Promise<{ steps: Step[]; isRight: boolean }> {
+  const trace = traceOf(connection, [password]);
+  const deps = {
+    ...proofs,
+    directories: tracedDirectories(proofs.directories, trace),
+    customDatabases: tracedDatabases(databasesBy(tracedScripts(scripts, trace)), trace),
+  };
+  try {
+    await strategy.check(deps, { clientId, connection, identifier, credentials: password, caller });
+    return { steps: trace.steps, isRight: true };
+  } catch (thrown) {
+    trace.steps.push(errorStep(thrown, trace.secrets));
+    return { steps: trace.steps, isRight: false };
+  }
+}
+
+function callbackOf({ upstream }: Pick<TryDependencies, 'upstream'>): string {
+  return `${upstream.baseUrl}${CALLBACK}`;
+}
+
+/** @param more secrets beside those of the connection. */
+function traceOf({ options }: Connection, more: readonly string[]): Trace {
+  return { steps: [], secrets: createSecrets([...secretsIn(options), ...more]) };
+}
+
+function redirectStep(redirect: UpstreamRedirect, secrets: Secrets): Step {
+  if ('url' in redirect) return { kind: 'redirect', method: 'GET', ...shownAddress(redirect.url, secrets) };
+  const { address } = shownAddress(redirect.action, secrets);
+  return { kind: 'redirect', method: 'POST', address, values: shownValues(redirect.fields, secrets) };
+}
+
+/** What nobody foresaw is told, too: administrators try connections to see what is wrong with them. */
+function errorStep(thrown: unknown, secrets: Secrets): Step {
+  const known = thrown instanceof AuthError ? thrown : undefined;
+  const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const because = cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : '';
+  const text = secrets.without(`${known?.error_description ?? message}${because}`);
+  return { kind: 'error', error: known?.error ?? 'server_error', text };
+}

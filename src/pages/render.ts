@@ -1,0 +1,163 @@
+// Makes the HTML of a page: its Liquid template with escaped output, in a language, in the tenant's or an organization's look.
+import { join } from 'node:path';
+import { Liquid } from 'liquidjs';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { Frozen } from '../records/record.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Assets } from './assets.ts';
+import { fontCss, themeCss } from './colors.ts';
+import { type CustomTexts, withCustomTexts } from './custom-texts.ts';
+import { describeTenant, imagesOf } from './described.ts';
+import type { Locale } from './locales.ts';
+import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
+import { fontOf, logoOf, type OwnColors, type Theme, themeLook } from './theme.ts';
+
+/** How an organization looks. */
+export interface BrandedOrganization {
+  name: string;
+  display_name?: string | undefined;
+  branding?: unknown;
+}
+
+/** What the tenant has made of its pages. */
+export interface Look {
+  texts: CustomTexts;
+  template: string | undefined;
+  theme?: Theme | undefined;
+}
+
+interface Rendering {
+  settings: Settings;
+  look: Look;
+  organization?: Frozen<BrandedOrganization> | undefined;
+  locale: Locale;
+}
+
+/** A page, and what its content security policy must allow. */
+interface Rendered {
+  html: string;
+  nonce: string;
+  images: readonly string[] | 'any';
+  /** The origin of its font, where it is foreign. */
+  font: string | undefined;
+}
+
+interface RendererDependencies {
+  /** The `views` directory. */
+  directory: string;
+  assets: Assets;
+  random: Random;
+  log?: Pick<Logger, 'warn'> | undefined;
+}
+
+/** Renders a page. @throws Error when the template or a message is missing. */
+type Render = (template: string, model: object, rendering: Rendering) => Promise<Rendered>;
+
+/** Reads templates as they are first needed. */
+export function createRenderer({ directory, assets, random, log }: RendererDependencies): Render {
+  const liquid = createLiquid(directory, assets);
+  return async (template, model, { settings, look, organization, locale: spoken }) => {
+    const { texts, template: around, theme } = look;
+    const { tenant, branding, own } = branded(themed(settings, theme), organization);
+    const locale = withCustomTexts(spoken, texts, { template, model, company: tenant.friendly_name });
+    const nonce = random(16).toString('base64');
+    const font = fontCss((theme && fontOf(theme)) ?? (branding.font as { url?: unknown } | undefined)?.url);
+    const shown = theme === undefined ? { css: '' } : themeLook(theme, own);
+    const isWithinTemplate = around !== undefined && isFramed(template);
+    const described = describeTenant(tenant, branding);
+    const html: unknown = await liquid.renderFile(template, model, {
+      globals: {
+        page: describePage(locale, nonce, themeCss(branding.colors) + font.css + shown.css),
+        tenant: described,
+        locale,
+      },
+    });
+    const mark = random(16).toString('hex');
+    const given = () => templateModel({ tenant, branding }, { template, model, organization, locale });
+    return {
+      html: isWithinTemplate
+        ? framed(around, String(html), { nonce, mark, model: given() }, log)
+        : String(html),
+      nonce,
+      // The tenant's own template may show whatever it likes.
+      images: isWithinTemplate ? 'any' : [...imagesOf(described, model), ...(shown.image ?? [])],
+      font: font.origin,
+    };
+  };
+}
+
+function describePage({ tag, direction }: Locale, nonce: string, theme: string) {
+  return { locale: tag, direction, nonce, theme };
+}
+
+/** Our page within the tenant's; alone where that one fails, so that people can still log in. */
+function framed(
+  around: string,
+  html: string,
+  { model, nonce, mark }: { model: TemplateModel; nonce: string; mark: string },
+  log: RendererDependencies['log'],
+): string {
+  try {
+    return inTemplate(around, html, model, nonce, mark) ?? html;
+  } catch (thrown) {
+    log?.warn({ err: thrown }, 'the page template failed: the page is shown without it');
+    return html;
+  }
+}
+
+const organizationBranding = z.object({
+  logo_url: z.string().optional().catch(undefined),
+  colors: z
+    .object({ primary: z.string().optional(), page_background: z.string().optional() })
+    .optional()
+    .catch(undefined),
+});
+
+/** With the theme's own logo, where it has one. */
+function themed(look: Settings, theme: Theme | undefined): Settings {
+  const logo = theme && logoOf(theme);
+  return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
+}
+
+/** The tenant's look, or an organization's where it has its own; `own` is what no theme of the tenant changes. */
+function branded(look: Settings, organization: Rendering['organization']): Settings & { own: OwnColors } {
+  if (organization === undefined) return { ...look, own: {} };
+  const own = organizationBranding.safeParse(organization.branding);
+  const { logo_url: logo, colors } = own.success ? own.data : {};
+  const { tenant, branding } = look;
+  return {
+    tenant: { ...tenant, friendly_name: organization.display_name ?? organization.name },
+    branding: {
+      ...branding,
+      ...(logo !== undefined && { logo_url: logo }),
+      colors: { ...branding.colors, ...defined(colors) },
+    } as Settings['branding'],
+    own: { primary: colors?.primary, page: colors?.page_background },
+  };
+}
+
+function defined(colors: object = {}): object {
+  return Object.fromEntries(Object.entries(colors).filter(([, value]) => value !== undefined));
+}
+
+function createLiquid(directory: string, assets: Assets): Liquid {
+  const liquid = new Liquid({
+    root: join(directory, 'pages'),
+    partials: join(directory, 'partials'),
+    layouts: join(directory, 'partials'),
+    extname: '.liquid',
+    outputEscape: 'escape',
+    strictFilters: true,
+    ownPropertyOnly: true,
+    jsTruthy: true,
+    cache: true,
+  });
+  liquid.registerFilter('asset', (name: string) => assets.path(name));
+  // {{ 'login.lead' | t: client: client.name }}
+  liquid.registerFilter('t', function (key: string, ...values: [string, unknown][]): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return locale.text(key, Object.fromEntries(values));
+  });
+  return liquid;
+}

@@ -1,0 +1,343 @@
+// Connections at the console: what is listed and changed, and by whom; "try connection"; scripts.
+import { expect } from 'chai';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { tenant, USER } from '../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
+import type { TestServer } from '../support/server.ts';
+
+const HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>';
+const PATH = '/console/connections';
+
+describe('connections at the console', () => {
+  let provider: OAuth2Provider;
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  let viewer: ConsoleAgent;
+  let support: ConsoleAgent;
+
+  before(async () => {
+    provider = await startProvider();
+    server = await startConsole({
+      tenant: {
+        ...tenant,
+        connections: [
+          { name: 'acme', strategy: 'oauth2', enabled_clients: ['web'], options: optionsFor(provider) },
+          {
+            name: 'hostile',
+            display_name: HOSTILE,
+            strategy: 'oauth2',
+            enabled_clients: [],
+            options: optionsFor(provider, { scope: HOSTILE }),
+          },
+          { name: 'works', strategy: 'samlp', options: { signInEndpoint: 'https://idp.example.test/sso' } },
+          { name: 'codes', strategy: 'email', options: {} },
+        ],
+      },
+    });
+    owner = await openConsole(server);
+    viewer = await openConsole(server, 'viewer');
+    support = await openConsole(server, 'support');
+  });
+  after(async () => {
+    await server?.stop();
+    await provider?.stop();
+  });
+  beforeEach(() => {
+    provider.user = { id: 42, email: 'grace@upstream.test', name: 'Grace' };
+    provider.token = undefined;
+    provider.profile = undefined;
+  });
+
+  const recordOf = async (name: string) => {
+    const [found] = await server.store.collection('connections').findBy('name', name);
+    if (found === undefined) throw new Error(`there is no ${name}`);
+    return found;
+  };
+  const pathOf = async (name: string) => `${PATH}/${(await recordOf(name)).id}`;
+
+  it('are listed by strategy, without a hostile name becoming markup', async () => {
+    const { status, text } = await owner.get(PATH);
+    expect(status).to.equal(200);
+    for (const name of ['acme', 'works', 'codes']) expect(text).to.contain(name);
+    expect(text).to.not.contain('<script>alert');
+    expect(text).to.contain('&lt;script&gt;alert(1)');
+    expect((await owner.get(`${PATH}?q=wor`)).text)
+      .to.contain('works')
+      .and.not.contain('>acme<');
+  });
+
+  it('offer every strategy that can be made', async () => {
+    const { text } = await owner.get(`${PATH}/new`);
+    for (const strategy of ['auth0', 'oauth2', 'oidc', 'samlp', 'ad', 'github', 'email'])
+      expect(text).to.contain(`${PATH}/new/${strategy}"`);
+    expect((await owner.get(`${PATH}/new/nothing`)).status).to.equal(404);
+  });
+
+  it('are made by a form of their strategy, and what is refused is said beside what was typed', async () => {
+    const form = {
+      name: 'made',
+      'option.client_id': 'their-client',
+      'option.discovery_url': 'http://idp.example.test',
+    };
+    const refused = await owner.post(`${PATH}/new/oidc`, form);
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('must be an https address').and.contain('value="their-client"');
+    expect(refused.text).to.contain('id="option-discovery_url-fault"');
+    const made = await owner.post(`${PATH}/new/oidc`, {
+      ...form,
+      'option.discovery_url': 'https://idp.example.test',
+      'option.client_secret': 'their-secret',
+    });
+    expect(made.status).to.equal(303);
+    const { options } = await recordOf('made');
+    expect(options).to.include({ client_id: 'their-client', client_secret: 'their-secret' });
+    expect(Object.keys(options)).to.have.members(['client_id', 'client_secret', 'discovery_url']);
+  });
+
+  it('are changed at the fields that were changed alone; no secret is shown, and an empty one stays', async () => {
+    const path = await pathOf('acme');
+    const before = (await recordOf('acme')).options;
+    const page = await owner.get(path);
+    expect(page.text).to.not.contain('upstream-secret');
+    expect(page.text).to.contain(`${server.url}/login/callback`);
+    const form = { ...fieldsOf(page.text), 'option.client_id': 'another', display_name: 'Acme' };
+    expect((await owner.post(path, form)).status).to.equal(303);
+    const after = await recordOf('acme');
+    expect(after.options).to.deep.equal({ ...before, client_id: 'another' });
+    expect(after.display_name).to.equal('Acme');
+    await owner.post(path, {
+      ...form,
+      'option.client_id': 'gatehouse',
+      'option.client_secret': 'next-secret',
+    });
+    expect((await recordOf('acme')).options).to.include({ client_secret: 'next-secret' });
+    await owner.post(path, {
+      ...form,
+      'option.client_id': 'gatehouse',
+      'option.client_secret': 'upstream-secret',
+    });
+  });
+
+  it('tell a SAML provider our addresses', async () => {
+    const { text } = await owner.get(await pathOf('works'));
+    expect(text).to.contain(`${server.url}/login/callback?connection&#61;works`.replace('&#61;', '='));
+    expect(text).to.contain(`${server.url}/samlp/metadata?connection=works`);
+    expect(text).to.contain(':works');
+    expect(text).to.contain('signingCert');
+  });
+
+  it('are switched on for applications, those of the form alone', async () => {
+    const path = await pathOf('codes');
+    const form = { 'was.spa': 'false', 'application.spa': 'true', 'was.web': 'false' };
+    expect((await owner.post(`${path}/applications`, form)).status).to.equal(303);
+    expect((await recordOf('codes')).enabled_clients).to.deep.equal(['spa']);
+    const { text } = await owner.get(`${path}/applications`);
+    expect(text).to.match(/name="application\.spa" value="true" checked/);
+    await owner.post(`${path}/applications`, { 'was.spa': 'true' });
+    expect((await recordOf('codes')).enabled_clients).to.deep.equal([]);
+  });
+
+  it('go with their users, after what goes was named', async () => {
+    await owner.post(`${PATH}/new/email`, { name: 'doomed' });
+    const path = await pathOf('doomed');
+    expect((await owner.get(`${path}/delete`)).text).to.contain('Delete doomed?');
+    expect((await owner.post(`${path}/delete`)).status).to.equal(303);
+    expect((await owner.get(path)).status).to.equal(404);
+  });
+
+  it('are for who may see or change them alone, and for no other site', async () => {
+    const path = await pathOf('acme');
+    const seen = await viewer.get(path);
+    expect(seen.status).to.equal(200);
+    expect(seen.text).to.contain('fieldset class="bare" disabled').and.not.contain('upstream-secret');
+    for (const address of [`${PATH}/new`, `${PATH}/new/oidc`, `${path}/try`, `${path}/delete`])
+      expect((await viewer.get(address)).status, address).to.equal(403);
+    for (const address of [path, `${path}/try`, `${path}/delete`, `${path}/applications`]) {
+      expect((await viewer.post(address, { display_name: 'x' })).status, address).to.equal(403);
+      const forged = await owner.agent.request(address, {
+        form: { display_name: 'x', _csrf: 'a'.repeat(43) },
+      });
+      expect(forged.status, address).to.equal(403);
+    }
+    for (const address of [PATH, path, `${path}/scripts/fetchUserProfile`, `${PATH}/new`])
+      expect((await support.get(address)).status, address).to.equal(403);
+    expect((await recordOf('acme')).display_name).to.not.equal('x');
+  });
+
+  describe('are tried', () => {
+    /** Begins a try. @returns the address of the provider that the page leads to. */
+    const begin = async (name: string) => {
+      const page = await owner.post(`${await pathOf(name)}/try`);
+      expect(page.status).to.equal(200);
+      const [, href = ''] = /class="button primary" href="([^"]+)" rel/.exec(page.text) ?? [];
+      return { page, href: href.replaceAll('&amp;', '&') };
+    };
+    /** Goes to the provider, and comes back to our callback. @returns where that leads. */
+    const comeBack = async (href: string, as = owner) => {
+      const gone = await fetch(href, { redirect: 'manual' });
+      const back = await as.agent.get(gone.headers.get('location') ?? '');
+      expect(back.status).to.equal(303);
+      return back.location;
+    };
+    const everything = async () => ({
+      users: await server.store.collection('users').count(),
+      artifacts: await server.store.collection('artifacts').count(),
+      identities: await server.store.collection('identities').count(),
+    });
+
+    it('with a real login at the provider, of which each step is shown and nothing is made', async () => {
+      const before = await everything();
+      const { page, href } = await begin('acme');
+      expect(href).to.contain(`${provider.url}/authorize?`);
+      expect(page.text).to.contain(`${provider.url}/authorize`).and.contain('redirect_uri');
+      const tried = await owner.get(await comeBack(href));
+      expect(tried.status).to.equal(200);
+      for (const step of ['redirect', 'answer', 'request', 'script', 'profile'])
+        expect(tried.text).to.contain(`<li class="${step}">`);
+      expect(tried.text).to.contain('grace@upstream.test').and.contain('The login is good');
+      expect(tried.text).to.contain(`POST ${provider.url}/token`);
+      expect(tried.text).to.not.match(/upstream-secret|token-\d|refresh-\d|code-\d/);
+      expect(await everything()).to.deep.equal(before);
+    });
+
+    it('once: the page is over when it was shown', async () => {
+      const { href } = await begin('acme');
+      const at = await comeBack(href);
+      expect((await owner.get(at)).status).to.equal(200);
+      expect((await owner.get(at)).status).to.equal(400);
+    });
+
+    it('in the session alone that began it, which another one does not use up', async () => {
+      const { href } = await begin('acme');
+      const editor = await openConsole(server, 'editor');
+      const at = await comeBack(href, editor);
+      expect((await editor.get(at)).status).to.equal(400);
+      const again = await openConsole(server);
+      expect((await again.get(at)).status).to.equal(400);
+      expect((await owner.get(at)).text).to.contain('The login is good');
+    });
+
+    it('with a state that is good for one answer', async () => {
+      const { href } = await begin('acme');
+      const gone = await fetch(href, { redirect: 'manual' });
+      const back = gone.headers.get('location') ?? '';
+      expect((await owner.agent.get(back)).status).to.equal(303);
+      expect((await owner.agent.get(back)).status).to.equal(400);
+    });
+
+    it('and what fails is told at its step', async () => {
+      provider.token = (response) =>
+        response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
+      const { href } = await begin('acme');
+      const tried = await owner.get(await comeBack(href));
+      expect(tried.text).to.contain('The login failed').and.contain('invalid_client');
+      expect(tried.text).to.contain('<li class="error">').and.not.contain('<li class="profile">');
+    });
+
+    it('and a hostile profile is text', async () => {
+      provider.user = { id: HOSTILE, name: HOSTILE, email: HOSTILE };
+      const { href } = await begin('acme');
+      const tried = await owner.get(await comeBack(href));
+      expect(tried.text)
+        .to.contain('&lt;script&gt;')
+        .and.not.contain('<script>alert')
+        .and.not.contain('<img src=x');
+    });
+
+    it('where one is unfinished, and told so', async () => {
+      const { page, href } = await begin('works');
+      expect(href).to.equal('');
+      expect(page.text).to.contain('<li class="error">');
+    });
+
+    it('with a name and a password, for nobody; wrong ones are counted as of every login', async () => {
+      const path = await pathOf('users');
+      const before = await everything();
+      const tryWith = (password: string) => owner.post(`${path}/try`, { identifier: USER.email, password });
+      const right = await tryWith(USER.password);
+      expect(right.text).to.contain('The login is good').and.not.contain(USER.password);
+      expect(await everything()).to.deep.equal(before);
+      for (let n = 0; n < 10; n++)
+        expect((await tryWith(`Wrong-${n}-wrong`)).text).to.contain('invalid_grant');
+      expect((await tryWith(USER.password)).text).to.contain('too_many_attempts');
+      const { records } = await server.store.collection('logs').list({ limit: 500 });
+      expect(JSON.stringify(records)).to.contain('"fp"').and.not.contain('Wrong-1-wrong');
+    });
+
+    it('with no code that would be sent to somebody', async () => {
+      expect((await owner.get(`${await pathOf('codes')}/try`)).text).to.not.contain(
+        '<form class="card fields"',
+      );
+      expect((await owner.post(`${await pathOf('codes')}/try`)).status).to.equal(400);
+    });
+  });
+
+  describe('have scripts', () => {
+    const edit = async (more: Record<string, string>) =>
+      owner.post(`${await pathOf('hostile')}/scripts/fetchUserProfile`, {
+        source: `function (accessToken, context, callback) {
+          console.log(${JSON.stringify(HOSTILE)}, configuration.key, accessToken);
+          callback(null, { user_id: 'u1', name: ${JSON.stringify(HOSTILE)}, given: context.a });
+        }`,
+        'argument.accessToken': '"a token"',
+        'argument.context': '{"a":"given"}',
+        ...more,
+      });
+
+    it('that are run once as they were typed, with result, console and what they used, as text', async () => {
+      const { text, status } = await edit({ order: 'run' });
+      expect(status).to.equal(200);
+      expect(text).to.contain('given').and.contain('/ 20000').and.contain('info: &lt;script&gt;');
+      expect(text).to.not.contain('<script>alert').and.not.contain('<img src=x');
+      const { options } = await recordOf('hostile');
+      expect(JSON.stringify(options)).to.not.contain('configuration.key');
+    });
+
+    it('whose failure is told, and whose secrets are not', async () => {
+      const source =
+        "function (a, c, callback) { console.log('upstream-secret'); callback(new Error('no: upstream-secret')); }";
+      const { text } = await edit({ order: 'run', source });
+      expect(text).to.contain('no: ***').and.not.contain('upstream-secret&#39;)); }</textarea>upstream');
+      expect(text.slice(text.indexOf('run-outcome'))).to.not.contain('upstream-secret');
+    });
+
+    it('whose arguments must be JSON', async () => {
+      const { status, text } = await edit({ order: 'run', 'argument.context': '{' });
+      expect(status).to.equal(400);
+      expect(text).to.contain('are JSON');
+    });
+
+    it('that are kept, and leave the other options as they are', async () => {
+      const before = (await recordOf('hostile')).options;
+      expect((await edit({ order: 'save' })).status).to.equal(303);
+      const { options } = await recordOf('hostile');
+      const { scripts, ...rest } = options;
+      expect(rest).to.deep.equal((({ scripts: _, ...others }) => others)(before));
+      expect((scripts as Record<string, string>).fetchUserProfile).to.contain('configuration.key');
+    });
+
+    it('of the strategies alone that have any', async () => {
+      expect((await owner.get(`${await pathOf('hostile')}/scripts/login`)).status).to.equal(404);
+      expect((await owner.get(`${await pathOf('works')}/scripts/fetchUserProfile`)).status).to.equal(404);
+    });
+  });
+});
+
+/** What the forms of a page would send, without their token. */
+function fieldsOf(html: string): Record<string, string> {
+  const plain = (text: string) =>
+    text
+      .replaceAll('&#34;', '"')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&amp;', '&');
+  const inputs = [...html.matchAll(/<input[^>]*>/g)]
+    .map(([input]) => input)
+    .filter((input) => !input.includes('type="checkbox"') || /\schecked/.test(input))
+    .map((input) => [/ name="([^"]+)"/.exec(input)?.[1] ?? '', / value="([^"]*)"/.exec(input)?.[1] ?? '']);
+  const areas = [...html.matchAll(/<textarea[^>]*name="([^"]+)"[^>]*>\n?([\s\S]*?)<\/textarea>/g)];
+  const all = [...inputs, ...areas.map(([, name = '', text = '']) => [name, text])];
+  const { _csrf, ...fields } = Object.fromEntries(all.map(([name = '', text = '']) => [name, plain(text)]));
+  return fields;
+}

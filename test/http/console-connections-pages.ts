@@ -1,0 +1,123 @@
+// The console's pages of connections, in the states that administrators meet them in.
+import { kindOf, kindsByGroup } from '../../src/console/connections/kinds.ts';
+import { filledFields } from '../../src/console/connections/options.ts';
+import type { SitePage } from './site.ts';
+
+const LONG = 'a-long-name-of-a-connection-'.repeat(4);
+const used = [
+  { what: 'time', used: 31, of: 20_000 },
+  { what: 'memory', used: 16, of: 64 },
+];
+const printed = [{ level: 'info', text: 'asking the provider '.repeat(9) }];
+
+/** @param model what all pages of the console share. */
+export function consoleConnectionPages(model: object): Record<string, SitePage> {
+  const connection = {
+    id: 'con_1',
+    name: 'acme',
+    title: 'Acme',
+    path: '/console/connections/con_1',
+    kind: kindOf('oauth2'),
+    lacking: [],
+  };
+  const head = { ...model, connection, scriptsPath: '/scripts', mayChange: true, section: 'connections' };
+  const page = (name: string, more: object): SitePage => ({
+    template: `console/connections-${name}`,
+    model: { ...head, ...more },
+  });
+  const of = (name: string, more: object = {}) => ({
+    path: '/one',
+    name,
+    title: name,
+    lacking: [],
+    applications: 2,
+    isUsed: true,
+    ...more,
+  });
+  const list = [of('acme'), of(LONG, { lacking: ['client_id'] }), of('unused', { isUsed: false })];
+  const refused = filledFields('oidc', {}, { typed: {}, faults: ['attribute_map', 'client_id'] });
+  return {
+    '/console-connections': page('list', {
+      groups: [{ kind: kindOf('samlp'), connections: list }],
+      mayCreate: true,
+    }),
+    '/console-connections-empty': page('list', { groups: [], isEmpty: true, mayCreate: true }),
+    '/console-connections-kinds': page('kinds', { groups: kindsByGroup() }),
+    '/console-connections-new': page('new', {
+      kind: kindOf('oidc'),
+      values: {},
+      fields: refused,
+      alert: 'Some values cannot be taken.',
+    }),
+    '/console-connections-settings': page('settings', {
+      tab: 'settings',
+      mayDelete: true,
+      connection: { ...connection, title: LONG, lacking: ['tokenURL'] },
+      addresses: [{ text: 'callback', value: `https://login.example.com/${'a'.repeat(80)}` }],
+      check: { fault: 'The provider did not answer in time.' },
+      fields: filledFields('oauth2', { client_id: 'them', client_secret: 'set' }),
+    }),
+    '/console-connections-viewed': page('settings', {
+      tab: 'settings',
+      mayChange: false,
+      fields: filledFields('auth0', {}),
+    }),
+    '/console-connections-delete': page('delete', { applications: 1, users: 12, isFresh: false }),
+    '/console-connections-applications': page('applications', {
+      tab: 'applications',
+      applications: [
+        { name: 'Shop', client_id: 'shop', isEnabled: true },
+        { name: LONG, client_id: LONG, isEnabled: false },
+      ],
+      nextUrl: '/next',
+    }),
+    '/console-connections-script': page('script', {
+      tab: 'scripts',
+      scripts: [{ name: 'fetchUserProfile', path: '/s', isCurrent: true, isSet: true }],
+      script: 'fetchUserProfile',
+      source: 'function fetchUserProfile(accessToken, context, callback) {}',
+      parameters: [{ name: 'accessToken', value: '"token"' }],
+      run: { failure: { kind: 'script', name: 'Error', message: 'no' }, printed, used },
+    }),
+    '/console-connections-try': page('try', {
+      tab: 'try',
+      by: 'redirect',
+      isRight: false,
+      steps: [
+        {
+          kind: 'redirect',
+          method: 'GET',
+          address: 'https://idp.example.com/authorize',
+          values: [['state', '•••']],
+        },
+        { kind: 'answer', values: [['code', '•••']] },
+        {
+          kind: 'request',
+          method: 'POST',
+          address: 'https://idp.example.com/token',
+          status: 200,
+          ms: 12,
+          text: '{}',
+        },
+        {
+          kind: 'request',
+          method: 'GET',
+          address: 'https://idp.example.com/me',
+          failure: 'timeout',
+          ms: 12,
+          text: '',
+        },
+        {
+          kind: 'script',
+          name: 'fetchUserProfile',
+          printed,
+          used,
+          failure: { kind: 'cpu', message: 'too long' },
+        },
+        { kind: 'profile', id: '42', text: '{\n  "name": "Ada"\n}' },
+        { kind: 'error', error: 'access_denied', text: 'The profile has no user_id.' },
+      ],
+    }),
+    '/console-connections-try-form': page('try', { tab: 'try', by: 'form' }),
+  };
+}
