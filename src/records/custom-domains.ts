@@ -9,6 +9,8 @@ export interface CustomDomain {
   domain: string;
   /** The hashes of its API keys; several while they rotate. */
   keyHashes: readonly string[];
+  /** The header in which its edge says where the client is, in lower case. */
+  clientIpHeader?: string;
 }
 
 /** The hash of an API key, as it is kept: a key is long and random. */
@@ -63,9 +65,11 @@ interface Document {
 
 /** The custom domains of documents that are in force: verified, with a key. */
 export function customDomainsOf(documents: readonly Document[]): CustomDomain[] {
-  return documents.flatMap(({ kind, body: { domain, status, api_key_hashes: hashes } }) =>
-    kind === 'custom-domain' && typeof domain === 'string' && status === 'ready' && Array.isArray(hashes)
-      ? [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String) }]
-      : [],
-  );
+  return documents.flatMap(({ kind, body }) => {
+    const { domain, status, api_key_hashes: hashes, custom_client_ip_header: header } = body;
+    const isInForce = kind === 'custom-domain' && status === 'ready' && Array.isArray(hashes);
+    if (!isInForce || typeof domain !== 'string') return [];
+    const named = typeof header === 'string' && header !== '' ? { clientIpHeader: header.toLowerCase() } : {};
+    return [{ domain: domain.toLowerCase(), keyHashes: hashes.map(String), ...named }];
+  });
 }

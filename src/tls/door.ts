@@ -4,7 +4,7 @@ import { behindProxy, proxyTrust } from '../http/proxy.ts';
 import { requestTarget } from '../http/request-target.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ClientCertificates } from './client-certificates.ts';
-import { edgeHeaders } from './edge.ts';
+import { edgeOf } from './edge.ts';
 import type { TlsSettings } from './options.ts';
 
 interface DoorDependencies {
@@ -23,13 +23,10 @@ export function trustedBy(tls: TlsSettings): (address: string) => boolean {
 /** The middleware, in order. */
 export function door({ tls, config, certificates, probes }: DoorDependencies): Middleware[] {
   const { customDomains } = config;
-  if (tls.mode !== 'proxy') {
-    return [edgeHeaders({ customDomains, certificates, isTrusted: () => true }), requestTarget()];
-  }
+  const isProxied = tls.mode === 'proxy';
+  const isTrusted = isProxied ? trustedBy(tls) : () => true;
+  const edge = edgeOf({ customDomains, certificates, isTrusted, isProxied });
+  if (!isProxied) return [edge.headers, requestTarget(), edge.address];
   const { trustedProxies } = tls;
-  return [
-    edgeHeaders({ customDomains, certificates, isTrusted: trustedBy(tls) }),
-    requestTarget(),
-    behindProxy(trustedProxies, probes),
-  ];
+  return [edge.headers, requestTarget(), behindProxy(trustedProxies, probes), edge.address];
 }

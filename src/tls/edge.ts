@@ -1,7 +1,8 @@
 // mTLS by an edge network (spec "Authentication"): the edge did the handshake with the client and says in headers what came
 // of it. They are read here, at the door, and taken off every request: nothing behind it can believe them by mistake.
 import type { IncomingMessage } from 'node:http';
-import type { Middleware } from 'koa';
+import { isIP } from 'node:net';
+import type { Context, Middleware } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { apiKeyHash, type CustomDomain } from '../records/custom-domains.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
@@ -18,6 +19,16 @@ interface EdgeDependencies {
   certificates: Pick<ClientCertificates, 'believe'>;
   /** Whether a request came straight from a proxy that is trusted; every address is where there is no proxy. */
   isTrusted(address: string): boolean;
+  /** Whether there is a proxy between an edge and here. */
+  isProxied: boolean;
+}
+
+/** What reads the headers of an edge, and what its word of the client's address is then put in force by. */
+export interface Edge {
+  /** @see edgeOf */
+  headers: Middleware;
+  /** After all that finds the address of a client: the edge knows better, being one hop more. */
+  address: Middleware;
 }
 
 /**
@@ -25,23 +36,23 @@ interface EdgeDependencies {
  * from a trusted address. An edge that lets through what its client wrote is refused: then nobody can say whose words
  * they are.
  */
-export function edgeHeaders({ customDomains, certificates, isTrusted }: EdgeDependencies): Middleware {
-  return async (ctx, next) => {
+export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: EdgeDependencies): Edge {
+  const addresses = new WeakMap<IncomingMessage, string>();
+  const headers: Middleware = async (ctx, next) => {
     const sent = takeHeaders(ctx.req);
     if (sent === undefined) return next();
     const [key = ''] = sent.values.get(KEY) ?? [];
     const peer = ctx.req.socket.remoteAddress ?? '';
-    const isEdge = key !== '' && isTrusted(peer) && isKeyOf(await customDomains(), key, hostOf(ctx.req));
-    if (!isEdge) return next();
-    if (sent.isAmbiguous) {
-      return oauthShape(
-        ctx,
-        new AuthError(
-          400,
-          'invalid_request',
-          'The headers of the edge must be sent once, as they are named.',
-        ),
-      );
+    const isAsked = key !== '' && isTrusted(peer);
+    const edges = isAsked ? domainsOf(await customDomains(), key, hostOf(ctx.req)) : [];
+    if (edges.length === 0) return next();
+    if (sent.isAmbiguous) return refuseAmbiguous(ctx);
+    const named = edges.find(({ clientIpHeader }) => clientIpHeader !== undefined)?.clientIpHeader;
+    if (named !== undefined) {
+      const values = valuesOf(ctx.req, named);
+      if (values.length > 1 && named !== HOPS) return refuseAmbiguous(ctx);
+      const address = addressIn(named, values, isProxied);
+      if (address !== undefined) addresses.set(ctx.req, address);
     }
     certificates.believe(ctx.req, {
       certificate: sent.values.get(CERTIFICATE)?.[0],
@@ -49,7 +60,43 @@ export function edgeHeaders({ customDomains, certificates, isTrusted }: EdgeDepe
     });
     return next();
   };
+  return {
+    headers,
+    address: (ctx, next) => {
+      const said = addresses.get(ctx.req);
+      if (said !== undefined) ctx.request.ip = said;
+      return next();
+    },
+  };
 }
+
+function refuseAmbiguous(ctx: Context): void {
+  const description = 'The headers of the edge must be sent once, as they are named.';
+  oauthShape(ctx, new AuthError(400, 'invalid_request', description));
+}
+
+/** The values of a header, and of all that servers take for it: each is the edge's word, or one that its client wrote. */
+function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && meantBy(rawHeaders[at - 1] ?? '') === meantBy(name));
+}
+
+/** To which each hop adds whom it was asked by. */
+const HOPS = 'x-forwarded-for';
+
+/**
+ * The address that an edge says.
+ * @returns undefined for what is none, and for a list of hops where proxies of ours have added to it: which of them is the
+ *   edge's word is theirs to say.
+ */
+function addressIn(name: string, values: readonly string[], isProxied: boolean): string | undefined {
+  if (name === HOPS && isProxied) return undefined;
+  const said = name === HOPS ? values.join(',').split(',').at(-1) : values[0];
+  const address = said?.trim() ?? '';
+  return isIP(address) === 0 ? undefined : address;
+}
+
+/** A header's name as servers read it that tell no dash from an underscore. */
+const meantBy = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
 interface Sent {
   values: Map<string, string[]>;
@@ -64,7 +111,7 @@ function takeHeaders(request: IncomingMessage): Sent | undefined {
   let isAmbiguous = false;
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
     const name = (rawHeaders[at] ?? '').toLowerCase();
-    const meant = name.replaceAll(/[^a-z0-9]+/g, '-');
+    const meant = meantBy(name);
     if (!NAMES.has(meant)) continue;
     const before = values.get(meant) ?? [];
     isAmbiguous ||= name !== meant || before.length > 0;
@@ -76,13 +123,13 @@ function takeHeaders(request: IncomingMessage): Sent | undefined {
   return values.size === 0 ? undefined : { values, isAmbiguous };
 }
 
-/** Compares with every key, so that the time says nothing of which was nearly right. */
-function isKeyOf(domains: readonly CustomDomain[], key: string, host: string): boolean {
+/** Those whose edge has the key. Compares with every key, so that the time says nothing of which was nearly right. */
+function domainsOf(domains: readonly CustomDomain[], key: string, host: string): CustomDomain[] {
   const hash = apiKeyHash(key);
   // A request that names a custom domain comes from that one's edge; an edge may also ask by the server's own name.
   const named = domains.filter(({ domain }) => domain === host);
-  const hashes = (named.length > 0 ? named : domains).flatMap(({ keyHashes }) => keyHashes);
-  return hashes.filter((one) => isSameSecret(one, hash)).length > 0;
+  const isOf = ({ keyHashes }: CustomDomain) => keyHashes.filter((one) => isSameSecret(one, hash)).length > 0;
+  return (named.length > 0 ? named : domains).filter(isOf);
 }
 
 /** The host that a request names, without the port. */
