@@ -17,10 +17,10 @@ interface Module {
 
 /**
  * Joins the modules that a package's own entry leads to.
- * @param name of the installed package.
+ * @param name of the installed package; or several by names of the page's, which then share what they require.
  * @param global the name that the page finds the package's exports by.
  */
-export function bundle(name: string, global: string): string {
+export function bundle(name: string | Readonly<Record<string, string>>, global: string): string {
   const modules = new Map<string, Module>();
   const add = (file: string): number => {
     const known = modules.get(file);
@@ -35,7 +35,13 @@ export function bundle(name: string, global: string): string {
     }
     return module.id;
   };
-  const entry = add(createRequire(import.meta.url).resolve(name));
+  const entryOf = (one: string) => add(createRequire(import.meta.url).resolve(one));
+  const exported =
+    typeof name === 'string'
+      ? `load(${entryOf(name)})`
+      : `{${Object.entries(name)
+          .map(([key, one]) => `${JSON.stringify(key)}:load(${entryOf(one)})`)
+          .join()}}`;
   const bodies = [...modules.values()].map(
     ({ source, requires }) => `[function(module,exports,require){${source}\n},${JSON.stringify(requires)}]`,
   );
@@ -47,7 +53,7 @@ at[0].call(module.exports,module,module.exports,function(name){
 if(!(name in at[1]))throw new Error('not bundled: '+name);
 return load(at[1][name]);});
 return module.exports;}
-globalThis[${JSON.stringify(global)}]=load(${entry});
+globalThis[${JSON.stringify(global)}]=${exported};
 })([${bodies.join(',\n')}],{});})({env:{NODE_ENV:'production'}},globalThis);`;
 }
 

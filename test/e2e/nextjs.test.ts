@@ -1,0 +1,205 @@
+// @auth0/nextjs-auth0, unmodified, against a running server. Its client is driven with the requests and responses of Next.js
+// itself (`next/server`), as the middleware of an application is, without a Next.js server around it.
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { expect } from 'chai';
+import { OTP_GRANT, tenant as passwordlessTenant } from '../connections/passwordless/tenant.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, follow, payload, submitLogin, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+/** Without its types: those of Next.js are made for programs with a DOM, and would change the ones of the server. */
+const load = (name: string): Promise<any> => import(name);
+const { Auth0Client } = await load('@auth0/nextjs-auth0/server');
+const { NextRequest, NextResponse } = await load('next/server.js');
+
+/** What is read of a response of Next.js. */
+interface NextAnswer extends Response {
+  cookies: { getAll(): { name: string; value: string }[] };
+}
+
+const BASE = 'http://localhost:3000';
+const SCOPES = ['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`);
+
+describe('@auth0/nextjs-auth0', () => {
+  let server: TestServer;
+  let provider: OAuth2Provider;
+  let trusted: string[];
+
+  before(async () => {
+    provider = await startProvider();
+    const next = {
+      client_id: 'next',
+      name: 'next',
+      client_secret: 'next-secret',
+      app_type: 'regular_web',
+      token_endpoint_auth_method: 'client_secret_post',
+      callbacks: [`${BASE}/auth/callback`],
+      allowed_logout_urls: [BASE],
+      grant_types: ['authorization_code', 'refresh_token', OTP_GRANT],
+    };
+    server = await startServer({
+      tenant: {
+        ...passwordlessTenant,
+        clients: [...passwordlessTenant.clients, next],
+        clientGrants: [
+          {
+            client_id: 'next',
+            audience: 'https://elsewhere.example.test/me/',
+            subject_type: 'user',
+            scope: SCOPES,
+          },
+        ],
+        databases: passwordlessTenant.databases.map((database) => ({
+          ...database,
+          enabled_clients: [...(database.enabled_clients ?? []), 'next'],
+        })),
+        connections: [
+          ...passwordlessTenant.connections.map((one) =>
+            one.name === 'email' ? { ...one, enabled_clients: [...one.enabled_clients, 'next'] } : one,
+          ),
+          {
+            name: 'drive',
+            strategy: 'oauth2',
+            enabled_clients: ['next'],
+            connected_accounts: { active: true },
+            authentication: { active: false },
+            options: optionsFor(provider),
+          },
+        ],
+      },
+    });
+    await server.store.collection('clients').update('next', (now) => ({
+      ...now,
+      refresh_token: {
+        ...now.refresh_token,
+        policies: [
+          { audience: `${server.issuer}me/`, scope: SCOPES },
+          { audience: API, scope: ['read:things'] },
+        ],
+      } as never,
+    }));
+    trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, server.ca]);
+  });
+  after(async () => {
+    setDefaultCACertificates(trusted);
+    await server.stop();
+    await provider.stop();
+  });
+
+  /** An application, and the browser of somebody who uses it. */
+  const open = () => {
+    const auth0 = new Auth0Client({
+      // With a port, and on this machine.
+      domain: server.url,
+      allowInsecureRequests: true,
+      clientId: 'next',
+      clientSecret: 'next-secret',
+      appBaseUrl: BASE,
+      secret: 'a-secret-of-the-application-of-32-bytes-or-more',
+      authorizationParameters: { scope: 'openid profile email offline_access' },
+      enableConnectAccountEndpoint: true,
+      enableTelemetry: true,
+    });
+    const jar = new Map<string, string>();
+    const browser = createAgent(server);
+    const requestTo = (path: string, json?: object) =>
+      new NextRequest(new URL(path, BASE), {
+        headers: {
+          cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+          ...(json && { 'content-type': 'application/json' }),
+        },
+        ...(json && { method: 'POST', body: JSON.stringify(json) }),
+      });
+    const keep = (response: NextAnswer) => {
+      for (const { name, value } of response.cookies.getAll())
+        if (value === '') jar.delete(name);
+        else jar.set(name, value);
+      return response;
+    };
+    const visit = async (path: string, json?: object) => {
+      const response = keep(await auth0.middleware(requestTo(path, json)));
+      return { status: response.status, location: response.headers.get('location') ?? '', response };
+    };
+    const login = async (query = '') => {
+      const { location } = await visit(`/auth/login${query}`);
+      const page = await follow(browser, await browser.get(location), server.url);
+      const back = page.text.includes('name="password"')
+        ? await submitLogin(browser, server, page, USER)
+        : page;
+      return visit(back.location);
+    };
+    return { auth0, browser, requestTo, keep, visit, login };
+  };
+
+  it('logs in and out: middleware, getSession, /auth/profile, /auth/logout', async () => {
+    const { auth0, browser, requestTo, visit, login } = open();
+    const back = await login('?returnTo=/dashboard');
+    expect(back.location).to.equal(`${BASE}/dashboard`);
+    const session = await auth0.getSession(requestTo('/'));
+    expect(session?.user).to.include({ email: USER.email });
+    expect(session?.tokenSet.refreshToken).to.be.a('string');
+    expect(await (await visit('/auth/profile')).response.json()).to.include({ email: USER.email });
+    const out = await visit('/auth/logout');
+    expect(out.location).to.include(`${server.url}/oidc/logout?`);
+    const left = await follow(browser, await browser.get(out.location), server.url);
+    expect(left.location).to.equal(`${BASE}/`);
+    expect(await auth0.getSession(requestTo('/'))).to.equal(null);
+    expect((await visit('/auth/profile')).status).to.equal(401);
+  });
+
+  it('renews tokens, and gets those of other APIs by the same refresh token: getAccessToken, /auth/access-token', async () => {
+    const { auth0, requestTo, keep, visit, login } = open();
+    await login();
+    const response = NextResponse.next();
+    const { token } = await auth0.getAccessToken(requestTo('/'), response, { audience: API, refresh: true });
+    keep(response);
+    expect([payload(token).aud].flat()).to.include(API);
+    const { response: answered } = await visit('/auth/access-token');
+    expect((await answered.json()) as object).to.include.keys('token', 'expires_at');
+  });
+
+  it('refuses a callback that it has not asked for', async () => {
+    const { visit } = open();
+    const { status } = await visit('/auth/callback?code=x&state=y');
+    expect(status).to.be.within(400, 500);
+  });
+
+  it('connects an account, lists and removes it: /auth/connect, getConnectedAccounts, disconnectAccount', async () => {
+    const { auth0, browser, requestTo, keep, visit, login } = open();
+    await login();
+    const begun = await visit('/auth/connect?connection=drive&scopes=files.read&returnTo=/files');
+    expect(begun.location).to.include(`${server.url}/connected-accounts/connect?ticket=`);
+    const away = await browser.get(begun.location);
+    const gone = await fetch(away.location, { redirect: 'manual' });
+    const back = await browser.get(gone.headers.get('location') ?? '');
+    const done = await visit(back.location);
+    expect(done.location, await done.response.text()).to.equal(`${BASE}/files`);
+    const response = NextResponse.next();
+    const [made] = await auth0.getConnectedAccounts(requestTo('/'), response);
+    keep(response);
+    expect(made).to.include({ connection: 'drive' });
+    await auth0.disconnectAccount({ connection: 'drive' }, requestTo('/'), NextResponse.next());
+    expect(await auth0.getConnectedAccounts(requestTo('/'), NextResponse.next())).to.deep.equal([]);
+    expect((await visit('/auth/connect?connection=nowhere')).status).to.equal(400);
+  });
+
+  it('logs in by a code by e-mail: /auth/passwordless/start, /auth/passwordless/verify', async () => {
+    const { auth0, requestTo, visit } = open();
+    const email = 'next-code@example.test';
+    const started = await visit('/auth/passwordless/start', { connection: 'email', email, send: 'code' });
+    expect(started.status, await started.response.text()).to.equal(204);
+    const code = /\b\d{6}\b/.exec((await nextMessageTo(server, email)).text)?.[0];
+    const wrong = { connection: 'email', email, verificationCode: '000000' };
+    expect((await visit('/auth/passwordless/verify', wrong)).status).to.equal(403);
+    const right = await visit('/auth/passwordless/verify', {
+      connection: 'email',
+      email,
+      verificationCode: code,
+    });
+    expect(right.status).to.equal(200);
+    expect((await auth0.getSession(requestTo('/')))?.user).to.include({ email });
+  });
+});

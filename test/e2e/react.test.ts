@@ -1,0 +1,144 @@
+// @auth0/auth0-react, unmodified, in a real browser, against a running server.
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { clientsAt, openApplication } from '../support/application.ts';
+import { bundle } from '../support/bundle.ts';
+import { API, payload, tenant, USER } from '../support/flows.ts';
+import { PATIENCE } from '../support/patience.ts';
+import type { TestServer } from '../support/server.ts';
+
+/** The SDK must meet the same React as the page. */
+const PACKAGES = { React: 'react', dom: 'react-dom/client', sdk: '@auth0/auth0-react' };
+
+describe('@auth0/auth0-react in a browser', () => {
+  const opened = openApplication({
+    script: () => bundle(PACKAGES, 'application'),
+    tenant: (origin) => ({
+      ...tenant,
+      clients: clientsAt(tenant.clients, origin).map((client) =>
+        client.client_id === 'spa' ? { ...client, allowed_logout_urls: [origin] } : client,
+      ),
+    }),
+  });
+  let server: TestServer;
+  let origin: string;
+  let page: Page;
+  beforeEach(() => {
+    ({ server, origin, page } = opened());
+  });
+
+  interface Options {
+    guarded?: boolean;
+    useRefreshTokens?: boolean;
+    authorizationParams?: object;
+  }
+  /** Renders an application as people write it; what its hook gives is kept in the page as `auth`. */
+  const render = async ({ guarded = false, ...options }: Options = {}) => {
+    const provider = {
+      domain: new URL(server.url).host,
+      clientId: 'spa',
+      cacheLocation: 'localstorage',
+      ...options,
+      authorizationParams: {
+        redirect_uri: `${origin}/callback`,
+        scope: 'openid profile email',
+        ...options.authorizationParams,
+      },
+    };
+    await page.evaluate(`{
+      const { React, dom, sdk } = application;
+      const Person = () => {
+        const auth = globalThis.auth = sdk.useAuth0();
+        const { isLoading, isAuthenticated, error, user } = auth;
+        const text = isLoading ? 'loading' : error ? 'error: ' + (error.error ?? error.message)
+          : isAuthenticated ? 'user: ' + user.email : 'nobody';
+        return React.createElement('p', { id: 'said' }, text);
+      };
+      const shown = ${guarded} ? sdk.withAuthenticationRequired(Person) : Person;
+      const provider = {
+        ...${JSON.stringify(provider)},
+        onRedirectCallback: (state) => {
+          globalThis.appState = state;
+          history.replaceState({}, '', '/');
+        },
+      };
+      const root = document.createElement('div');
+      document.body.append(root);
+      dom.createRoot(root).render(React.createElement(sdk.Auth0Provider, provider, React.createElement(shown)));
+    }`);
+  };
+  const said = async (text: RegExp) => {
+    const isSaid = `${text}.test(document.querySelector('#said')?.textContent ?? '')`;
+    await page.waitForFunction(isSaid, undefined, { timeout: PATIENCE });
+    return page.textContent('#said');
+  };
+  const call = (code: string): Promise<any> =>
+    page.evaluate(`(async () => { const { auth } = globalThis; ${code} })()`);
+  /** The same for what leads away, which the page does not outlive. */
+  const leave = (code: string) => call(code).catch(() => undefined);
+  /** Waits for the application with an answer in its address, its script loaded. */
+  const back = (parameter: string) =>
+    page.waitForURL((url) => url.origin === origin && url.searchParams.has(parameter), { timeout: PATIENCE });
+  const submitLogin = async () => {
+    await page.waitForSelector('input[name=password]', { timeout: PATIENCE });
+    await page.fill('input[name=username]', USER.email);
+    await page.fill('input[name=password]', USER.password);
+    await page.click('button[type=submit]');
+    await back('code');
+  };
+  const logIn = async (options?: Options) => {
+    await render(options);
+    await said(/nobody/);
+    await leave(`auth.loginWithRedirect({ appState: { to: '/here' } });`);
+    await submitLogin();
+    await render(options);
+    await said(/user: /);
+  };
+
+  it('logs in by redirect, knows the user after a reload, and logs out: Auth0Provider, useAuth0', async () => {
+    await logIn();
+    expect(await said(/user/)).to.equal(`user: ${USER.email}`);
+    expect(await call('return globalThis.appState;')).to.include({ to: '/here' });
+    expect(await call('return (await auth.getIdTokenClaims()).email;')).to.equal(USER.email);
+    await page.goto(`${origin}/again`);
+    await render();
+    await said(/user: /);
+    await leave(`auth.logout({ logoutParams: { returnTo: ${JSON.stringify(origin)} } });`);
+    await page.waitForURL((url) => url.origin === origin && url.pathname === '/', { timeout: PATIENCE });
+    await render();
+    await said(/nobody/);
+    await leave(`auth.loginWithRedirect({ authorizationParams: { prompt: 'none' } });`);
+    await back('error');
+    await render();
+    expect(await said(/error/)).to.equal('error: login_required');
+  });
+
+  it('gets tokens silently, by iframe and by refresh token: getAccessTokenSilently', async () => {
+    await logIn({ authorizationParams: { audience: API } });
+    const first = await call(`return auth.getAccessTokenSilently({ cacheMode: 'off' });`);
+    expect([payload(first).aud].flat()).to.include(API);
+    await page.goto(`${origin}/again`);
+    await page.evaluate('localStorage.clear()');
+    const renewing: Options = {
+      useRefreshTokens: true,
+      authorizationParams: { audience: API, scope: 'openid profile email offline_access' },
+    };
+    await render(renewing);
+    await said(/nobody|user/);
+    await leave(`auth.loginWithRedirect();`);
+    await back('code');
+    await render(renewing);
+    await said(/user: /);
+    const renewed = await call(
+      `return auth.getAccessTokenSilently({ cacheMode: 'off', detailedResponse: true });`,
+    );
+    expect([payload(renewed.access_token).aud].flat()).to.include(API);
+  });
+
+  it('sends who is not logged in to log in: withAuthenticationRequired', async () => {
+    await render({ guarded: true });
+    await submitLogin();
+    await render({ guarded: true });
+    expect(await said(/user/)).to.equal(`user: ${USER.email}`);
+  });
+});
