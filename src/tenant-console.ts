@@ -31,6 +31,7 @@ export function consoleDependencies(
         languages: [],
         caller: { ip },
       }),
+    issuer: settings.issuer,
     management,
     meanings: EVENTS,
     paths: CONSOLE_PATHS,

@@ -4,6 +4,8 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
+import type { ApplicationsDependencies } from './applications/model.ts';
+import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { AskDependencies } from './ask.ts';
 import { CONSOLE } from './callbacks.ts';
 import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
@@ -11,6 +13,8 @@ import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
+import type { ResourcesDependencies } from './resources/model.ts';
+import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { leaveConsole } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
 import { USERS_PAGES, usersRoutes } from './users/routes.ts';
@@ -21,7 +25,9 @@ export type ConsoleDependencies = ConsolePageDependencies &
   ActionsDependencies &
   LogDependencies &
   UsersDependencies &
-  ConnectionsDependencies;
+  ConnectionsDependencies &
+  ResourcesDependencies &
+  ApplicationsDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
@@ -59,6 +65,8 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...actionsRoutes,
   ...usersRoutes,
   ...connectionsRoutes,
+  ...resourcesRoutes,
+  ...applicationsRoutes,
 };
 
 export const consoleFeature = feature<ConsoleDependencies>({
@@ -78,6 +86,8 @@ export const consoleFeature = feature<ConsoleDependencies>({
     ...ACTIONS_PAGES,
     ...USERS_PAGES,
     ...CONNECTIONS_PAGES,
+    ...RESOURCES_PAGES,
+    ...APPLICATIONS_PAGES,
   ],
 });
 

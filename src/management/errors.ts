@@ -59,12 +59,13 @@ const PARTS = {
 export function validationError(part: keyof typeof PARTS, error: z.ZodError): AuthError {
   const { name, code } = PARTS[part];
   const [issue] = error.issues;
-  const fault = issue === undefined ? 'Invalid value' : wordingOf(issue);
+  const fault = issue === undefined ? 'Invalid value' : faultWording(issue);
   const place = issue === undefined || issue.path.length === 0 ? '' : ` on property ${pathOf(issue.path)}`;
   return apiError(400, `${name} validation error: '${fault}'${place}.`, code);
 }
 
-function wordingOf(issue: z.core.$ZodIssue): string {
+/** What is wrong with a value, in the words of this API. @param issue of a schema that was given `reportInput`. */
+export function faultWording(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
     return `Additional properties not allowed: ${issue.keys.join(', ')}`;
   if (issue.code !== 'invalid_type') return issue.message;

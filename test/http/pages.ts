@@ -6,6 +6,7 @@ import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
+import { resourcesStates } from './console-resources-pages.ts';
 import type { SitePage } from './site.ts';
 
 const client = { name: 'Harbour Books' };
@@ -95,6 +96,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleConnectionPages(consoleModel),
   '/console': { template: 'console/overview-home', model: consoleModel },
   ...consoleLogPages,
+  ...resourcesStates(consoleModel),
   '/login': { template: 'login/login', model: login },
   '/login-hinted': {
     template: 'login/login',

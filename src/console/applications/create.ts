@@ -1,0 +1,68 @@
+// Making an application: its kind is chosen, and it is there.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { ask } from '../ask.ts';
+import { type AtConsole, back, renderConsole } from '../page.ts';
+import { allOf } from './all-of.ts';
+import { hasUsers, KINDS, newApplication } from './kinds.ts';
+import { type ApplicationsDependencies, addressOf, applicationOf } from './model.ts';
+
+interface Typed {
+  name: string;
+  callback: string;
+}
+
+/** Shows the kinds to choose from. @param fault what was wrong with what was typed. */
+export async function showKinds(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { typed, fault }: { typed?: Typed; fault?: string } = {},
+): Promise<void> {
+  const { text } = deps.views.locale(ctx);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/applications-new',
+    section: 'applications',
+    title: 't:console.applications.new',
+    model: {
+      kinds: KINDS,
+      values: typed ?? { name: text('console.applications.usualName'), callback: 'http://localhost:3000' },
+      fault,
+    },
+    status: fault === undefined ? 200 : 400,
+  });
+}
+
+/** Makes an application of the kind that was chosen, and lets users of the tenant's databases log in to it. */
+export async function create(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { kind: chosen, name, callback } = formFields(ctx, 'kind', 'name', 'callback');
+  const kind = KINDS.find((one) => one === chosen);
+  if (kind === undefined)
+    throw new AuthError(400, 'invalid_request', 'There is no such kind of application.');
+  const body = newApplication(kind, name.trim(), hasUsers(kind) && callback !== '' ? callback : undefined);
+  let made: unknown;
+  try {
+    ({ body: made } = await ask(deps, ctx, here, 'POST /clients', { body }));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.status !== 400) throw thrown;
+    return showKinds(deps, ctx, here, { typed: { name, callback }, fault: thrown.error_description });
+  }
+  const application = applicationOf(made as Record<string, unknown>);
+  if (hasUsers(kind)) await enableDatabases(deps, ctx, here, application.client_id);
+  back(ctx, addressOf(application), 'console.said.created');
+}
+
+async function enableDatabases(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  client_id: string,
+): Promise<void> {
+  if (!here.can('read:connections') || !here.can('update:connections')) return;
+  for (const { id } of await allOf(deps, ctx, here, 'GET /connections', { strategy: 'auth0' }))
+    await ask(deps, ctx, here, 'PATCH /connections/:id/clients', {
+      params: { id: String(id) },
+      body: [{ client_id, status: true }],
+    });
+}

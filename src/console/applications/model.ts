@@ -1,0 +1,92 @@
+// What the pages of one application have in common.
+import type { Context } from 'koa';
+import { type AskDependencies, ask } from '../ask.ts';
+import { type AtConsole, type ConsolePageDependencies, renderConsole } from '../page.ts';
+import { hasUsers, kindOf } from './kinds.ts';
+import type { Kind } from './snippets.ts';
+
+export interface ApplicationsDependencies extends ConsolePageDependencies, AskDependencies {
+  /** The issuer, with the slash at its end. */
+  issuer: string;
+}
+
+export const APPLICATIONS = '/console/applications';
+
+/** An application, as the Management API answers it. */
+export interface Application {
+  client_id: string;
+  name: string;
+  kind: Kind;
+  callbacks: readonly string[];
+  allowed_logout_urls: readonly string[];
+  grant_types: readonly string[];
+  token_endpoint_auth_method: string | undefined;
+  is_first_party: boolean;
+}
+
+/** The pages of an application, in the order of its tabs. */
+const TABS = ['', 'connections', 'apis', 'try'] as const;
+export type Tab = (typeof TABS)[number];
+
+/** The application of a path. @throws AuthError 404 */
+export async function applicationAt(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<Application> {
+  const { id = '' } = ctx.params as Record<string, string>;
+  const { body } = await ask(deps, ctx, here, 'GET /clients/:id', { params: { id } });
+  return applicationOf(body as Record<string, unknown>);
+}
+
+export function applicationOf(record: Record<string, unknown>): Application {
+  const texts = (name: string) => (Array.isArray(record[name]) ? (record[name] as string[]) : []);
+  const { client_id, name, app_type, token_endpoint_auth_method: method, is_first_party } = record;
+  return {
+    client_id: String(client_id),
+    name: typeof name === 'string' ? name : String(client_id),
+    kind: kindOf(app_type),
+    callbacks: texts('callbacks'),
+    allowed_logout_urls: texts('allowed_logout_urls'),
+    grant_types: texts('grant_types'),
+    token_endpoint_auth_method: typeof method === 'string' ? method : undefined,
+    is_first_party: is_first_party !== false,
+  };
+}
+
+/** The address of a page of an application. */
+export const addressOf = ({ client_id }: Pick<Application, 'client_id'>, tab: Tab = ''): string =>
+  `${APPLICATIONS}/${encodeURIComponent(client_id)}${tab === '' ? '' : `/${tab}`}`;
+
+interface Shown {
+  tab: Tab;
+  model: object;
+  status?: number;
+}
+
+/** Answers with a page of an application. */
+export async function renderApplication(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  application: Application,
+  { tab, model, status = 200 }: Shown,
+): Promise<void> {
+  const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind));
+  await renderConsole(deps, ctx, here, {
+    template: `console/applications-${tab === '' ? 'quickstart' : tab}`,
+    section: 'applications',
+    title: 't:console.nav.applications',
+    model: {
+      ...model,
+      application: { ...application, address: encodeURIComponent(application.client_id) },
+      settings: `/console/resources/clients/${encodeURIComponent(application.client_id)}`,
+      tabs: tabs.map((one) => ({
+        href: addressOf(application, one),
+        text: `console.applications.tab.${one === '' ? 'quickstart' : one}`,
+        isCurrent: one === tab,
+      })),
+    },
+    status,
+  });
+}

@@ -1,0 +1,192 @@
+// The pages of applications: all of them, the quickstart of one, its connections, and the APIs that it may call.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { ask, callOf } from '../ask.ts';
+import { type AtConsole, back, renderConsole } from '../page.ts';
+import { findPage, PER_PAGE } from '../resources/find.ts';
+import { allOf } from './all-of.ts';
+import { hasUsers } from './kinds.ts';
+import {
+  APPLICATIONS,
+  type Application,
+  type ApplicationsDependencies,
+  addressOf,
+  applicationAt,
+  applicationOf,
+  renderApplication,
+} from './model.ts';
+import { snippetsOf } from './snippets.ts';
+
+const LIST = 'GET /clients';
+
+/** Shows the applications, or those that have a text in them. */
+export async function showApplications(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const one = (name: string) => [ctx.query[name] ?? ''].flat().at(-1) ?? '';
+  const text = one('text').slice(0, 200);
+  const page = /^\d{1,6}$/.test(one('page')) ? Math.max(Number(one('page')) - 1, 0) : 0;
+  const asked = {
+    filters: { is_global: 'false' },
+    text,
+    sort: '',
+    isDescending: false,
+    page,
+    from: undefined,
+  };
+  const found = await findPage(
+    callOf(LIST),
+    asked,
+    async (query) => (await ask(deps, ctx, here, LIST, { query })).body,
+  );
+  const address = (number: number) =>
+    `${APPLICATIONS}?${new URLSearchParams({ ...(text && { text }), page: String(number) })}`;
+  await renderConsole(deps, ctx, here, {
+    template: 'console/applications-list',
+    section: 'applications',
+    title: 't:console.nav.applications',
+    model: {
+      text,
+      mayCreate: here.can('create:clients'),
+      applications: found.items
+        .map(applicationOf)
+        .map((application) => ({ ...application, href: addressOf(application) })),
+      first: page * PER_PAGE + 1,
+      last: page * PER_PAGE + found.items.length,
+      total: found.total,
+      previous: page > 0 ? address(page) : undefined,
+      next: found.hasMore ? address(page + 2) : undefined,
+    },
+  });
+}
+
+/** Shows how an application logs its users in, with its own values. */
+export async function showQuickstart(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const { kind, callbacks, allowed_logout_urls, client_id: clientId } = application;
+  const { issuer } = deps;
+  const grants = here.can('read:client_grants')
+    ? await allOf(deps, ctx, here, 'GET /client-grants', { client_id: clientId })
+    : [];
+  const [audience] = grants.map((grant) => String(grant.audience));
+  const callback = callbacks[0] ?? 'http://localhost:3000';
+  const afterLogout = allowed_logout_urls[0] ?? URL.parse(callback)?.origin ?? callback;
+  const domain = new URL(issuer).host;
+  await renderApplication(deps, ctx, here, application, {
+    tab: '',
+    model: {
+      domain,
+      issuer,
+      hasCallback: callbacks.length > 0 || !hasUsers(kind),
+      hasSecret: application.token_endpoint_auth_method !== 'none',
+      snippets: snippetsOf(kind, {
+        domain,
+        issuer,
+        clientId,
+        callback,
+        afterLogout,
+        audience: hasUsers(kind) ? undefined : audience,
+      }),
+    },
+  });
+}
+
+/** Shows the connections of the tenant, each with a switch. */
+export async function showConnections(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const connections = await allOf(deps, ctx, here, 'GET /connections');
+  await renderApplication(deps, ctx, here, application, {
+    tab: 'connections',
+    model: {
+      maySwitch: here.can('update:connections'),
+      connections: connections.map(({ id, name, display_name, strategy, enabled_clients }) => ({
+        id,
+        name: display_name ?? name,
+        strategy,
+        isOn: Array.isArray(enabled_clients) && enabled_clients.includes(application.client_id),
+      })),
+    },
+  });
+}
+
+/** Switches a connection on or off for an application. */
+export async function switchConnection(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const { connection: id, on } = formFields(ctx, 'connection', 'on');
+  const body = [{ client_id: application.client_id, status: on === 'true' }];
+  await ask(deps, ctx, here, 'PATCH /connections/:id/clients', { params: { id }, body });
+  back(ctx, addressOf(application, 'connections'), 'console.said.saved');
+}
+
+/** Shows the APIs of the tenant, each with a switch: whether the application gets tokens of its own for them. */
+export async function showApis(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const [apis, grants] = await Promise.all([
+    allOf(deps, ctx, here, 'GET /resource-servers'),
+    machineGrants(deps, ctx, here, application),
+  ]);
+  await renderApplication(deps, ctx, here, application, {
+    tab: 'apis',
+    model: {
+      maySwitch: here.can('create:client_grants') && here.can('delete:client_grants'),
+      hasGrantType: application.grant_types.includes('client_credentials'),
+      apis: apis.map(({ identifier, name, scopes }) => {
+        const grant = grants.find(({ audience }) => audience === identifier);
+        const all = Array.isArray(scopes) ? scopes.length : 0;
+        const given = Array.isArray(grant?.scope) ? grant.scope.length : 0;
+        return {
+          identifier,
+          name: name ?? identifier,
+          all,
+          given,
+          isOn: grant !== undefined,
+          grant: grant && `/console/change/client-grants/${encodeURIComponent(String(grant.id))}`,
+        };
+      }),
+    },
+  });
+}
+
+/** What an application may ask of APIs for itself. */
+const machineGrants = (
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { client_id }: Application,
+) => allOf(deps, ctx, here, 'GET /client-grants', { client_id, subject_type: 'client' });
+
+/** Lets an application have tokens of an API, with all its scopes, or no longer. */
+export async function switchApi(
+  deps: ApplicationsDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const { client_id } = application;
+  const { api, on } = formFields(ctx, 'api', 'on');
+  const grants = await machineGrants(deps, ctx, here, application);
+  const grant = grants.find(({ audience }) => audience === api);
+  if (on === 'true' && grant === undefined) {
+    const apis = await allOf(deps, ctx, here, 'GET /resource-servers');
+    const scopes = apis.find(({ identifier }) => identifier === api)?.scopes;
+    const scope = (Array.isArray(scopes) ? scopes : []).map(({ value }) => value);
+    await ask(deps, ctx, here, 'POST /client-grants', { body: { client_id, audience: api, scope } });
+  }
+  if (on !== 'true' && grant !== undefined)
+    await ask(deps, ctx, here, 'DELETE /client-grants/:id', { params: { id: String(grant.id) } });
+  back(ctx, addressOf(application, 'apis'), 'console.said.saved');
+}

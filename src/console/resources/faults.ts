@@ -1,0 +1,52 @@
+// Where of a form a refused body is at fault.
+import type { z } from 'zod';
+import type { AuthError } from '../../http/errors.ts';
+import { faultWording } from '../../management/errors.ts';
+import { type Field, WHOLE } from './fields.ts';
+
+/** What is wrong with a form. */
+export interface FormFaults {
+  /** By the path of a field. */
+  at: Record<string, string>;
+  /** What is wrong with no field of it. */
+  general: string[];
+}
+
+export const hasFaults = ({ at, general }: FormFaults): boolean =>
+  general.length > 0 || Object.keys(at).length > 0;
+
+/** What a schema refuses of a body. */
+export function faultsBySchema(schema: z.ZodType, body: unknown, fields: readonly Field[]): FormFaults {
+  const result = schema.safeParse(body, { reportInput: true });
+  const faults: FormFaults = { at: {}, general: [] };
+  for (const issue of result.success ? [] : result.error.issues)
+    place(faults, fields, issue.path.map(String), faultWording(issue));
+  return faults;
+}
+
+/** What a handler refused: its text ends with the member that is meant, where there is one. */
+export function faultOfAnswer({ error_description: text }: AuthError, fields: readonly Field[]): FormFaults {
+  const faults: FormFaults = { at: {}, general: [] };
+  const [, path = ''] = / on property ([\w.[\]-]+)\.$/.exec(text) ?? [];
+  place(faults, fields, path.replaceAll(/\[(\d+)\]/g, '.$1').split('.'), text);
+  return faults;
+}
+
+/** Puts a fault at the field that it is of: the deepest that there is. */
+function place(faults: FormFaults, fields: readonly Field[], path: readonly string[], text: string): void {
+  const paths = pathsOf(fields);
+  for (let length = path.length; length > 0; length -= 1) {
+    const at = path.slice(0, length).join('.');
+    if (!paths.has(at)) continue;
+    const rest = path.slice(length).join('.');
+    faults.at[at] ??= rest === '' ? text : `${rest}: ${text}`;
+    return;
+  }
+  if (paths.has(WHOLE)) faults.at[WHOLE] ??= path.length === 0 ? text : `${path.join('.')}: ${text}`;
+  else faults.general.push(path.join('') === '' ? text : `${path.join('.')}: ${text}`);
+}
+
+/** The paths of fields that can show a fault: a group's are at its members, or at itself. */
+function pathsOf(fields: readonly Field[]): Set<string> {
+  return new Set(fields.flatMap((field) => [field.path, ...pathsOf(field.fields ?? [])]));
+}

@@ -1,0 +1,162 @@
+// The form on which a record is made or changed, and the page that shows what a change changes.
+import type { Context } from 'koa';
+import type { CallRules } from '../../management/call.ts';
+import { isObject } from '../../management/section.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import { type AtConsole, renderConsole } from '../page.ts';
+import { type Operation, type Place, parametersOf, titleOf } from './declared.ts';
+import { differences } from './differences.ts';
+import type { FormFaults } from './faults.ts';
+import { type Field, fieldsOf, WHOLE } from './fields.ts';
+import {
+  crumbsOf,
+  labelOf,
+  type Places,
+  paramsOf,
+  type ResourcesDependencies,
+  recordAt,
+  sectionOf,
+} from './model.ts';
+import { operationPath, pageOf } from './operations.ts';
+import { filledFields, type Posted } from './values.ts';
+
+/** An operation that a page is for. */
+export interface Doing {
+  places: Places;
+  place: Place;
+  operation: Operation;
+  call: CallRules;
+}
+
+/** An operation with what is there before, and what its form is made of. */
+export interface Drawn extends Doing {
+  /** The members that the call takes, of what is changed; undefined for something new. */
+  record: unknown;
+  fields: readonly Field[];
+  queryFields: readonly Field[];
+  /** Whether the record is edited as a whole. */
+  isJson: boolean;
+}
+
+/** What the names of a query's fields begin with, so that they are none of the body's. */
+const QUERY = '?';
+
+/** Whether an operation changes what is there, so that only what differs is sent. */
+export const isChange = ({ operation }: Pick<Doing, 'operation'>): boolean =>
+  operation === 'change' || operation === 'replace';
+
+/** What the form of an operation is made of. @throws AuthError 404 */
+export async function drawnOf(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  doing: Doing,
+  asJson: boolean,
+): Promise<Drawn> {
+  const { call } = doing;
+  const isJson = asJson && isChange(doing);
+  const record = isChange(doing) ? await recordAt(deps, ctx, here, doing) : undefined;
+  const whole: Field = { path: WHOLE, name: WHOLE, kind: 'json', isRequired: true, isNullable: false };
+  const fields = call.body === undefined ? [] : fieldsOf(call.body);
+  const asked = call.query === undefined ? [] : fieldsOf(call.query);
+  return {
+    ...doing,
+    record: changeable(record, fields),
+    fields: isJson ? [whole] : fields,
+    queryFields: asked.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
+    isJson,
+  };
+}
+
+/** The members of a record that a call takes. */
+function changeable(record: unknown, fields: readonly Field[]): unknown {
+  if (!isObject(record) || fields.length === 0 || fields[0]?.path === WHOLE) return record;
+  const names = new Set(fields.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name)));
+}
+
+/** By what it is known whether a record was changed meanwhile. */
+export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
+
+/** What the pages of an operation have in common. */
+function framed({ places, place, operation, call, record }: Drawn, ctx: Context) {
+  const params = paramsOf(ctx);
+  return {
+    heading: call.summary,
+    label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),
+    crumbs: crumbsOf(places, `${place.path}/:end`, params),
+    at: operationPath(operation, place.path, params),
+    seen: digestOf(record),
+  };
+}
+
+interface Told {
+  faults?: FormFaults;
+  /** What was typed. */
+  posted?: Posted | undefined;
+  status?: number;
+}
+
+/** Shows the form. */
+export async function renderForm(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  drawn: Drawn,
+  { faults = { at: {}, general: [] }, posted, status = 200 }: Told = {},
+): Promise<void> {
+  const { place, call, record, fields, queryFields, isJson } = drawn;
+  const { text } = deps.views.locale(ctx);
+  const worded = Object.fromEntries(
+    Object.entries(faults.at).map(([path, fault]) => [
+      path,
+      fault.startsWith('console.resources.fault.') ? text(fault) : fault,
+    ]),
+  );
+  const filling = { posted, faults: worded };
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-form',
+    section: sectionOf(place),
+    title: call.summary,
+    model: {
+      ...framed(drawn, ctx),
+      isChange: isChange(drawn),
+      isJson,
+      hasJson: isChange(drawn) && call.body !== undefined,
+      general: faults.general,
+      fields: [
+        ...filledFields(queryFields, {}, { ...filling, isNew: true }),
+        ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
+      ],
+      cancel: place.read === undefined ? undefined : pageOf(place.path, paramsOf(ctx)),
+    },
+    status,
+  });
+}
+
+/** Shows what a change changes, to be confirmed. @param body that is sent then. */
+export async function renderReview(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  drawn: Drawn,
+  body: unknown,
+): Promise<void> {
+  const { place, call, record, isJson } = drawn;
+  const name = titleOf(place.path);
+  const frame = framed(drawn, ctx);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-review',
+    section: sectionOf(place),
+    title: call.summary,
+    model: {
+      ...frame,
+      cancel: `${frame.at}${isJson ? '?as=json' : ''}`,
+      changes:
+        isObject(body) && (record === undefined || isObject(record))
+          ? differences(record ?? {}, body)
+          : differences({ [name]: record }, { [name]: body }),
+      body: JSON.stringify(body),
+    },
+  });
+}

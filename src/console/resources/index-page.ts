@@ -1,0 +1,71 @@
+// The page of all resources.
+import type { Context } from 'koa';
+import { type AtConsole, renderConsole } from '../page.ts';
+import { groupOf, type Place, parametersOf, titleOf } from './declared.ts';
+import type { Link, Places, ResourcesDependencies } from './model.ts';
+import { mayCall, operationPath, operationsOf, pageOf } from './operations.ts';
+
+interface Group {
+  title: string;
+  pages: Link[];
+  actions: Link[];
+  /** Records that no list leads to: they are opened by what they are called. */
+  named: { title: string; at: string; parameters: string[] }[];
+}
+
+/** Shows what there is, by the first word of its path, as far as the role may see it. */
+export async function showIndex(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  places: Places,
+): Promise<void> {
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-index',
+    section: 'resources',
+    title: 't:console.nav.resources',
+    model: { groups: groupsOf(here, places) },
+  });
+}
+
+function groupsOf(here: AtConsole, places: Places): Group[] {
+  const names = [...new Set([...places.keys()].map(groupOf))].sort();
+  return names
+    .map((name) => {
+      const all = [...places.values()].filter(({ path }) => groupOf(path) === name);
+      const top = all.filter(({ path }) => parametersOf(path).length === 0);
+      return {
+        title: titleOf(`/${name}`),
+        pages: top
+          .filter(({ read }) => read !== undefined && mayCall(here, read))
+          .map(({ path }) => ({ href: pageOf(path), text: titleOf(path) })),
+        actions: top.filter(({ read }) => read === undefined).flatMap((place) => actionsOf(here, place)),
+        named: all
+          .filter((place) => isFoundByName(here, places, place))
+          .map(({ path }) => ({
+            title: titleOf(path),
+            at: path,
+            parameters: parametersOf(path),
+          })),
+      };
+    })
+    .filter(({ pages, actions, named }) => pages.length + actions.length + named.length > 0);
+}
+
+const actionsOf = (here: AtConsole, place: Place): Link[] =>
+  operationsOf(place)
+    .filter(([, call]) => mayCall(here, call))
+    .map(([operation, { summary }]) => ({ href: operationPath(operation, place.path), text: summary }));
+
+/** Whether nothing above it lists it. */
+function isFoundByName(here: AtConsole, places: Places, { path, read }: Place): boolean {
+  if (read === undefined || !mayCall(here, read)) return false;
+  const [, first = ''] = /^(.*?)\/:\w+/.exec(path) ?? [];
+  if (first === '' || parametersOf(path).length === 0) return false;
+  const head = places.get(first);
+  const isBelowFound = [...places.values()].some(
+    (other) =>
+      other.path !== path && path.startsWith(`${other.path}/`) && /:\w+$/.test(other.path) && other.read,
+  );
+  return head?.read === undefined && !isBelowFound;
+}

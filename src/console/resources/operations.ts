@@ -1,0 +1,28 @@
+// The addresses of the console's own pages for what the Management API has.
+import type { CallRules } from '../../management/call.ts';
+import { filled, type Operation, type Place } from './declared.ts';
+
+const RESOURCES = '/console/resources';
+
+export type Params = Readonly<Record<string, string>>;
+
+/** The page of a place. */
+export const pageOf = (path: string, params: Params = {}): string => `${RESOURCES}${filled(path, params)}`;
+
+/** The page where something is done there. */
+export const operationPath = (operation: Operation | 'reveal', path: string, params: Params = {}): string =>
+  `/console/${operation}${filled(path, params)}`;
+
+/** A call by its name, as `ask` takes it. */
+export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${path}`;
+
+/** The scopes of which an administrator needs one, or all. */
+export const mayCall = (here: { can(scope: string): boolean }, { scopes, allScopes }: CallRules): boolean =>
+  allScopes === undefined ? scopes.some((one) => here.can(one)) : allScopes.every((one) => here.can(one));
+
+/** What can be done at a place, in the order in which it is offered. */
+export const operationsOf = (place: Place): [Operation, CallRules][] =>
+  (['change', 'replace', 'create', 'remove'] as const).flatMap((operation) => {
+    const call = place[operation];
+    return call === undefined ? [] : [[operation, call] as [Operation, CallRules]];
+  });

@@ -1,0 +1,85 @@
+// The page of one record, or of settings.
+import type { Context } from 'koa';
+import { isObject } from '../../management/section.ts';
+import { type AtConsole, renderConsole } from '../page.ts';
+import { seesSecrets } from '../roles.ts';
+import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
+import {
+  crumbsOf,
+  type Link,
+  labelOf,
+  operationLinks,
+  type Places,
+  paramsOf,
+  type ResourcesDependencies,
+  sectionOf,
+} from './model.ts';
+import { mayCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
+import { hasSecrets } from './secrets.ts';
+import { shownMember, shownMembers } from './shown.ts';
+
+/** Shows a record. @param isRevealed whether with its secrets. */
+export async function showRecord(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  {
+    places,
+    place,
+    record,
+    isRevealed = false,
+  }: { places: Places; place: Place; record: unknown; isRevealed?: boolean },
+): Promise<void> {
+  const params = paramsOf(ctx);
+  const last = params[parametersOf(place.path).at(-1) ?? ''] ?? '';
+  const isRecord = place.kind === 'record';
+  const hides = seesSecrets(here.administrator.role) && !isRevealed && hasSecrets(record);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-record',
+    section: sectionOf(place),
+    title: titleOf(place.path),
+    model: {
+      kind: titleOf(place.path),
+      heading: isRecord ? labelOf(record, last) : titleOf(place.path),
+      crumbs: crumbsOf(places, place.path, params),
+      members: isObject(record)
+        ? shownMembers(record, isRevealed)
+        : [shownMember(titleOf(place.path), record, isRevealed)],
+      isAbsent: record === undefined,
+      operations: operationLinks(here, place, params, record === undefined),
+      json: place.change === undefined || record === undefined ? undefined : jsonLink(here, place, params),
+      below: below(here, places, place.path, params),
+      isRevealed,
+      reveal: hides ? operationPath('reveal', place.path, params) : undefined,
+    },
+  });
+}
+
+function jsonLink(here: AtConsole, { path, change }: Place, params: Params): string | undefined {
+  if (change === undefined || !mayCall(here, change)) return undefined;
+  return `${operationPath('change', path, params)}?as=json`;
+}
+
+/** What stands below a record, and what can be done with it. */
+function below(
+  here: AtConsole,
+  places: Places,
+  path: string,
+  params: Params,
+): { pages: Link[]; actions: Link[] } {
+  const near = placesBelow(places, path);
+  const pages = near
+    .filter(({ read }) => read !== undefined && mayCall(here, read))
+    .map((place) => ({ href: pageOf(place.path, params), text: titleOf(place.path) }));
+  const actions = near
+    .filter(({ read }) => read === undefined)
+    .flatMap((place) =>
+      operationsOf(place)
+        .filter(([, call]) => mayCall(here, call))
+        .map(([operation, { summary }]) => ({
+          href: operationPath(operation, place.path, params),
+          text: summary,
+        })),
+    );
+  return { pages, actions };
+}

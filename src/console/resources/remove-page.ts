@@ -1,0 +1,170 @@
+// The page that asks before something is removed, and says what goes with it.
+import type { Context } from 'koa';
+import { AuthError } from '../../http/errors.ts';
+import { isObject } from '../../management/section.ts';
+import { ask } from '../ask.ts';
+import type { AtConsole } from '../page.ts';
+import { back, renderConsole } from '../page.ts';
+import { parametersOf, placesBelow, titleOf } from './declared.ts';
+import { filterNames, type Item, listOf } from './find.ts';
+import type { Doing } from './form-page.ts';
+import {
+  crumbsOf,
+  labelOf,
+  type Places,
+  paramsOf,
+  type ResourcesDependencies,
+  recordAt,
+  sectionOf,
+} from './model.ts';
+import { mayCall, nameOfCall, operationPath, type Params, pageOf } from './operations.ts';
+import { placeAfter } from './take-form.ts';
+
+/** What is told of a removal, beside what is counted: by the path of what is removed. */
+const TOLD: Readonly<Record<string, string>> = {
+  '/clients/:id': 'clients',
+  '/resource-servers/:id': 'apis',
+  '/connections/:id': 'connections',
+  '/users/:id': 'users',
+  '/roles/:id': 'roles',
+  '/organizations/:id': 'organizations',
+  '/client-grants/:id': 'grants',
+  '/actions/actions/:id': 'actions',
+};
+
+/** Lists elsewhere that name what is removed, by their own filters. */
+const NAMED: Readonly<Record<string, readonly { list: string; query(record: Item): Params }[]>> = {
+  '/clients/:id': [
+    { list: '/client-grants', query: ({ client_id }) => ({ client_id: String(client_id) }) },
+    { list: '/grants', query: ({ client_id }) => ({ client_id: String(client_id) }) },
+  ],
+  '/resource-servers/:id': [
+    { list: '/client-grants', query: ({ identifier }) => ({ audience: String(identifier) }) },
+    { list: '/grants', query: ({ identifier }) => ({ audience: String(identifier) }) },
+  ],
+  '/connections/:id': [
+    {
+      list: '/users',
+      query: ({ name }) => ({ q: `identities.connection:${JSON.stringify(String(name))}` }),
+    },
+  ],
+};
+
+/** What hangs on a record: how many, and where they are. */
+interface Hanging {
+  href: string;
+  text: string;
+  count: number;
+}
+
+/** Shows what is removed, and what with it. */
+export async function showRemoval(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  doing: Doing,
+  fault?: AuthError,
+): Promise<void> {
+  const { places, place, call } = doing;
+  const params = paramsOf(ctx);
+  const record =
+    place.kind === 'record' || place.kind === 'setting' ? await recordAt(deps, ctx, here, doing) : undefined;
+  const isOne = place.kind === 'record' && isObject(record);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-remove',
+    section: sectionOf(place),
+    title: call.summary,
+    model: {
+      heading: call.summary,
+      label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),
+      crumbs: crumbsOf(places, `${place.path}/:end`, params),
+      at: operationPath('remove', place.path, params),
+      told: TOLD[place.path] && `console.resources.goes.${TOLD[place.path]}`,
+      hanging: isOne ? await hangingOn(deps, ctx, here, { places, path: place.path, record }) : [],
+      mayBeForced: call.query !== undefined && Object.hasOwn(call.query.shape, 'force'),
+      fault: fault?.error_description,
+      cancel: placeAfter(doing, params),
+    },
+    status: fault?.status ?? 200,
+  });
+}
+
+interface Removed {
+  places: Places;
+  path: string;
+  record: Item;
+}
+
+/** Counts what is below a record, and what names it. */
+async function hangingOn(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { places, path, record }: Removed,
+): Promise<Hanging[]> {
+  const params = paramsOf(ctx);
+  const lists = [
+    ...placesBelow(places, path).map((place) => ({ place, query: {} as Params, params })),
+    ...(NAMED[path] ?? []).map(({ list, query }) => ({
+      place: places.get(list),
+      query: query(record),
+      params: {},
+    })),
+  ];
+  const counted = await Promise.all(
+    lists.map(async ({ place, query, params: own }) => {
+      if (place?.kind !== 'list' || place.read === undefined || !mayCall(here, place.read)) return undefined;
+      const takes = (name: string) => Object.hasOwn(place.read?.query?.shape ?? {}, name);
+      const paging = {
+        ...(takes('per_page') && { per_page: '1' }),
+        ...(takes('include_totals') && { include_totals: 'true' }),
+      };
+      const answer = await askedFor(() =>
+        ask(deps, ctx, here, nameOfCall(place.read as never), {
+          params: own,
+          query: { ...paging, ...query },
+        }),
+      );
+      const { items, total } = listOf(answer?.body);
+      const filters = filterNames(place.read).filter((name) => Object.hasOwn(query, name));
+      const search = filters.length === 0 ? '' : `?${new URLSearchParams(query)}`;
+      return {
+        href: `${pageOf(place.path, own)}${search}`,
+        text: titleOf(place.path),
+        count: total ?? items.length,
+      };
+    }),
+  );
+  return counted.filter((one): one is Hanging => one !== undefined && one.count > 0);
+}
+
+/** What a list answers; undefined where there is none of this record. */
+async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await asking();
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status < 500) return undefined;
+    throw thrown;
+  }
+}
+
+/** Removes it. */
+export async function takeRemoval(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  doing: Doing,
+  { isForced }: { isForced: boolean },
+): Promise<void> {
+  const { places, place, call } = doing;
+  const params = paramsOf(ctx);
+  try {
+    const query = isForced ? { force: 'true' } : {};
+    await ask(deps, ctx, here, nameOfCall(call), { params, query });
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
+    return showRemoval(deps, ctx, here, doing, thrown);
+  }
+  const above = crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
+  back(ctx, place.kind === 'record' ? above : placeAfter(doing, params), 'console.said.deleted');
+}

@@ -1,0 +1,134 @@
+// The pages of resources: as many as the Management API declares.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
+import { isListOfRecords } from './find.ts';
+import { drawnOf, renderForm } from './form-page.ts';
+import { showIndex } from './index-page.ts';
+import { showList } from './list-page.ts';
+import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
+import { operationsOf, pageOf } from './operations.ts';
+import { showRecord } from './record-page.ts';
+import { showRemoval, takeRemoval } from './remove-page.ts';
+import { isToldOnce, takeForm } from './take-form.ts';
+
+type Route = RouteDeclaration<ResourcesDependencies>;
+
+/** Lists that the navigation names, by its sections. */
+const NAMED_LISTS = { apis: '/resource-servers', roles: '/roles', organizations: '/organizations' } as const;
+
+/** The pages, by method and path. */
+export function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
+  return Object.fromEntries([
+    [
+      'GET /console/resources',
+      consolePage<ResourcesDependencies>('resources', { scopes: [] }, (deps, ctx, here) =>
+        showIndex(deps, ctx, here, places),
+      ),
+    ],
+    [
+      'GET /console/open',
+      consolePage<ResourcesDependencies>('resources', { scopes: [] }, async (_deps, ctx) =>
+        openByName(ctx, places),
+      ),
+    ],
+    ...Object.entries(NAMED_LISTS).map(([section, path]) => [
+      `GET /console/${section}`,
+      consolePage<ResourcesDependencies>(section, { scopes: [] }, async (_deps, ctx) =>
+        back(ctx, pageOf(path)),
+      ),
+    ]),
+    ...[...places.values()].flatMap((place) => [
+      ...readRoutes(places, place),
+      ...operationsOf(place).flatMap(([operation]) => operationRoutes(places, place, operation)),
+    ]),
+  ]);
+}
+
+/** To a place that no list leads to, by what the query says of its parameters. @throws AuthError 404 */
+function openByName(ctx: Context, places: Places): void {
+  const one = (name: string) => [ctx.query[name] ?? ''].flat().at(-1) ?? '';
+  const place = places.get(one('at'));
+  const params = parametersOf(place?.path ?? '').map((name) => [name, one(name)] as const);
+  if (place?.read === undefined || params.some(([, value]) => value === ''))
+    throw new AuthError(404, 'not_found', 'There is nothing here.');
+  back(ctx, pageOf(place.path, Object.fromEntries(params)));
+}
+
+function readRoutes(places: Places, place: Place): [string, Route][] {
+  const { read, path } = place;
+  if (read === undefined) return [];
+  const section = sectionOf(place);
+  const show = async (deps: ResourcesDependencies, ctx: Context, here: AtConsole, isRevealed: boolean) => {
+    requireCall(here, read);
+    if (place.kind === 'list' && !isRevealed) return showList(deps, ctx, here, { places, place, read });
+    const body = await readAt(deps, ctx, here, place);
+    if (isListOfRecords(body) && place.kind === 'setting')
+      return showList(deps, ctx, here, { places, place, read });
+    await showRecord(deps, ctx, here, { places, place, record: body, isRevealed });
+  };
+  return [
+    [
+      `GET /console/resources${path}`,
+      consolePage<ResourcesDependencies>(section, { scopes: [] }, (deps, ctx, here) =>
+        show(deps, ctx, here, false),
+      ),
+    ],
+    [
+      `POST /console/reveal${path}`,
+      consoleForm<ResourcesDependencies>(section, { scopes: [], isDangerous: true }, (deps, ctx, here) =>
+        show(deps, ctx, here, true),
+      ),
+    ],
+  ];
+}
+
+function operationRoutes(places: Places, place: Place, operation: Operation): [string, Route][] {
+  const call = place[operation];
+  if (call === undefined) return [];
+  const section = sectionOf(place);
+  const doing = { places, place, operation, call };
+  const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
+  const rules = { scopes: [], isDangerous: operation === 'remove' || isToldOnce(doing) };
+  return [
+    [
+      `GET /console/${operation}${place.path}`,
+      consolePage<ResourcesDependencies>(section, { scopes: [] }, async (deps, ctx, here) => {
+        requireCall(here, call);
+        if (isRemoval) return showRemoval(deps, ctx, here, doing);
+        const drawn = await drawnOf(deps, ctx, here, doing, ctx.query.as === 'json');
+        await renderForm(deps, ctx, here, drawn);
+      }),
+    ],
+    [
+      `POST /console/${operation}${place.path}`,
+      consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, here) => {
+        requireCall(here, call);
+        const isForced = formFields(ctx, 'force').force === 'true';
+        await (isRemoval
+          ? takeRemoval(deps, ctx, here, doing, { isForced })
+          : takeForm(deps, ctx, here, doing));
+      }),
+    ],
+  ];
+}
+
+/** Whether a removal needs to be told more than its address. */
+const hasQuestions = ({ remove }: Place): boolean =>
+  Object.keys(remove?.query?.shape ?? {}).some((name) => name !== 'force');
+
+export const resourcesRoutes = routesOf(placesOf());
+
+/** The templates of these pages. */
+export const RESOURCES_PAGES = [
+  'console/resources-index',
+  'console/resources-list',
+  'console/resources-record',
+  'console/resources-form',
+  'console/resources-review',
+  'console/resources-remove',
+  'console/resources-answer',
+] as const;

@@ -1,0 +1,162 @@
+// What the form of an operation does.
+import type { Context } from 'koa';
+import { bodyOf } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { isObject } from '../../management/section.ts';
+import { ask } from '../ask.ts';
+import { type AtConsole, back, renderConsole } from '../page.ts';
+import type { Place } from './declared.ts';
+import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
+import {
+  type Doing,
+  type Drawn,
+  digestOf,
+  drawnOf,
+  isChange,
+  renderForm,
+  renderReview,
+} from './form-page.ts';
+import {
+  crumbsOf,
+  type Places,
+  paramsOf,
+  paramsOfItem,
+  type ResourcesDependencies,
+  sectionOf,
+} from './model.ts';
+import { nameOfCall, type Params, pageOf } from './operations.ts';
+import { shownMembers } from './shown.ts';
+import { type Asked, bodyOfForm, type Posted, parsed } from './values.ts';
+
+/** What a form asks for. */
+interface Taken {
+  body: unknown;
+  posted: Posted;
+  /** Whether the change was shown before. */
+  isConfirmed: boolean;
+}
+
+/** Takes in a form: what is wrong is told at its field; a change is shown before it is made. */
+export async function takeForm(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  doing: Doing,
+): Promise<void> {
+  const posted = (bodyOf(ctx) ?? {}) as Posted;
+  const drawn = await drawnOf(deps, ctx, here, doing, posted.as === 'json');
+  const isConfirmed = isChange(doing) && posted.step === 'save';
+  const { body, faults } = isConfirmed ? confirmed(posted) : askedFor(drawn, posted);
+  const judged = { at: faults, general: [] as string[] };
+  if (isConfirmed && posted.seen !== digestOf(drawn.record))
+    judged.general.push(deps.views.locale(ctx).text('console.resources.fault.changed'));
+  const { body: schema } = doing.call;
+  const told =
+    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields);
+  if (hasFaults(told))
+    return renderForm(deps, ctx, here, drawn, { faults: told, posted: typed(posted), status: 400 });
+  if (isChange(doing) && !isConfirmed) return renderReview(deps, ctx, here, drawn, body);
+  await carryOut(deps, ctx, here, drawn, { body, posted, isConfirmed });
+}
+
+/** What was typed: a confirmation has none of the form's fields, which then show what there is. */
+const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
+
+/** The body that was shown before, and came back with the confirmation; it is judged like any other. */
+function confirmed(posted: Posted): Asked {
+  return { body: typeof posted.body === 'string' ? parsed(posted.body) : undefined, faults: {} };
+}
+
+function askedFor(drawn: Drawn, posted: Posted): Asked {
+  const { fields, record, isJson } = drawn;
+  if (!isChange(drawn)) return bodyOfForm(fields, posted);
+  const before = isObject(record) ? record : {};
+  const asked = bodyOfForm(fields, posted, isJson ? before : (record ?? {}));
+  return isJson && isObject(asked.body) ? { ...asked, body: membersChanged(before, asked.body) } : asked;
+}
+
+/** Of a record that was edited as a whole, the members that differ; null for those that are gone. */
+function membersChanged(before: Record<string, unknown>, after: Record<string, unknown>): object {
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  const others = Object.entries(after).filter(
+    ([name, value]) => !Object.hasOwn(before, name) || JSON.stringify(before[name]) !== JSON.stringify(value),
+  );
+  return { ...Object.fromEntries(gone.map((name) => [name, null])), ...Object.fromEntries(others) };
+}
+
+/** Makes the call, and goes where its outcome is to be seen. */
+async function carryOut(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  drawn: Drawn,
+  { body, posted, isConfirmed }: Taken,
+): Promise<void> {
+  const { call, place, places, operation, record, queryFields } = drawn;
+  const params = paramsOf(ctx);
+  const query = Object.fromEntries(
+    queryFields.flatMap(({ path, name }) =>
+      typeof posted[path] === 'string' && posted[path] !== '' ? [[name, posted[path]]] : [],
+    ),
+  );
+  // PUT has all of a record: what the form did not change stays.
+  const sent = operation === 'replace' && isObject(record) && isObject(body) ? { ...record, ...body } : body;
+  let answer: unknown;
+  try {
+    const asked = { params, query, ...(call.body && { body: sent }) };
+    ({ body: answer } = await ask(deps, ctx, here, nameOfCall(call), asked));
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
+    const faults = faultOfAnswer(thrown, [...drawn.fields, ...queryFields]);
+    const told = { faults, posted: isConfirmed ? undefined : posted, status: thrown.status };
+    return renderForm(deps, ctx, here, drawn, told);
+  }
+  const made = place.child === undefined ? undefined : places.get(place.child);
+  const own = made?.read && isObject(answer) ? paramsOfItem(answer, made.path, params) : undefined;
+  if (operation === 'create' && made !== undefined && own !== undefined)
+    return back(ctx, pageOf(made.path, own), 'console.said.created');
+  if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, here, drawn, answer);
+  back(ctx, placeAfter(drawn, params), 'console.said.saved');
+}
+
+/** Whether what is answered can be seen on no page afterwards: a token that is told once, a ticket. */
+export function isToldOnce({
+  places,
+  place,
+  operation,
+}: {
+  places: Places;
+  place: Place;
+  operation: Doing['operation'];
+}): boolean {
+  if (operation !== 'create') return false;
+  const { child, read } = place;
+  return read === undefined || (child !== undefined && places.get(child)?.read === undefined);
+}
+
+/** Where one goes after something was done: its own page, or the nearest above that there is. */
+export function placeAfter({ places, place }: { places: Places; place: Place }, params: Params): string {
+  if (place.read !== undefined) return pageOf(place.path, params);
+  return crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';
+}
+
+async function showAnswer(
+  deps: ResourcesDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { call, place, places }: Drawn,
+  answer: Record<string, unknown>,
+): Promise<void> {
+  const params = paramsOf(ctx);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/resources-answer',
+    section: sectionOf(place),
+    title: call.summary,
+    model: {
+      heading: call.summary,
+      crumbs: crumbsOf(places, `${place.path}/:end`, params),
+      members: shownMembers(answer, true),
+      after: placeAfter({ places, place }, params),
+    },
+  });
+}

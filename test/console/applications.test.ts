@@ -1,0 +1,189 @@
+// The console's own pages of applications.
+import { expect } from 'chai';
+import { KINDS } from '../../src/console/applications/kinds.ts';
+import { snippetsOf } from '../../src/console/applications/snippets.ts';
+import type { Answer } from '../support/agent.ts';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { API } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { sendForm } from './forms.ts';
+
+const HOSTILE = `"><img src=x onerror=alert(1)>'); {{ 7919 | times: 6101 }}`;
+const NEW = '/console/new-application';
+
+describe('applications at the console', () => {
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  beforeEach(async () => {
+    server = await startConsole();
+    owner = await openConsole(server);
+  });
+  afterEach(() => server.stop());
+
+  const pathOf = ({ location }: Answer) => new URL(location).pathname;
+  const idOf = (made: Answer) => decodeURIComponent(pathOf(made).split('/')[3] ?? '');
+  const make = async (kind: string, typed: Record<string, string> = {}): Promise<Answer> => {
+    const made = await sendForm(owner, await owner.get(NEW), NEW, { kind, ...typed });
+    expect(made.status, made.text).to.equal(303);
+    return made;
+  };
+  const clientOf = async (made: Answer) => server.store.collection('clients').get(idOf(made));
+  const grantsOf = async (id: string) =>
+    (await server.store.collection('clientGrants').list({ limit: 1000 })).records.filter(
+      ({ client_id }) => client_id === id,
+    );
+
+  it('are made by a name and a kind, with what its SDKs need, and users of the databases log in to them', async () => {
+    const spa = await make('spa', { name: 'Harbour Books', callback: 'https://books.example.test/in' });
+    expect(await clientOf(spa)).to.deep.include({
+      name: 'Harbour Books',
+      app_type: 'spa',
+      token_endpoint_auth_method: 'none',
+      callbacks: ['https://books.example.test/in'],
+      web_origins: ['https://books.example.test'],
+      grant_types: ['authorization_code', 'refresh_token'],
+      oidc_conformant: true,
+    });
+    const [database] = (await server.store.collection('connections').list({ limit: 100 })).records;
+    expect(database?.enabled_clients).to.include(idOf(spa));
+    const page = await owner.get(spa.location);
+    expect(page.text).to.contain(idOf(spa)).and.to.contain('https://books.example.test/in');
+    expect(page.text).to.contain('@auth0/auth0-spa-js').and.to.contain(new URL(server.url).host);
+    const machine = await make('non_interactive', { name: 'Nightly' });
+    expect(await clientOf(machine)).to.deep.include({ grant_types: ['client_credentials'], callbacks: [] });
+    expect((await owner.get('/console/applications')).text)
+      .to.contain('Harbour Books')
+      .and.to.contain('Nightly');
+    const found = await owner.get('/console/applications?text=nightly');
+    expect(found.text).to.contain('Nightly').and.not.to.contain('Harbour Books');
+  });
+
+  it('are not made where something typed is wrong, which is said and kept', async () => {
+    const count = async () => (await server.store.collection('clients').list({ limit: 1000 })).records.length;
+    const before = await count();
+    const refused = await sendForm(owner, await owner.get(NEW), NEW, { kind: 'spa', name: 'a <b>' });
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('value="a &lt;b&gt;"').and.to.contain('role="alert"');
+    expect((await owner.post(NEW, { kind: 'admin', name: 'x' })).status).to.equal(400);
+    expect((await owner.post(NEW, { kind: 'spa', name: '' })).status).to.equal(400);
+    expect(await count()).to.equal(before);
+  });
+
+  it('have connections as switches', async () => {
+    const id = idOf(await make('spa'));
+    const at = `/console/applications/${id}/connections`;
+    const page = await owner.get(at);
+    expect(page.text).to.contain('aria-checked="true"');
+    expect((await sendForm(owner, page, at)).status).to.equal(303);
+    const [database] = (await server.store.collection('connections').list({ limit: 100 })).records;
+    expect(database?.enabled_clients).not.to.include(id);
+    expect((await sendForm(owner, await owner.get(at), at)).status).to.equal(303);
+    const [again] = (await server.store.collection('connections').list({ limit: 100 })).records;
+    expect(again?.enabled_clients).to.include(id);
+    expect((await owner.post(at, { connection: 'con_none', on: 'true' })).status).to.equal(404);
+  });
+
+  it('have APIs as switches: with all scopes, of the application’s own tokens', async () => {
+    const id = idOf(await make('non_interactive'));
+    const at = `/console/applications/${id}/apis`;
+    expect((await owner.post(at, { api: API, on: 'true' })).status).to.equal(303);
+    expect((await owner.post(at, { api: API, on: 'true' })).status).to.equal(303);
+    const [grant, ...others] = await grantsOf(id);
+    expect(others).to.deep.equal([]);
+    const api = (await server.store.collection('resourceServers').list({ limit: 100 })).records.find(
+      ({ identifier }) => identifier === API,
+    );
+    expect(grant).to.deep.include({ audience: API, scope: api?.scopes.map(({ value }) => value) });
+    const quickstart = await owner.get(`/console/applications/${id}`);
+    expect(quickstart.text).to.contain(API).and.to.contain('clientCredentialsGrant');
+    expect((await owner.post(at, { api: API, on: 'false' })).status).to.equal(303);
+    expect(await grantsOf(id)).to.deep.equal([]);
+    expect((await owner.post(at, { api: 'https://none.example.test/', on: 'true' })).status).to.equal(404);
+  });
+
+  it('are for the roles that may change them, from the console’s own forms', async () => {
+    const id = idOf(await make('non_interactive'));
+    const viewer = await openConsole(server, 'viewer');
+    const at = `/console/applications/${id}`;
+    expect((await viewer.get(at)).status).to.equal(200);
+    expect((await viewer.get(`${at}/apis`)).text).not.to.contain('role="switch"');
+    expect((await viewer.get(NEW)).status).to.equal(403);
+    for (const path of [NEW, `${at}/connections`, `${at}/apis`]) {
+      const form = { kind: 'spa', name: 'x', api: API, connection: 'con_1', on: 'true' };
+      expect((await viewer.post(path, form)).status, path).to.equal(403);
+      const forged = await owner.agent.request(path, { form: { ...form, _csrf: 'guessed' } });
+      expect(forged.status, path).to.equal(403);
+    }
+    const support = await openConsole(server, 'support');
+    expect((await support.get(at)).status).to.equal(403);
+    expect(await grantsOf(id)).to.deep.equal([]);
+  });
+
+  it('show no secret in a quickstart, and what is hostile in a record as it is written', async () => {
+    const { client_secret: secret = 'none' } = (await server.store.collection('clients').get('web')) ?? {};
+    expect((await owner.get('/console/applications/web')).text).not.to.contain(secret);
+    await server.store.collection('clients').update('web', (one) => ({
+      ...one,
+      name: HOSTILE,
+      callbacks: [`https://a.example.test/${HOSTILE}`],
+      allowed_logout_urls: [HOSTILE],
+    }));
+    for (const path of ['', '/web', '/web/connections', '/web/apis']) {
+      const page = await owner.get(`/console/applications${path}`);
+      expect(page.status, path).to.equal(200);
+      expect(page.text, path).not.to.contain('<img').and.not.to.contain('48313819');
+    }
+    expect((await owner.get('/console/applications/nobody')).status).to.equal(404);
+  });
+});
+
+describe('the programs of quickstarts', () => {
+  const values = {
+    domain: 'login.example.test',
+    issuer: 'https://login.example.test/',
+    clientId: 'my-client',
+    callback: 'https://app.example.test/in',
+    afterLogout: 'https://app.example.test',
+    audience: 'https://api.example.test/',
+  };
+  const all = KINDS.flatMap((kind) => snippetsOf(kind, values).map((snippet) => ({ kind, ...snippet })));
+
+  for (const { kind, package: name, code } of all.filter((one) => one.package !== undefined))
+    it(`name what ${name} has, for ${kind}`, async () => {
+      const module = (await import(name ?? '')) as Record<string, unknown>;
+      const read = (object: unknown, member: string) => (object as Record<string, unknown>)[member];
+      for (const [, members = ''] of code.matchAll(/import \{ ([^}]+) \} from/g))
+        for (const member of members.split(', ')) expect(read(module, member), member).to.be.a('function');
+      const usesAll = code.includes('import * as client');
+      const [, type] = /new (?:auth0\.)?(\w+Client|WebAuth)\(/.exec(code) ?? [];
+      const owner = name === 'auth0-js' ? module.default : module;
+      const made = read(module, 'Auth0Client') ?? (type && read(owner, type));
+      const holder = usesAll ? module : read(made, 'prototype');
+      const called = [...code.matchAll(/\b(?:client|webAuth)\.(\w+)\(/g)].map(([, member = '']) => member);
+      expect(called).not.to.deep.equal([]);
+      for (const member of called) expect(read(holder, member), member).to.be.a('function');
+      expect(code).to.contain(`'my-client'`);
+    });
+
+  it('are programs, whatever is in a value, and hold no secret', async () => {
+    const { parse } = await import('acorn');
+    const nasty = `it's \\ "a" \` $\{x} \u2028 </script>`;
+    const odd = Object.fromEntries(Object.keys(values).map((name) => [name, nasty])) as typeof values;
+    for (const given of [values, odd])
+      for (const { code, language } of KINDS.flatMap((kind) => snippetsOf(kind, given)))
+        if (language === 'js') {
+          const options = {
+            ecmaVersion: 2024,
+            sourceType: 'module',
+            allowAwaitOutsideFunction: true,
+          } as const;
+          expect(() => parse(code, options), code).not.to.throw();
+        }
+    expect(all.map(({ code }) => code).join('\n')).not.to.match(/secret['"]?:\s*'/i);
+    expect(all.map(({ package: name }) => name)).to.include.members([
+      '@auth0/auth0-spa-js',
+      'auth0-js',
+      'openid-client',
+    ]);
+  });
+});

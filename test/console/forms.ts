@@ -1,0 +1,52 @@
+// How tests fill in the console's forms: with all that a browser would send of them.
+import type { Answer } from '../support/agent.ts';
+import type { ConsoleAgent } from '../support/console.ts';
+
+const unescaped = (html: string): string =>
+  html
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#34;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&');
+
+const attribute = (tag: string, name: string): string | undefined => {
+  const found = new RegExp(`\\b${name}="([^"]*)"`).exec(tag)?.[1];
+  return found === undefined ? undefined : unescaped(found);
+};
+
+/** The fields of the form that posts to an address, as a browser would send them, the token apart. */
+export function fieldsOf(page: Answer, action: string): [string, string][] {
+  const forms = [...page.text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)];
+  const inside = forms.find(([, tag = '']) => attribute(tag, 'action') === action)?.[2];
+  if (inside === undefined) throw new Error(`no form posts to ${action} on the page:\n${page.text}`);
+  const fields: [string, string][] = [];
+  const controls =
+    /<input[^>]*>|<select([^>]*)>([\s\S]*?)<\/select>|<textarea([^>]*)>([\s\S]*?)<\/textarea>/g;
+  for (const [tag, select, options = '', textarea, text = ''] of inside.matchAll(controls)) {
+    const name = attribute(select ?? textarea ?? tag, 'name') ?? '';
+    if (select !== undefined) {
+      const all = [...options.matchAll(/<option([^>]*)>/g)].map(([, option = '']) => option);
+      const chosen = all.find((option) => option.includes(' selected')) ?? all[0];
+      if (chosen !== undefined) fields.push([name, attribute(chosen, 'value') ?? '']);
+    } else if (textarea !== undefined) fields.push([name, unescaped(text.replace(/^\n/, ''))]);
+    else if (attribute(tag, 'type') !== 'checkbox' || tag.includes(' checked'))
+      fields.push([name, attribute(tag, 'value') ?? '']);
+  }
+  return fields.filter(([name]) => name !== '' && name !== '_csrf');
+}
+
+/** Sends a form of a page. @param typed what is put into it, in place of what is there. */
+export function sendForm(
+  who: ConsoleAgent,
+  page: Answer,
+  action: string,
+  typed: Record<string, string | string[]> = {},
+): Promise<Answer> {
+  const others = fieldsOf(page, action).filter(([name]) => !Object.hasOwn(typed, name));
+  const own = Object.entries(typed).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name, one]),
+  );
+  return who.post(action, [...others, ...own]);
+}

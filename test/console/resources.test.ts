@@ -1,0 +1,349 @@
+// The console's pages of what the Management API declares: whatever it is, a new one is tried here without a line more.
+import { expect } from 'chai';
+import { filled, placesOf } from '../../src/console/resources/declared.ts';
+import { operationsOf } from '../../src/console/resources/operations.ts';
+import type { Answer } from '../support/agent.ts';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { tenant, USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { fieldsOf, sendForm } from './forms.ts';
+
+/** Enough for a test that opens everything. */
+const WIDE = { capacity: 1e6, perMinute: 1e6 };
+const PLACES = placesOf();
+
+describe('every resource at the console', () => {
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  before(async () => {
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: { console: WIDE, hosted: WIDE } } },
+    });
+    owner = await openConsole(server);
+  });
+  after(() => server.stop());
+
+  for (const place of PLACES.values()) {
+    const { path, read } = place;
+    const at = filled(path, {
+      ...Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'])),
+    });
+    if (read !== undefined)
+      it(`opens ${path}`, async () => {
+        const page = await owner.get(`/console/resources${at}`);
+        expect(page.status, page.text).to.be.oneOf(path.includes(':') ? [200, 400, 404] : [200, 404]);
+        if (page.status === 200) expect(page.text).to.contain('class="console"');
+      });
+    for (const [operation, call] of operationsOf(place))
+      it(`has a form for ${call.method} ${path}`, async () => {
+        const page = await owner.get(`/console/${operation}${at}`);
+        const isOfOne = operation === 'change' || operation === 'replace';
+        expect(page.status, page.text).to.be.oneOf(path.includes(':') || isOfOne ? [200, 400, 404] : [200]);
+        if (page.status === 200) expect(page.text).to.contain(`action="/console/${operation}${at}"`);
+      });
+  }
+});
+
+const HOSTILE = `"><script>alert(1)</script>'{{ 7919 | times: 6101 }}`;
+
+describe('resources at the console', () => {
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  beforeEach(async () => {
+    server = await startConsole();
+    owner = await openConsole(server);
+  });
+  afterEach(() => server.stop());
+
+  const pathOf = ({ location }: Answer) => new URL(location).pathname;
+  /** Makes a role by its form. @returns the address of its page. */
+  const makeRole = async (name: string, description = ''): Promise<string> => {
+    const form = await owner.get('/console/create/roles');
+    const made = await sendForm(owner, form, '/console/create/roles', { name, description });
+    expect(made.status, made.text).to.equal(303);
+    return pathOf(made);
+  };
+  const changeOf = (at: string) => at.replace('/resources/', '/change/');
+  const removeOf = (at: string) => at.replace('/resources/', '/remove/');
+  const revealOf = (at: string) => at.replace('/resources/', '/reveal/');
+
+  it('are made by a form, and changed after the change was looked at; the log says who, what, before and after', async () => {
+    const at = await makeRole('Readers', 'They read');
+    const form = await owner.get(changeOf(at));
+    const review = await sendForm(owner, form, changeOf(at), { description: 'They read all' });
+    expect(review.status, review.text).to.equal(200);
+    expect(review.text).to.contain('<del>They read</del>').and.to.contain('<ins>They read all</ins>');
+    expect(review.text).not.to.contain('<del>Readers');
+    expect((await owner.get(at)).text).not.to.contain('They read all');
+    const saved = await sendForm(owner, review, changeOf(at));
+    expect(saved.status, saved.text).to.equal(303);
+    const page = await owner.get(saved.location);
+    expect(page.text).to.contain('They read all').and.to.contain('role="status"');
+    await server.tenant.close();
+    const { records } = await server.store.collection('logs').list({ limit: 100 });
+    const event = records.find(({ description }) => description === 'Update a role');
+    expect(event).to.deep.include({ type: 'sapi', user_name: 'owner@console.example.test' });
+    expect(event).to.have.nested.property('details.before.description', 'They read');
+    expect(event).to.have.nested.property('details.after.description', 'They read all');
+  });
+
+  it('say at the field what is wrong, and keep what was typed', async () => {
+    const form = await owner.get('/console/create/resource-servers');
+    const typed = { identifier: 'https://new.example.test/', name: 'A new API', token_lifetime: '99999999' };
+    const refused = await sendForm(owner, form, '/console/create/resource-servers', typed);
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.match(/id="f-token_lifetime-fault">[^<]+2592000/);
+    expect(refused.text).to.contain('value="A new API"').and.to.contain('value="99999999"');
+    const broken = { ...typed, token_lifetime: '600', scopes: '[{' };
+    const unread = await sendForm(owner, refused, '/console/create/resource-servers', broken);
+    expect(unread.text).to.contain('This is no JSON').and.to.contain('>\n[{</textarea>');
+    const good = {
+      ...typed,
+      token_lifetime: '600',
+      scopes: '[{"value":"read:it"}]',
+      allow_offline_access: 'true',
+    };
+    const made = await sendForm(owner, unread, '/console/create/resource-servers', good);
+    expect(made.status, made.text).to.equal(303);
+    const page = await owner.get(made.location);
+    expect(page.text).to.contain('A new API').and.to.contain('read:it');
+  });
+
+  it('refuse what another has as well, and say so on the form', async () => {
+    await makeRole('Readers');
+    const form = await owner.get('/console/create/roles');
+    const again = await sendForm(owner, form, '/console/create/roles', { name: 'Readers' });
+    expect(again.status).to.equal(409);
+    expect(again.text).to.contain('role="alert"').and.to.contain('value="Readers"');
+  });
+
+  it('are not changed over what somebody else has changed meanwhile', async () => {
+    const at = await makeRole('Readers', 'first');
+    const mine = await sendForm(owner, await owner.get(changeOf(at)), changeOf(at), { description: 'mine' });
+    const editor = await openConsole(server, 'editor');
+    const theirs = await sendForm(editor, await editor.get(changeOf(at)), changeOf(at), {
+      description: 'theirs',
+    });
+    expect((await sendForm(editor, theirs, changeOf(at))).status).to.equal(303);
+    const refused = await sendForm(owner, mine, changeOf(at));
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('Somebody has changed this meanwhile').and.to.contain('theirs');
+    expect((await owner.get(at)).text).to.contain('theirs');
+  });
+
+  it('are edited as JSON, whose difference is shown first; what is taken out is taken away', async () => {
+    const at = await makeRole('Readers', 'They read');
+    const form = await owner.get(`${changeOf(at)}?as=json`);
+    const [, json = ''] = fieldsOf(form, changeOf(at)).find(([name]) => name === '$') ?? [];
+    expect(JSON.parse(json)).to.deep.equal({ name: 'Readers', description: 'They read' });
+    const review = await sendForm(owner, form, changeOf(at), { $: '{"name":"Writers"}' });
+    expect(review.text).to.contain('<ins>Writers</ins>').and.to.contain('<del>They read</del>');
+    expect((await sendForm(owner, review, changeOf(at))).status).to.equal(303);
+    const page = await owner.get(at);
+    expect(page.text).to.contain('Writers').and.not.to.contain('They read');
+  });
+
+  it('are listed page by page, searched, and sorted by a column', async () => {
+    for (let index = 0; index < 30; index += 1)
+      await makeRole(`Role ${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd');
+    const rolesOn = ({ text }: Answer) => [...text.matchAll(/>(Role \d\d)<\/a>/g)].map(([, name]) => name);
+    const first = await owner.get('/console/resources/roles');
+    expect(rolesOn(first)).to.have.length(25);
+    expect(first.text).to.contain('of 30').and.to.contain('rel="next"');
+    const second = await owner.get('/console/resources/roles?page=2');
+    expect(rolesOn(second)).to.deep.equal(['Role 25', 'Role 26', 'Role 27', 'Role 28', 'Role 29']);
+    const named = await owner.get('/console/resources/roles?name_filter=Role+07');
+    expect(rolesOn(named)).to.deep.equal(['Role 07']);
+    const sorted = await owner.get('/console/resources/roles?by=description&order=down');
+    expect(rolesOn(sorted)[0]).to.equal('Role 01');
+    expect(sorted.text).to.contain('aria-sort="descending"');
+    const apis = await owner.get('/console/resources/resource-servers?text=nothing+has+this');
+    expect(apis.text).to.contain('Nothing is like that');
+  });
+
+  it('are removed after it was said what goes with them, by who has just logged in', async () => {
+    const at = await makeRole('Readers');
+    const role = decodeURIComponent(at.split('/').at(-1) ?? '');
+    const [user] = await server.users.withEmail(USER.email);
+    const given = await owner.post(`/console/create/users/${encodeURIComponent(user?.id ?? '')}/roles`, {
+      roles: role,
+    });
+    expect(given.status, given.text).to.equal(303);
+    const asked = await owner.get(removeOf(at));
+    expect(asked.text)
+      .to.contain('lose it')
+      .and.to.match(/users">Users<\/a>: 1/);
+    server.tick(11 * 60_000);
+    const stale = await sendForm(owner, asked, removeOf(at));
+    expect(stale.location).to.contain('/authorize');
+    expect((await owner.get('/console/resources/roles')).text).to.contain('Readers');
+    await owner.get(stale.location);
+    const fresh = await owner.get(removeOf(at));
+    const removed = await sendForm(owner, fresh, removeOf(at));
+    expect(removed.status, removed.text).to.equal(303);
+    expect(pathOf(removed)).to.equal('/console/resources/roles');
+    expect((await owner.get('/console/resources/roles')).text).not.to.contain('Readers');
+  });
+
+  it('keep their secrets off the page, until somebody who may see them asks for them by a form', async () => {
+    const at = '/console/resources/clients/web';
+    const secret = (await server.store.collection('clients').get('web'))?.client_secret ?? '';
+    expect(secret).not.to.equal('');
+    for (const path of [at, changeOf(at), `${changeOf(at)}?as=json`, '/console/resources/clients'])
+      expect((await owner.get(path)).text, path).not.to.contain(secret);
+    const shown = await owner.post(revealOf(at));
+    expect(shown.status).to.equal(200);
+    expect(shown.text).to.contain(secret);
+    expect((await owner.get(revealOf(at))).status).to.equal(405);
+    const viewer = await openConsole(server, 'viewer');
+    expect((await viewer.get(at)).text)
+      .not.to.contain(secret)
+      .and.not.to.contain('/console/reveal/');
+    expect((await viewer.post(revealOf(at))).text).not.to.contain(secret);
+    server.tick(11 * 60_000);
+    const stale = await owner.post(revealOf(at));
+    expect(stale.status).to.equal(303);
+    expect(stale.text).not.to.contain(secret);
+  });
+
+  it('keep a secret that was hidden where a record is edited as JSON, and take none from elsewhere', async () => {
+    const made = await owner.post('/console/create/connections', {
+      name: 'elsewhere',
+      strategy: 'oidc',
+      options: JSON.stringify({
+        client_id: 'us',
+        client_secret: 'a-secret-of-theirs',
+        type: 'back_channel',
+        issuer: 'https://idp.example.test',
+        authorization_endpoint: 'https://idp.example.test/authorize',
+        token_endpoint: 'https://idp.example.test/token',
+        jwks_uri: 'https://idp.example.test/keys',
+      }),
+    });
+    expect(made.status, made.text).to.equal(303);
+    const at = pathOf(made);
+    const form = await owner.get(`${changeOf(at)}?as=json`);
+    const [, json = ''] = fieldsOf(form, changeOf(at)).find(([name]) => name === '$') ?? [];
+    expect(json).not.to.contain('a-secret-of-theirs');
+    const record = JSON.parse(json) as { options: Record<string, string> };
+    record.options.scope = 'openid email';
+    const review = await sendForm(owner, form, changeOf(at), { $: JSON.stringify(record) });
+    expect(review.text.replaceAll(/<input[^>]*>/g, '')).not.to.contain('a-secret-of-theirs');
+    expect((await sendForm(owner, review, changeOf(at))).status).to.equal(303);
+    expect((await owner.post(revealOf(at))).text)
+      .to.contain('a-secret-of-theirs')
+      .and.to.contain('openid email');
+    record.options.other_secret = record.options.client_secret ?? '';
+    const moved = await sendForm(owner, form, changeOf(at), { $: JSON.stringify(record) });
+    expect(moved.status).to.equal(400);
+    expect(moved.text).to.contain('type it anew');
+  });
+
+  it('show a new secret once, where no page shows it again', async () => {
+    const rotated = await owner.post('/console/create/clients/web/rotate-secret');
+    const secret = (await server.store.collection('clients').get('web'))?.client_secret ?? 'none';
+    expect(rotated.status).to.equal(200);
+    expect(rotated.text).to.contain(secret);
+    expect(rotated.headers['cache-control']).to.equal('no-store');
+    server.tick(11 * 60_000);
+    expect((await owner.post('/console/create/clients/web/rotate-secret')).status).to.equal(303);
+    expect((await server.store.collection('clients').get('web'))?.client_secret).to.equal(secret);
+  });
+
+  it('set nothing that a form does not have, nor what the API does not take', async () => {
+    const made = await owner.post('/console/create/roles', {
+      name: 'Readers',
+      id: 'rol_mine',
+      constructor: 'x',
+      '__proto__.polluted': 'x',
+      'description.deep': 'x',
+    });
+    expect(made.status, made.text).to.equal(303);
+    expect(made.location).not.to.contain('rol_mine');
+    expect(({} as Record<string, unknown>).polluted).to.equal(undefined);
+    const at = pathOf(made);
+    const form = await owner.get(changeOf(at));
+    const seen = Object.fromEntries(fieldsOf(form, changeOf(at))).seen ?? '';
+    const forged = await owner.post(changeOf(at), { step: 'save', seen, body: '{"id":"rol_mine"}' });
+    expect(forged.status).to.equal(400);
+    expect(forged.text).to.contain('Additional properties not allowed: id');
+    for (const body of ['', 'null', '[]', '"x"', '{"__proto__":{"a":1}}']) {
+      const odd = await owner.post(changeOf(at), { step: 'save', seen, body });
+      expect(odd.status, body).to.be.oneOf([303, 400]);
+    }
+  });
+
+  it('show what strangers have written as it is written', async () => {
+    const [user] = await server.users.withEmail(USER.email);
+    await server.store.collection('users').update(user?.id ?? '', (one) => ({
+      ...one,
+      name: HOSTILE,
+      user_metadata: { [HOSTILE]: HOSTILE },
+    }));
+    const at = `/console/resources/users/${encodeURIComponent(user?.id ?? '')}`;
+    const role = await makeRole('t:a role', HOSTILE);
+    const pages = [at, changeOf(at), removeOf(at), `${changeOf(at)}?as=json`, '/console/resources/users'];
+    for (const path of [...pages, role, changeOf(role), removeOf(role), '/console/resources/roles']) {
+      const page = await owner.get(path);
+      expect(page.status, path).to.equal(200);
+      expect(page.text, path).not.to.contain('<script>alert').and.not.to.contain('48313819');
+    }
+    const review = await sendForm(owner, await owner.get(changeOf(role)), changeOf(role), { name: 't:x' });
+    expect(review.text).to.contain('<ins>t:x</ins>').and.not.to.contain('<script>alert');
+    const asked = `/console/resources/roles?name_filter=${encodeURIComponent(HOSTILE)}&by=${encodeURIComponent(HOSTILE)}`;
+    expect((await owner.get(asked)).text).not.to.contain('<script>alert');
+  });
+
+  it('are for the roles that the API allows them to, and their forms for the console’s own pages', async () => {
+    const at = await makeRole('Readers');
+    const viewer = await openConsole(server, 'viewer');
+    const page = await viewer.get(at);
+    expect(page.status).to.equal(200);
+    expect(page.text).not.to.contain('/console/change/').and.not.to.contain('/console/remove/');
+    for (const path of ['/console/create/roles', changeOf(at), removeOf(at)]) {
+      expect((await viewer.get(path)).status, path).to.equal(403);
+      expect(
+        (await viewer.post(path, { name: 'x', step: 'save', body: '{"name":"x"}' })).status,
+        path,
+      ).to.equal(403);
+    }
+    const support = await openConsole(server, 'support');
+    const { client_secret: secret = 'none' } = (await server.store.collection('clients').get('web')) ?? {};
+    expect((await support.get('/console/resources/clients/web')).text).not.to.contain(secret);
+    expect((await support.get('/console/resources/tenants/settings')).status).to.equal(403);
+    for (const path of ['/console/create/roles', changeOf(at), removeOf(at), revealOf(at)]) {
+      const forged = await owner.agent.request(path, { form: { name: 'Others', _csrf: 'guessed' } });
+      expect(forged.status, path).to.equal(403);
+    }
+    expect((await owner.get(at)).text)
+      .to.contain('Readers')
+      .and.not.to.contain('Others');
+  });
+
+  it('say what is not there, and open by name what no list leads to', async () => {
+    expect((await owner.get('/console/resources/roles/rol_none')).status).to.equal(404);
+    expect((await owner.get('/console/resources/nothing')).status).to.equal(404);
+    const index = await owner.get('/console/resources');
+    expect(index.text).to.contain('value="/email-templates/:templateName"');
+    const opened = await owner.agent.get(
+      '/console/open?at=/email-templates/:templateName&templateName=verify_email',
+    );
+    expect(pathOf(opened)).to.equal('/console/resources/email-templates/verify_email');
+    const none = await owner.get(opened.location);
+    expect(none.text)
+      .to.contain('There is none yet')
+      .and.to.contain('/console/replace/email-templates/verify_email');
+    for (const at of ['//evil.example/:x', '/email-templates/:templateName', 'https://evil.example'])
+      expect((await owner.agent.get(`/console/open?at=${encodeURIComponent(at)}`)).status, at).to.equal(404);
+  });
+
+  it('are single settings, too', async () => {
+    const at = '/console/resources/attack-protection/brute-force-protection';
+    const change = changeOf(at);
+    const form = await owner.get(change);
+    const review = await sendForm(owner, form, change, { max_attempts: '7' });
+    expect(review.text).to.contain('max_attempts').and.to.contain('<ins>7</ins>');
+    expect((await sendForm(owner, review, change)).status).to.equal(303);
+    expect((await owner.get(at)).text).to.match(/max_attempts<\/code><\/dt><dd><bdi class="value">7</);
+  });
+});

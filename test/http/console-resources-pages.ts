@@ -1,0 +1,231 @@
+// The console's pages of resources and applications, in the states that people meet them in.
+import { z } from 'zod';
+import { fieldsOf } from '../../src/console/resources/fields.ts';
+import { shownMembers } from '../../src/console/resources/shown.ts';
+import { filledFields } from '../../src/console/resources/values.ts';
+import type { SitePage } from './site.ts';
+
+const crumbs = [{ href: '/console/resources/clients', text: 'Clients' }];
+
+const fields = fieldsOf(
+  z.strictObject({
+    name: z.string().max(100).describe('What users know it by.'),
+    secret: z.string().optional(),
+    lifetime: z.number().int().min(60).max(3600).optional(),
+    is_on: z.boolean().optional(),
+    kind: z.enum(['spa', 'native']).optional(),
+    ways: z.array(z.enum(['email', 'phone'])).optional(),
+    addresses: z.array(z.string()).optional(),
+    metadata: z.record(z.string(), z.unknown()).optional(),
+    inner: z.strictObject({ length: z.number(), deeper: z.strictObject({ text: z.string() }) }).optional(),
+  }),
+);
+const record = {
+  name: 'Harbour Books',
+  is_on: true,
+  kind: 'spa',
+  ways: ['email'],
+  addresses: ['https://a.example.test', 'https://b.example.test'],
+  metadata: { shelf: 'A7' },
+  inner: { length: 3, deeper: { text: 'x' } },
+  created_at: '2026-11-22T12:00:00.000Z',
+  nothing: '',
+};
+const faults = {
+  name: 'Invalid input',
+  lifetime: 'Too big',
+  'inner.length': 'Expected type number',
+  metadata: 'This is no JSON.',
+};
+
+const form = {
+  heading: 'Update a client',
+  label: 'Harbour Books',
+  crumbs,
+  at: '/after',
+  isChange: true,
+  hasJson: true,
+  isJson: false,
+  seen: 'digest',
+  general: [],
+  fields: filledFields(fields, record),
+  cancel: '/console/resources/clients/1',
+};
+
+const application = {
+  client_id: 'harbour-books',
+  address: 'harbour-books',
+  name: 'Harbour Books',
+  kind: 'spa',
+  callbacks: ['https://books.example.test/callback'],
+};
+const tabs = ['quickstart', 'connections', 'apis'].map((name) => ({
+  href: `/console/applications/harbour-books/${name}`,
+  text: `console.applications.tab.${name}`,
+  isCurrent: name === 'quickstart',
+}));
+const settings = '/console/resources/clients/harbour-books';
+
+/** Each, by its address. @param shared what all pages of the console are given. */
+export function resourcesStates(shared: object): Record<string, SitePage> {
+  const page = (name: string, model: object): SitePage => ({
+    template: `console/${name}`,
+    model: { ...shared, ...model },
+  });
+  const cells = shownMembers({ app_type: 'spa', is_first_party: true });
+  return {
+    '/console-resources': page('resources-index', {
+      groups: [
+        {
+          title: 'Clients',
+          pages: [{ href: '/console/resources/clients', text: 'Clients' }],
+          actions: [{ href: '/console/create/tickets', text: 'Create a ticket' }],
+          named: [{ title: 'Email templates', at: '/email-templates/:name', parameters: ['name'] }],
+        },
+      ],
+    }),
+    '/console-list': page('resources-list', {
+      heading: 'Clients',
+      crumbs: [],
+      at: '/console/resources/clients',
+      filters: filledFields(fields.slice(4, 5), {}),
+      isSearchable: true,
+      text: '',
+      operations: [{ href: '/console/create/clients', text: 'Create a client', operation: 'create' }],
+      isSortable: true,
+      columns: [
+        { name: 'app_type', href: '?by=app_type', direction: 'ascending' },
+        { name: 'is_first_party', href: '?by=is_first_party', direction: 'none' },
+      ],
+      rows: [
+        { label: 'Harbour Books', id: 'harbour-books', href: settings, operations: [], cells },
+        {
+          label: 'Other',
+          id: '',
+          operations: [{ href: '/console/remove/x', text: 'Delete a client' }],
+          cells,
+        },
+      ],
+      first: 1,
+      last: 2,
+      total: 60,
+      next: '?page=2',
+    }),
+    '/console-list-none': page('resources-list', {
+      heading: 'Clients',
+      crumbs,
+      at: '/console/resources/clients',
+      filters: [],
+      isSearchable: true,
+      hasFilter: true,
+      text: 'x',
+      operations: [],
+      rows: [],
+      columns: [],
+      fault: 'Query validation error.',
+    }),
+    '/console-record': page('resources-record', {
+      heading: 'Harbour Books',
+      crumbs,
+      members: shownMembers(record),
+      operations: [
+        { href: '/change', text: 'Update a client', operation: 'change' },
+        { href: '/remove', text: 'Delete a client', operation: 'remove' },
+      ],
+      json: '/change?as=json',
+      reveal: '/after',
+      below: {
+        pages: [{ href: '/below', text: 'Credentials' }],
+        actions: [{ href: '/rotate', text: 'Rotate' }],
+      },
+    }),
+    '/console-record-none': page('resources-record', {
+      heading: 'Emails provider',
+      crumbs: [],
+      members: [],
+      isAbsent: true,
+      operations: [{ href: '/create', text: 'Configure the e-mail provider', operation: 'create' }],
+      below: { pages: [], actions: [] },
+    }),
+    '/console-form': page('resources-form', form),
+    '/console-form-wrong': page('resources-form', {
+      ...form,
+      general: ['Additional properties not allowed: id'],
+      fields: filledFields(fields, record, { faults }),
+    }),
+    '/console-review': page('resources-review', {
+      ...form,
+      changes: [
+        { path: 'name', before: 'Harbour', after: 'Harbour Books' },
+        { path: 'metadata.shelf', before: undefined, after: 'A7' },
+      ],
+      body: '{}',
+    }),
+    '/console-remove': page('resources-remove', {
+      ...form,
+      heading: 'Delete a client',
+      told: 'console.resources.goes.clients',
+      hanging: [{ href: '/console/resources/client-grants', text: 'Client grants', count: 2 }],
+      mayBeForced: true,
+      isFresh: false,
+    }),
+    '/console-answer': page('resources-answer', {
+      heading: 'Create a token',
+      crumbs,
+      members: shownMembers({ token: 'a-new-token', scopes: ['get:users'] }, true),
+      after: '/console/resources/clients',
+    }),
+    '/console-applications': page('applications-list', {
+      text: '',
+      mayCreate: true,
+      applications: [{ ...application, href: '/console/applications/harbour-books', is_first_party: false }],
+      first: 1,
+      last: 1,
+      total: 1,
+    }),
+    '/console-application-new': page('applications-new', {
+      kinds: ['spa', 'regular_web', 'native', 'non_interactive'],
+      values: { name: 'My application', callback: 'http://localhost:3000' },
+    }),
+    '/console-application': page('applications-quickstart', {
+      application,
+      tabs,
+      settings,
+      domain: 'login.example.test',
+      issuer: 'https://login.example.test/',
+      hasCallback: true,
+      hasSecret: true,
+      snippets: [
+        { package: 'openid-client', language: 'js', code: "import * as client from 'openid-client';\n" },
+      ],
+    }),
+    '/console-application-connections': page('applications-connections', {
+      application,
+      tabs,
+      settings,
+      maySwitch: true,
+      connections: [
+        { id: 'con_1', name: 'Users', strategy: 'auth0', isOn: true },
+        { id: 'con_2', name: 'Acme', strategy: 'samlp', isOn: false },
+      ],
+    }),
+    '/console-application-apis': page('applications-apis', {
+      application,
+      tabs,
+      settings,
+      maySwitch: true,
+      hasGrantType: false,
+      apis: [
+        {
+          identifier: 'https://api.example.test/',
+          name: 'Things',
+          all: 3,
+          given: 2,
+          isOn: true,
+          grant: '/grant',
+        },
+        { identifier: 'https://other.example.test/', name: 'Others', all: 0, given: 0, isOn: false },
+      ],
+    }),
+  };
+}
