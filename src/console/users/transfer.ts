@@ -92,7 +92,7 @@ async function showForms(
 async function beginImport(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { users = '', connection_id = '', upsert } = bodyTexts(ctx);
   if (users.trim() === '')
-    return showForms(deps, ctx, here, { status: 400, key: 'console.users.import.noFile', field: 'users' });
+    return showForms(deps, ctx, here, { status: 400, key: 'console.users.import.noFile' });
   const body = { users, connection_id, upsert: upsert === 'yes' ? 'true' : 'false' };
   await begin(deps, ctx, here, () => ask(deps, ctx, here, 'POST /jobs/users-imports', { body }));
 }

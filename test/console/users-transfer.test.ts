@@ -1,0 +1,120 @@
+// Importing and exporting users at the console.
+import https from 'node:https';
+import { gunzipSync } from 'node:zlib';
+import { expect } from 'chai';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { PATIENCE } from '../support/patience.ts';
+import type { TestServer } from '../support/server.ts';
+
+const TRANSFER = '/console/users/transfer';
+const HOSTILE = '<img src=x onerror=alert(1)>';
+
+describe('the import and export of users at the console', () => {
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  before(async () => {
+    server = await startConsole();
+    owner = await openConsole(server);
+  });
+  after(() => server.stop());
+
+  const page = () => owner.get(TRANSFER);
+  const tokenOf = async () => /name="console-token" content="([^"]+)"/.exec((await page()).text)?.[1] ?? '';
+  const connection = async () => /<option value="(con_[^"]+)">users</.exec((await page()).text)?.[1] ?? '';
+  /** Sends the form as a browser does, the token first. */
+  const upload = async (fields: Record<string, string>, file: string) => {
+    const boundary = 'console-boundary';
+    const part = (name: string, value: string) =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const sent = `--${boundary}\r\nContent-Disposition: form-data; name="users"; filename="users.json"\r\nContent-Type: application/json\r\n\r\n${file}\r\n`;
+    const body = `${Object.entries(fields)
+      .map(([name, value]) => part(name, value))
+      .join('')}${sent}--${boundary}--\r\n`;
+    return owner.agent.request(`${TRANSFER}/import`, {
+      method: 'POST',
+      headers: {
+        'content-type': `multipart/form-data; boundary=${boundary}`,
+        'content-length': String(Buffer.byteLength(body)),
+      },
+      body,
+    });
+  };
+  /** The page of a job when it is done: the job works in the background. */
+  const finished = async (location: string) => {
+    const until = Date.now() + PATIENCE;
+    let shown = await owner.get(new URL(location).pathname);
+    while (shown.text.includes('id="open-job"') && Date.now() < until)
+      shown = await owner.get(new URL(location).pathname);
+    expect(shown.text).to.not.contain('id="open-job"');
+    return shown;
+  };
+
+  it('import a file as a job, and tell of each user why they were refused', async () => {
+    const users = [
+      { email: 'one@import.test', name: 'One' },
+      { email: 'two@import.test', password_hash: 'nonsense' },
+      { email: HOSTILE, name: HOSTILE },
+      { email: 'ada@example.test' },
+    ];
+    const fields = { _csrf: await tokenOf(), connection_id: await connection() };
+    const begun = await upload(fields, users.map((one) => JSON.stringify(one)).join('\n'));
+    expect(begun.status, begun.text).to.equal(303);
+    const job = await finished(begun.location);
+    expect(await server.users.withEmail('one@import.test')).to.have.length(1);
+    expect(job.text).to.contain('two@import.test').and.to.contain('ada@example.test');
+    expect(job.text).to.contain('&lt;img src=x').and.to.not.contain('<img src=x');
+    expect(job.text).to.match(/Refused<\/dt><dd>3</);
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    const logged = JSON.stringify(records);
+    expect(logged).to.contain('/jobs/users-imports').and.to.not.contain('one@import.test');
+  });
+
+  it('change those who are there where that is asked for', async () => {
+    const fields = { _csrf: await tokenOf(), connection_id: await connection(), upsert: 'yes' };
+    const begun = await upload(fields, JSON.stringify([{ email: 'ada@example.test', name: 'Ada King' }]));
+    await finished(begun.location);
+    const [ada] = await server.users.withEmail('ada@example.test');
+    expect(ada?.name).to.equal('Ada King');
+  });
+
+  it('refuse a form of another page, no file, a file of no users, one that is too large, and no connection', async () => {
+    const fields = { _csrf: await tokenOf(), connection_id: await connection() };
+    expect((await upload({ ...fields, _csrf: 'guessed' }, '[]')).status).to.equal(403);
+    expect((await upload(fields, ' ')).text).to.contain('Choose a file that holds users.');
+    const none = await finished((await upload(fields, 'no users at all')).location);
+    expect(none.text).to.contain('neither a JSON array nor one JSON object a line');
+    expect((await upload(fields, 'x'.repeat(600_000))).status).to.equal(413);
+    const nowhere = await upload({ ...fields, connection_id: 'con_none' }, '[{}]');
+    expect(nowhere.status).to.equal(400);
+    expect(nowhere.text).to.contain('The connection does not exist');
+    expect((await owner.get(`${TRANSFER}/job_none`)).status).to.equal(404);
+  });
+
+  for (const format of ['json', 'csv']) {
+    it(`export users as ${format}, by a link that is good for a minute`, async () => {
+      const begun = await owner.post(`${TRANSFER}/export`, { format });
+      const job = await finished(begun.location);
+      const link = /href="([^"]*users-exports[^"]*)"/.exec(job.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+      expect(link).to.contain('signature=');
+      const file = await fetchBytes(link);
+      const text = gunzipSync(file).toString();
+      expect(text).to.contain('ada@example.test').and.to.not.contain('password');
+      expect(text.startsWith(format === 'csv' ? 'user_id,' : '{')).to.equal(true);
+      server.tick(61_000);
+      expect((await owner.agent.get(link)).status).to.equal(403);
+    });
+  }
+
+  /** The bytes at a link of the server. */
+  async function fetchBytes(link: string): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      https
+        .get(link, { ca: server.ca }, (answer) => {
+          const chunks: Buffer[] = [];
+          answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answer.once('end', () => resolve(Buffer.concat(chunks)));
+        })
+        .once('error', reject);
+    });
+  }
+});
