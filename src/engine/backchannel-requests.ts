@@ -77,15 +77,17 @@ export async function waitingBackchannel(
 /**
  * The user's answer, once.
  * @param login what it is worth; undefined: it is no.
+ * @param isRecorded whether the login made a session, and was recorded with it.
  * @returns false when there is nothing of the user's to answer.
  */
 export function answerBackchannel(
   { challenges }: Deps,
   { id, userId }: { id: string; userId: string },
   login: Login | undefined,
+  isRecorded = false,
 ): Promise<boolean> {
   const state = login === undefined ? 'rejected' : 'accepted';
-  return challenges.decide(PURPOSE, userId, id, state, login && { login });
+  return challenges.decide(PURPOSE, userId, id, state, login && { login, isRecorded });
 }
 
 /** Ends all requests of a user, those that were approved and not fetched yet, too. */
@@ -96,7 +98,7 @@ export function endBackchannelOf({ challenges }: Deps, userId: string): Promise<
 /** What an application that polls is told. */
 export type PolledBackchannel =
   | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }
-  | { is: 'approved'; request: BackchannelRequest; login: Login };
+  | { is: 'approved'; request: BackchannelRequest; login: Login; isRecorded: boolean };
 
 /**
  * Asks for a ticket. One that was approved is used up: of any number of racers one gets it. One of another client is
@@ -114,7 +116,8 @@ export async function pollBackchannel(
   // Read again: it may have been approved after it was read.
   const used = await challenges.find(PURPOSE, ticket);
   const login = used?.data.login as Login | undefined;
-  return login === undefined ? { is: 'unknown' } : { is: 'approved', request: requestOf(found), login };
+  if (login === undefined) return { is: 'unknown' };
+  return { is: 'approved', request: requestOf(found), login, isRecorded: used?.data.isRecorded === true };
 }
 
 function requestOf({ data }: OutOfBandChallenge): BackchannelRequest {

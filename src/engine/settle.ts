@@ -28,12 +28,14 @@ type Verdict =
 
 /** What a login creates: a session, or a grant with its tokens. */
 interface Made {
-  /** @param loginWrite the write that records the login with the user: in the same commit, or beside it. */
-  store(loginWrite: Write): Promise<unknown>;
+  /** @param loginWrites what records the login with the user: in the same commit, or beside it. */
+  store(...loginWrites: Write[]): Promise<unknown>;
   /** Removes it again, where the login turned out to hold no more. */
   takeBack(): Promise<unknown>;
   /** The id of the execution that its actions are, for the log. */
   execution: string | undefined;
+  /** Whether the login was recorded when it made its session: what is made of it now is no further one. */
+  isRecorded?: boolean | undefined;
 }
 
 export interface Settle {
@@ -83,11 +85,11 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },
-    settle: async (login, clientId, { store, takeBack, execution }) => {
-      await store(users.loginNote(login.userId, login.ip));
+    settle: async (login, clientId, { store, takeBack, execution, isRecorded = false }) => {
+      await store(...(isRecorded ? [] : [users.loginNote(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
-        tell('s', login, clientId, { user, execution });
+        if (!isRecorded) tell('s', login, clientId, { user, execution });
         return undefined;
       }
       await takeBack();

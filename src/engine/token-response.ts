@@ -1,6 +1,7 @@
 // The end of a login at the token endpoint: from the authenticated user to the token response.
 import type { Context } from 'koa';
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
+import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
@@ -42,6 +43,8 @@ interface AskedTokens {
   organization: string | undefined;
   /** @see Granted.isFromPages */
   isFromPages: boolean | undefined;
+  /** @see Granted.isRecorded */
+  isRecorded: boolean | undefined;
   /** What the tokens are bound to. */
   keys: ProvedKeys;
   /** @see CompletedRequest.authorizationDetails */
@@ -93,25 +96,32 @@ export async function respondWithTokens(
     ...(asked.isFromPages !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization, connection: login.connection }),
   });
+  const isRecorded = asked.isRecorded === true && login.userId === given.userId;
   const refusal = await deps.settle.settle(login, clientId, {
-    store: (loginWrite) =>
-      deps.commits.together([loginWrite], () =>
-        issue(ctx, login, client, {
-          grant,
-          scopes,
-          resource,
-          gty: asked.gty,
-          rar: asked.authorizationDetails,
-          ...asked.keys,
-        }),
+    store: (...loginWrites) =>
+      deps.commits.together(loginWrites, () =>
+        issue(ctx, login, client, { ...asked, ...asked.keys, grant, scopes, resource }),
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
     execution: deps.executions.of(ctx),
+    // Of another user, whom an action has put in place of theirs, it is the first login.
+    isRecorded,
   });
   if (refusal !== undefined) throw refusal;
-  if (asked.event !== undefined) {
-    deps.events.record({ type: asked.event, client_id: clientId, user_id: login.userId, ip: login.ip });
-  }
+  recordExchange(deps, ctx, login, { type: asked.event, clientId, isRecorded });
+}
+
+/** Records what the tokens were given for, where that has an event of its own. */
+function recordExchange(
+  { events, executions }: Pick<TokenDependencies, 'events' | 'executions'>,
+  ctx: KoaContextWithOIDC,
+  { userId, ip }: Login,
+  { type, clientId, isRecorded }: { type: EventType | undefined; clientId: string; isRecorded: boolean },
+): void {
+  if (type === undefined) return;
+  // Of a login that was not recorded before, its own event has them.
+  const details = isRecorded ? executionDetails(executions.of(ctx)) : {};
+  events.record({ type, client_id: clientId, user_id: userId, ip, ...details });
 }
 
 type Judged = AskedTokens & { clientId: string; resource: string | undefined };
@@ -172,11 +182,9 @@ async function issue(
     grant: Grant;
     scopes: ReadonlySet<string>;
     resource: string | undefined;
-    gty: string;
-    rar: AuthorizationDetail[] | undefined;
-  },
+  } & Pick<AskedTokens, 'gty' | 'authorizationDetails'>,
 ): Promise<void> {
-  const { grant, scopes, resource, rar, ...issued } = what;
+  const { grant, scopes, resource, gty, dPoP, authorizationDetails: rar } = what;
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
@@ -190,7 +198,7 @@ async function issue(
     ...(acr === undefined ? {} : { acr }),
     ...(rar === undefined ? {} : { rar }),
   });
-  await issueTokenResponse(provider, ctx, source, grant, issued);
+  await issueTokenResponse(provider, ctx, source, grant, { gty, dPoP });
 }
 
 /**

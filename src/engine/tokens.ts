@@ -44,6 +44,8 @@ export interface Granted {
   completes?: CompletedRequest;
   /** The login ended at our pages for this very request: they asked for consent and a second factor where it took them. */
   isFromPages?: boolean;
+  /** @see Made.isRecorded */
+  isRecorded?: boolean;
   /** An id or a name: the login is for that one, whatever the request says. */
   organization?: string | undefined;
   /** Of a token exchange. */
@@ -127,7 +129,7 @@ export function registerVendorGrant(
         if (grant.completes) refuseWeakRequest(deps, ctx, keys);
         else await refuseUnboundRequest(deps, ctx, keys);
         const granted = await grant.authenticate(request);
-        const { login, completes, isFromPages, exchanged, extra } = granted;
+        const { login, completes, isFromPages, isRecorded, exchanged, extra } = granted;
         if (exchanged !== undefined) keepExchanged(ctx, exchanged);
         if (completes !== undefined) {
           const { scope, resource } = completes;
@@ -141,6 +143,7 @@ export function registerVendorGrant(
           userAddress,
           organization,
           isFromPages,
+          isRecorded,
           keys,
           authorizationDetails: completes?.authorizationDetails,
         };

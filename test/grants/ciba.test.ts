@@ -9,6 +9,15 @@ import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { CIBA_GRANT, cibaTenant, told } from './tenant.ts';
 
+/** The events of logins and approvals that were logged. @param userId of this user alone. */
+async function logged({ store }: TestServer, userId?: string): Promise<string[]> {
+  const { records } = await store.collection('logs').list({ limit: 1000 });
+  return records
+    .filter(({ type, user_id: id }) => ['s', 'seciba'].includes(type) && (userId ?? id) === id)
+    .map(({ type }) => String(type))
+    .sort();
+}
+
 describe('CIBA', () => {
   let server: TestServer;
   let calls: ReturnType<typeof mfaCallsOf>;
@@ -67,6 +76,8 @@ describe('CIBA', () => {
     expect(payload(tokens.access_token)).to.include({ sub, azp: 'bank', gty: CIBA_GRANT });
     expect(told(await poll(auth_req_id))[1]).to.equal('invalid_grant');
     expect(await devices.waiting(device)).to.deep.equal([]);
+    // No page has logged it; the first was that of the enrolment.
+    expect(await logged(server, sub)).to.deep.equal(['s', 's', 'seciba']);
   });
 
   it('gives them to one of several that ask at once', async () => {
@@ -238,6 +249,9 @@ describe('CIBA', () => {
       expect((await agent.request(action, posted)).text).to.contain('You approved the request');
       expect((await agent.request(action, posted)).status, 'once').to.equal(400);
       expect((await ask(request)).json()).to.include.keys('access_token', 'id_token');
+      // A login at the page is one login, whatever is made of it.
+      expect(await logged(plain)).to.deep.equal(['s', 'seciba']);
+      expect((await plain.users.withEmail(USER.email))[0]?.logins_count).to.equal(1);
     });
 
     it('is denied there', async () => {

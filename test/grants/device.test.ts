@@ -53,6 +53,17 @@ describe('the device flow', () => {
     expect(again.status).to.equal(200);
   });
 
+  it('counts and logs the login once, which was made at the pages', async () => {
+    const codes = (await begin()).json();
+    await connect(codes);
+    server.tick(5_000);
+    expect((await poll(codes.device_code)).status).to.equal(200);
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    const types = records.map(({ type }) => type).filter((type) => ['s', 'sede'].includes(type));
+    expect(types.sort()).to.deep.equal(['s', 'sede']);
+    expect((await server.users.withEmail(USER.email))[0]?.logins_count).to.equal(1);
+  });
+
   it('gives them to one of several that ask at once', async () => {
     const codes = (await begin()).json();
     await connect(codes);

@@ -5,13 +5,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import type http from 'node:http';
 import https from 'node:https';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { clientCertificate, type TestCertificate } from '../support/client-certificate.ts';
-import { API, payload, tenant } from '../support/flows.ts';
+import { API, authorize, follow, payload, tenant, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('client certificates without an edge', () => {
@@ -154,7 +155,66 @@ describe('client certificates without an edge', () => {
       await open.stop();
     }
   });
+
+  describe('at the port of everybody', () => {
+    let same: TestServer;
+    before(async () => {
+      same = await atOnePort((port) =>
+        start({ PORT: port, MTLS_PORT: port, MTLS_CA: join(directory, 'ca.pem') }),
+      );
+    });
+    after(() => same?.stop());
+
+    const statusOf = async (client_id: string, certificate?: TestCertificate) =>
+      (await ask(same, same.url, client_id, certificate && { certificate })).status;
+
+    it('let their client in, and nobody else', async () => {
+      expect(same.settings.mtls?.port).to.equal(same.settings.port);
+      expect(await statusOf('own', own)).to.equal(200);
+      expect(await statusOf('signed', signed)).to.equal(200);
+      for (const [client_id, certificate] of [
+        ['own', other],
+        ['own', undefined],
+        ['signed', foreign],
+        ['signed', own],
+      ] as const)
+        expect(await statusOf(client_id, certificate)).to.equal(401);
+      const { body } = await ask(same, same.url, 'own', { certificate: own, audience: BOUND });
+      expect(payload(String(body.access_token)).cnf).to.deep.equal({ 'x5t#S256': own.thumbprint });
+    });
+
+    it('are not needed there: pages and other clients are answered, and discovery names no other address', async () => {
+      const agent = createAgent(same);
+      const json = {
+        grant_type: 'client_credentials',
+        client_id: 'm2m',
+        client_secret: 'm2m-secret',
+        audience: API,
+      };
+      expect((await agent.request('/oauth/token', { json })).status).to.equal(200);
+      expect((await follow(agent, await authorize(agent, webRequest()), same.url)).status).to.equal(200);
+      const metadata = (await agent.get('/.well-known/openid-configuration')).json();
+      expect(metadata).not.to.have.property('mtls_endpoint_aliases');
+      expect(metadata.token_endpoint_auth_methods_supported).to.include('self_signed_tls_client_auth');
+    });
+  });
 });
+
+/** Starts what needs to know its port before: another one where somebody else was sooner. */
+async function atOnePort(start: (port: string) => Promise<TestServer>): Promise<TestServer> {
+  for (let left = 10; ; left--) {
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const { port } = probe.address() as AddressInfo;
+    probe.close();
+    await once(probe, 'close');
+    try {
+      return await start(String(port));
+    } catch (thrown) {
+      if (left === 0 || !/in use|EADDRINUSE/.test(String(thrown))) throw thrown;
+    }
+  }
+}
 
 describe('discovery without a port for client certificates', () => {
   for (const [what, over, env, aliases] of [

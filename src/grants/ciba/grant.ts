@@ -73,10 +73,11 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     if (polled.is !== 'approved')
       throw REFUSALS[isOver ? 'expired' : polled.is](profileOf(client) !== undefined);
     const { scope, audience, organization, authorizationDetails } = polled.request;
-    const { login } = polled;
+    const { login, isRecorded } = polled;
     return {
       login,
       isFromPages: true,
+      isRecorded,
       completes: completedRequest(CIBA_GRANT, login, {
         scope,
         resource: audience === undefined ? undefined : toResource(audience),

@@ -115,7 +115,8 @@ async function takeAnswer(deps: ApprovalPageDependencies, ctx: Context): Promise
   const approver = met.data as unknown as Approver;
   const found = (await waitingFor(deps, approver)).find(({ id }) => id === request);
   const isAllowed = decision === 'accept';
-  if (found === undefined || !(await answerBackchannel(deps, found, isAllowed ? approver.login : undefined)))
+  const worth = isAllowed ? approver.login : undefined;
+  if (found === undefined || !(await answerBackchannel(deps, found, worth, true)))
     return deps.views.page(ctx, 'approval/none', {});
   const { clientId, login } = approver;
   if (!isAllowed)

@@ -47,6 +47,7 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
     return {
       login,
       isFromPages: true,
+      isRecorded: true,
       completes: completedRequest(DEVICE_GRANT, login, {
         scope,
         resource: audience === undefined ? undefined : toResource(audience),
