@@ -251,7 +251,10 @@ function routesOf(
       wallClock,
     }),
     ...bind(management, managing),
-    ...bind(consoleFeature, consoleDependencies(deps, capabilities, tenantEngine, managing)),
+    ...bind(
+      consoleFeature,
+      consoleDependencies(deps, capabilities, tenantEngine, { management: managing, ending }),
+    ),
     ...metricsRoutes(deps.metrics, settings.metrics),
     ...(isForThisMachine(settings)
       ? bind(development, {

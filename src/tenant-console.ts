@@ -1,7 +1,9 @@
 // What the console is given of a tenant.
+import { readFile } from 'node:fs/promises';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies } from './console/feature.ts';
+import { connectionChecks } from './console/overview/connection-checks.ts';
 import { timerPause } from './delivery/queue.ts';
 import { EVENTS } from './features.ts';
 import { managementApi } from './management/api.ts';
@@ -10,18 +12,19 @@ import type { Scripts } from './scripts/scripts.ts';
 import { retentionDays } from './tenant/log-retention.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
-/** Each dependency by its name. @param management what the Management API is given. */
+/** Each dependency by its name. @param own `management`: what the Management API is given; `ending` is aborted when the server ends. */
 export function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
   { consoleLogins, upstream, engine: { sessions } }: TenantEngine,
-  management: ManagementFeatureDependencies,
+  { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
 ): ConsoleDependencies {
   const { settings, store } = deps;
   return {
     ...factorDependencies(deps, capabilities),
     ...trying(deps, capabilities, upstream),
     baseUrl: settings.baseUrl,
+    connectionChecks: connectionChecks({ ...deps, ...capabilities, ...capabilities.providers, ending }),
     consoleLogins,
     mailReset: ({ ip, ...about }) =>
       capabilities.requestReset({
@@ -32,11 +35,13 @@ export function consoleDependencies(
         caller: { ip },
       }),
     issuer: settings.issuer,
+    logCounts: capabilities.logCounts,
     management,
     meanings: EVENTS,
     paths: CONSOLE_PATHS,
     retentionDays: () => retentionDays(capabilities.config),
     scopes: managementApi(settings.issuer).scopes.map(({ value }) => value),
+    serverCertificate: () => certificateFile(settings),
     sessions,
     store,
     views: capabilities.views,
@@ -70,4 +75,11 @@ function trying(
     databasesBy: (by: Pick<Scripts, 'run'>) =>
       customDatabases({ scripts: by, events, rateLimits, tenant, clock, pause }),
   };
+}
+
+/** The server's certificate as its file is now: one that is renewed is there before it is shown. */
+async function certificateFile({ tls }: TenantDependencies['settings']): Promise<string | undefined> {
+  if (tls.mode !== 'files') return undefined;
+  // That it cannot be read, the start and the doctor say.
+  return readFile(tls.certFile, 'utf8').catch(() => undefined);
 }

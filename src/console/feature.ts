@@ -12,7 +12,8 @@ import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
-import { type ConsolePageDependencies, consoleForm, consolePage, renderConsole } from './page.ts';
+import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
+import { type ConsolePageDependencies, consoleForm } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { leaveConsole } from './session.ts';
@@ -24,6 +25,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   AskDependencies &
   ActionsDependencies &
   LogDependencies &
+  OverviewDependencies &
   UsersDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
@@ -38,14 +40,6 @@ declare module '../records/limits.ts' {
 }
 
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
-  [`GET ${CONSOLE}` as const]: consolePage('', { scopes: [] }, (deps, ctx, here) =>
-    renderConsole(deps, ctx, here, {
-      template: 'console/overview-home',
-      section: '',
-      title: 't:console.nav.overview',
-      model: {},
-    }),
-  ),
   [`POST ${CONSOLE}/logout` as const]: consoleForm(
     '',
     { scopes: [], isDangerous: false },
@@ -61,6 +55,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
 /** All routes of the console: each area's are spread here. */
 export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
+  ...overviewRoutes,
   ...logRoutes,
   ...actionsRoutes,
   ...usersRoutes,

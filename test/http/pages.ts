@@ -6,6 +6,7 @@ import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
+import { overviewModel } from './console-overview-pages.ts';
 import { resourcesStates } from './console-resources-pages.ts';
 import type { SitePage } from './site.ts';
 
@@ -94,7 +95,8 @@ export const consoleModel = {
 
 export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleConnectionPages(consoleModel),
-  '/console': { template: 'console/overview-home', model: consoleModel },
+  '/console': { template: 'console/overview-home', model: { ...consoleModel, ...overviewModel } },
+  '/console-well': { template: 'console/overview-home', model: consoleModel },
   ...consoleLogPages,
   ...resourcesStates(consoleModel),
   '/login': { template: 'login/login', model: login },

@@ -1,0 +1,168 @@
+// What needs somebody's attention, in the order of how bad it is: each with what to do and where. An administrator is told of
+// what their role may see.
+import type { Context } from 'koa';
+import { activeAuthenticators } from '../../factors/policy.ts';
+import { AuthError } from '../../http/errors.ts';
+import { ADMINISTRATORS } from '../../records/administrators.ts';
+import type { EventType } from '../../records/log-events.ts';
+import type { LogCounts } from '../../tenant/log-counts.ts';
+import { type AskDependencies, ask } from '../ask.ts';
+import { CONSOLE } from '../callbacks.ts';
+import { hrefOf, readFilter } from '../log/filter.ts';
+import type { AnsweredEvent } from '../log/words.ts';
+import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import { ADMINISTRATORS_SCOPE } from '../roles.ts';
+import { endingBefore } from './certificates.ts';
+import type { ConnectionChecks } from './connection-checks.ts';
+import { lastDayOf } from './numbers.ts';
+
+export interface AttentionDependencies extends ConsolePageDependencies, AskDependencies {
+  logCounts: LogCounts;
+  connectionChecks: ConnectionChecks;
+  /** The certificate that the server shows, PEM, where it has one of its own. */
+  serverCertificate(): Promise<string | undefined>;
+}
+
+/** One thing that needs attention. */
+export interface Attention {
+  isBad: boolean;
+  /** A message key, and the values of its places. */
+  text: string;
+  count?: number;
+  name?: string;
+  /** What was said of it, by whoever said it. */
+  why?: string | undefined;
+  path?: string;
+}
+
+const DAY = 86_400_000;
+/** A key that signs is changed a few times a year, as `gatehouse doctor` has it; a certificate is renewed in time. */
+const OLD_KEY = 180 * DAY;
+const SOON = 21 * DAY;
+/** More are hardly read. */
+const MOST = 20;
+
+type Look = (deps: AttentionDependencies, ctx: Context, here: AtConsole, now: number) => Promise<Attention[]>;
+
+/** All that needs attention. @param now epoch milliseconds. */
+export async function attentionOf(
+  deps: AttentionDependencies,
+  ctx: Context,
+  here: AtConsole,
+  now: number,
+): Promise<Attention[]> {
+  const all = await Promise.all(LOOKS.map((look) => look(deps, ctx, here, now)));
+  const found = all.flat().map((one) => ({ ...one, ...(!isThere(deps, one) && { path: undefined }) }));
+  return found.sort((a, b) => Number(b.isBad) - Number(a.isBad)) as Attention[];
+}
+
+/** Whether the console has the page that something leads to. */
+function isThere({ paths }: AttentionDependencies, { path = '' }: Attention): boolean {
+  return paths.has(path.split('?')[0] ?? '');
+}
+
+/** Events of the last day that say that something does not work. */
+const FAILURES: Partial<Record<EventType, string>> = {
+  fn: 'messages',
+  actions_execution_failed: 'actions',
+};
+
+const failures: Look = async (deps, ctx, here, now) => {
+  if (!here.can('read:logs')) return [];
+  const found = await lastDayOf(deps.logCounts, Object.keys(FAILURES), now);
+  return Promise.all(
+    [...found].map(async ([type, { count, latest }]) => ({
+      isBad: true,
+      text: `console.attention.${FAILURES[type as EventType] ?? ''}`,
+      count,
+      why: await descriptionOf(deps, ctx, here, latest),
+      path: hrefOf(`${CONSOLE}/log`, readFilter({ type })),
+    })),
+  );
+};
+
+/** What an event says; undefined of one that is gone by now. */
+async function descriptionOf(deps: AttentionDependencies, ctx: Context, here: AtConsole, id: string) {
+  const answer = await ask(deps, ctx, here, 'GET /logs/:id', { params: { id } }).catch((thrown: unknown) => {
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  });
+  return (answer?.body as AnsweredEvent | undefined)?.description;
+}
+
+const connections: Look = async ({ connectionChecks }, _ctx, here) =>
+  here.can('read:connections')
+    ? connectionChecks
+        .broken()
+        .slice(0, MOST)
+        .map(({ name, why }) => ({
+          isBad: true,
+          text: 'console.attention.connection',
+          name,
+          why,
+          path: `${CONSOLE}/connections`,
+        }))
+    : [];
+
+const certificates: Look = async (deps, _ctx, here, now) => {
+  const { config } = deps;
+  const ending = endingBefore(
+    {
+      server: here.can('read:tenant_settings') ? await deps.serverCertificate() : undefined,
+      connections: here.can('read:connections') ? await config.connections() : [],
+      clients: here.can('read:clients') ? await config.clients() : [],
+    },
+    now + SOON,
+  );
+  return ending.slice(0, MOST).map(({ of, name, until }) => ({
+    isBad: until <= now,
+    text: `console.attention.certificate.${of}${until <= now ? '.over' : ''}`,
+    name,
+    count: Math.ceil((until - now) / DAY),
+    ...(of !== 'server' && { path: `${CONSOLE}/${of === 'client' ? 'applications' : 'connections'}` }),
+  }));
+};
+
+const keys: Look = async (deps, ctx, here, now) => {
+  if (!here.can('read:signing_keys')) return [];
+  const { body } = await ask(deps, ctx, here, 'GET /keys/signing');
+  return (body as { alg: string; current_since?: string }[]).flatMap(({ alg, current_since: since }) => {
+    const age = since === undefined ? 0 : now - Date.parse(since);
+    if (age <= OLD_KEY) return [];
+    const path = `${CONSOLE}/security/keys`;
+    return { isBad: false, text: 'console.attention.key', name: alg, count: Math.floor(age / DAY), path };
+  });
+};
+
+const streams: Look = async (deps, ctx, here) => {
+  if (!here.can('read:log_streams')) return [];
+  const { body } = await ask(deps, ctx, here, 'GET /log-streams');
+  return (body as { name: string; status: string }[])
+    .filter(({ status }) => status === 'suspended')
+    .slice(0, MOST)
+    .map(({ name }) => ({ isBad: true, text: 'console.attention.stream', name }));
+};
+
+/** Who comes to the console by a password alone. */
+const administrators: Look = async (deps, _ctx, here) => {
+  if (!here.can(ADMINISTRATORS_SCOPE)) return [];
+  const { members = [] } = (await deps.store.collection('administrators').get(ADMINISTRATORS)) ?? {};
+  const without: string[] = [];
+  for (const { user_id: id } of members.slice(0, MOST)) {
+    const user = await deps.users.get(id);
+    if (user === undefined || user.blocked === true) continue;
+    if ((await activeAuthenticators(deps, user)).length === 0) without.push(user.email ?? user.id);
+  }
+  if (without.length === 0) return [];
+  return [
+    {
+      isBad: false,
+      text: 'console.attention.administrators',
+      count: without.length,
+      name: without.join(', '),
+      path: `${CONSOLE}/administrators`,
+    },
+  ];
+};
+
+const LOOKS: readonly Look[] = [failures, connections, certificates, streams, keys, administrators];

@@ -1,0 +1,88 @@
+// The numbers of the overview: what the log came to in each part of a time, for its charts and tables.
+import { distinct } from '../../tenant/distinct.ts';
+import type { HourCount, LogCounts } from '../../tenant/log-counts.ts';
+import { EVENT_GROUPS, type EventGroup } from '../event-groups.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** The times that can be looked at: how many parts of what length, milliseconds. */
+const RANGES = {
+  '24h': { parts: 24, length: HOUR, form: 'hour' },
+  '7d': { parts: 28, length: 6 * HOUR, form: 'hour' },
+  '30d': { parts: 30, length: DAY, form: 'day' },
+} as const;
+
+export type Range = keyof typeof RANGES;
+
+export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[];
+
+/** The time that an address names; a day otherwise. */
+export const rangeNamed = (name: unknown): Range => RANGE_NAMES.find((one) => one === name) ?? '24h';
+
+/** What is counted; people, and not logins, are `active`. */
+const COUNTED = ['logins', 'failures', 'signups', 'active', 'codes', 'lockouts'] as const;
+
+export interface Numbers {
+  range: Range;
+  /** How its times are shown. */
+  form: 'hour' | 'day';
+  /** The parts' beginnings, epoch milliseconds, oldest first. */
+  times: number[];
+  series: {
+    name: (typeof COUNTED)[number];
+    group: EventGroup | undefined;
+    values: number[];
+    total: number;
+  }[];
+  /** Whether some are still to be counted. */
+  isBehind: boolean;
+}
+
+/** The numbers up to a time. @param now epoch milliseconds. */
+export async function numbersOf(counts: LogCounts, range: Range, now: number): Promise<Numbers> {
+  const { parts, length, form } = RANGES[range];
+  // The last part is the one that it is now.
+  const end = now - (now % length) + length;
+  const from = end - parts * length;
+  const { hours, isBehind } = await counts.since(from);
+  const times = Array.from({ length: parts }, (_, n) => from + n * length);
+  const within = times.map((time) =>
+    [...hours].filter(([hour]) => hour >= time && hour < time + length).map(([, count]) => count),
+  );
+  const series = COUNTED.map((name) => {
+    if (name === 'active')
+      return { name, group: undefined, values: within.map(peopleOf), total: peopleOf(within.flat()) };
+    const values = within.map((all) => eventsOf(all, name));
+    return { name, group: name, values, total: values.reduce((sum, one) => sum + one, 0) };
+  });
+  return { range, form, times, series, isBehind };
+}
+
+function eventsOf(hours: readonly HourCount[], group: EventGroup): number {
+  const types: readonly string[] = EVENT_GROUPS[group];
+  return hours.reduce(
+    (sum, { counts }) => sum + types.reduce((all, type) => all + (counts[type] ?? 0), 0),
+    0,
+  );
+}
+
+function peopleOf(hours: readonly HourCount[]): number {
+  const all = distinct();
+  for (const { users } of hours) all.merge(users);
+  return all.count();
+}
+
+/** How often an event was logged in the last day, and the id of the latest. @param now epoch milliseconds. */
+export async function lastDayOf(counts: LogCounts, types: readonly string[], now: number) {
+  const { hours } = await counts.since(now - DAY);
+  const found = new Map<string, { count: number; latest: string }>();
+  for (const [, { counts: counted, latest }] of [...hours].sort(([a], [b]) => a - b)) {
+    for (const type of types) {
+      const [count, id] = [counted[type], latest[type]];
+      if (count === undefined || id === undefined) continue;
+      found.set(type, { count: count + (found.get(type)?.count ?? 0), latest: id });
+    }
+  }
+  return found;
+}

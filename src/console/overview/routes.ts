@@ -1,0 +1,64 @@
+// /console: what goes on at the tenant, and what needs attention.
+import type { Context } from 'koa';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { CONSOLE } from '../callbacks.ts';
+import { hrefOf, readFilter } from '../log/filter.ts';
+import { type AtConsole, consolePage, renderConsole } from '../page.ts';
+import { timesOf } from '../time.ts';
+import { type AttentionDependencies, attentionOf } from './attention.ts';
+import { barsOf, CHART } from './chart.ts';
+import { type Numbers, numbersOf, RANGE_NAMES, rangeNamed } from './numbers.ts';
+
+export type OverviewDependencies = AttentionDependencies;
+
+export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
+  [`GET ${CONSOLE}` as const]: consolePage('', { scopes: [] }, showOverview),
+};
+
+async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const now = deps.clock();
+  const range = rangeNamed(ctx.query.range);
+  const [numbers, attention] = await Promise.all([
+    here.can('read:stats') ? numbersOf(deps.logCounts, range, now) : undefined,
+    attentionOf(deps, ctx, here, now),
+  ]);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/overview-home',
+    section: '',
+    title: 't:console.nav.overview',
+    model: {
+      attention,
+      ...(numbers && {
+        ranges: RANGE_NAMES.map((name) => ({
+          path: `${CONSOLE}?range=${name}`,
+          text: `console.overview.range.${name}`,
+          isCurrent: name === range,
+        })),
+        isBehind: numbers.isBehind,
+        charts: chartsOf(deps, ctx, here, numbers),
+      }),
+    },
+  });
+}
+
+/** The numbers as charts, each with a table that says the same. */
+function chartsOf(deps: OverviewDependencies, ctx: Context, here: AtConsole, numbers: Numbers) {
+  const { form, times, series, range } = numbers;
+  const timeOf = timesOf(deps, ctx, form);
+  const shown = times.map(timeOf);
+  const count = new Intl.NumberFormat(deps.views.locale(ctx).tag);
+  const from = new Date(times[0] ?? 0).toISOString().slice(0, 16);
+  return series.map(({ name, group, values, total }) => ({
+    name,
+    text: `console.overview.${name}`,
+    range: `console.overview.range.${range}`,
+    total: count.format(total),
+    size: CHART,
+    bars: barsOf(values),
+    rows: values.map((value, n) => ({ time: shown[n], value: count.format(value) })),
+    first: shown[0],
+    last: shown.at(-1),
+    ...(group !== undefined &&
+      here.can('read:logs') && { path: hrefOf(`${CONSOLE}/log`, readFilter({ type: group, from })) }),
+  }));
+}

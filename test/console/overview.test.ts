@@ -1,0 +1,182 @@
+// /console: the numbers of the tenant, and what needs attention.
+import { expect } from 'chai';
+import type { AdministratorRole } from '../../src/records/administrators.ts';
+import type { LogEventRecord } from '../../src/records/log-events.ts';
+import { eventIdAt } from '../../src/tenant/events.ts';
+import { openConsole, startConsole } from '../support/console.ts';
+import { tenant } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const HOSTILE = '<img src=x onerror=alert(1)></title><script>alert(2)</script>';
+
+describe('the overview of the console', () => {
+  let server: TestServer;
+  let written = 0;
+
+  afterEach(() => server.stop());
+  const start = async (over: object = {}) => {
+    server = await startConsole({ tenant: { ...tenant, ...over } });
+  };
+  const logged = async (ago: number, event: Partial<LogEventRecord>) => {
+    const at = Date.now() - ago;
+    const id = `${eventIdAt(at)}${(++written).toString(16).padStart(24, '0')}`;
+    const date = new Date(at).toISOString();
+    await server.store.collection('logs').insert({ id, date, type: 's', ...event });
+  };
+  const page = async (role: AdministratorRole = 'owner', path = '/console') =>
+    (await (await openConsole(server, role)).get(path)).text;
+  /** The total of a chart, and the numbers of its table. */
+  const chart = (text: string, name: string) => {
+    const [found = ''] =
+      new RegExp(`<section class="card overview-chart ${name}"[\\s\\S]*?</section>`).exec(text) ?? [];
+    const [, total = ''] = /overview-total">(?:<a [^>]*>)?([\d,]+)/.exec(found) ?? [];
+    const rows = [...found.matchAll(/<td class="number">([\d,]+)<\/td>/g)].map(([, value]) => Number(value));
+    return { total, rows, bars: [...found.matchAll(/<rect /g)].length };
+  };
+  const attention = (text: string) =>
+    /<section aria-labelledby="attention"[\s\S]*?<\/section>/.exec(text)?.[0] ?? '';
+
+  it('counts logins, failures, people, codes and locks of a day, a week and a month', async () => {
+    await start();
+    for (const [ago, user_id] of [
+      [2 * HOUR, 'a'],
+      [2 * HOUR + 1, 'a'],
+      [3 * DAY, 'b'],
+      [20 * DAY, 'c'],
+    ] as const)
+      await logged(ago, { type: 's', user_id });
+    await logged(5 * HOUR, { type: 'fp' });
+    await logged(5 * HOUR, { type: 'fu', details: { left_out: 8 } });
+    await logged(6 * DAY, { type: 'ss' });
+    await logged(HOUR, { type: 'cs' });
+    await logged(HOUR, { type: 'limit_wc' });
+    const day = await page();
+    // What the console's own administrators do is none of the tenant's numbers.
+    expect(chart(day, 'logins')).to.include({ total: '2', bars: 1 });
+    expect(chart(day, 'logins').rows).to.have.length(24);
+    expect(chart(day, 'active').total).to.equal('1');
+    expect(chart(day, 'failures').total).to.equal('10');
+    expect(chart(day, 'signups').total).to.equal('0');
+    expect(chart(day, 'codes').total).to.equal('1');
+    expect(chart(day, 'lockouts').total).to.equal('1');
+    const week = await page('owner', '/console?range=7d');
+    expect(chart(week, 'logins').total).to.equal('3');
+    expect(chart(week, 'active').total).to.equal('2');
+    expect(chart(week, 'signups').total).to.equal('1');
+    const month = await page('owner', '/console?range=30d');
+    expect(chart(month, 'logins').total).to.equal('4');
+    expect(chart(month, 'active').total).to.equal('3');
+    expect(chart(month, 'logins').rows.reduce((sum, one) => sum + one, 0)).to.equal(4);
+    expect(month).to.not.contain('style=');
+  });
+
+  it('leads from a number to the events that it counts', async () => {
+    await start();
+    await logged(HOUR, { type: 'fp', user_name: 'counted@example.test' });
+    await logged(40 * HOUR, { type: 'fp', user_name: 'earlier@example.test' });
+    const { get } = await openConsole(server);
+    const [, path = ''] =
+      /overview-total"><a href="([^"]*failures[^"]*)"/.exec((await get('/console')).text) ?? [];
+    const { text } = await get(path.replaceAll('&amp;', '&'));
+    expect(text).to.contain('counted@example.test').and.to.not.contain('earlier@example.test');
+  });
+
+  it('says that messages and Actions fail, how often, and why the last time', async () => {
+    await start();
+    await logged(3 * HOUR, { type: 'fn', description: 'The mail server did not answer.' });
+    await logged(2 * HOUR, { type: 'fn', description: '535 Authentication failed' });
+    await logged(HOUR, { type: 'actions_execution_failed', description: 'x is not defined' });
+    const text = attention(await page());
+    expect(text).to.contain('2 messages could not be sent').and.to.contain('535 Authentication failed');
+    expect(text).to.not.contain('did not answer');
+    expect(text).to.contain('An Action failed once').and.to.contain('x is not defined');
+    server.tick(2 * DAY);
+    expect(attention(await page())).to.not.contain('could not be sent');
+  });
+
+  it('says that a connection does not work, and which', async () => {
+    const gone = {
+      name: 'gone',
+      strategy: 'oidc',
+      enabled_clients: ['web'],
+      options: {
+        type: 'back_channel',
+        client_id: 'us',
+        client_secret: 'a-secret',
+        discovery_url: 'https://localhost:9/.well-known/openid-configuration',
+      },
+    };
+    await start({ connections: [gone] });
+    const { get } = await openConsole(server);
+    await get('/console');
+    const until = Date.now() + 20_000;
+    let text = '';
+    while (!text.includes('Nobody can log in with the connection gone') && Date.now() < until) {
+      await new Promise((resolve) => setImmediate(resolve));
+      text = attention((await get('/console')).text);
+    }
+    expect(text).to.contain('Nobody can log in with the connection gone now.');
+  });
+
+  it('says when a key that signs is old', async () => {
+    await start();
+    expect(attention(await page())).to.not.contain('signing key');
+    server.tick(190 * DAY);
+    expect(attention(await page())).to.match(/The signing key RS256 is 1(89|90) days old/);
+    expect(attention(await page('support'))).to.not.contain('signing key');
+  });
+
+  it('says when a credential of an application ends, and when it has ended', async () => {
+    const at = (days: number) => new Date(Date.now() + days * DAY).toISOString();
+    await start();
+    const web = await server.store.collection('clients').get('web');
+    await server.store.collection('clients').put({
+      ...web!,
+      name: HOSTILE,
+      client_authentication_methods: {
+        private_key_jwt: { credentials: [{ id: 'cred_1', expires_at: at(10) }] },
+      },
+    } as never);
+    const soon = await page();
+    expect(attention(soon)).to.contain('is good for 10 more days');
+    expect(soon).to.not.contain('<img src=x').and.to.not.contain('<script>alert');
+    server.tick(11 * DAY);
+    expect(attention(await page())).to.contain('has expired');
+  });
+
+  it('tells owners alone which administrators have no second factor', async () => {
+    await start();
+    expect(attention(await page())).to.contain('owner@console.example.test');
+    expect(attention(await page('editor'))).to.not.contain('owner@console.example.test');
+  });
+
+  it('says that nothing needs attention where that is so', async () => {
+    await start();
+    expect(attention(await page('viewer'))).to.contain('Nothing needs your attention.');
+  });
+
+  it('shows what strangers wrote as text', async () => {
+    await start();
+    await logged(HOUR, { type: 'fn', description: HOSTILE });
+    const text = await page();
+    expect(text).to.contain('onerror=alert(1)');
+    expect(text).to.not.contain('<img src=x').and.to.not.contain('<script>alert');
+  });
+
+  it('shows numbers to whoever may see them', async () => {
+    await start();
+    for (const role of ['owner', 'editor', 'viewer'] as const)
+      expect(await page(role), role).to.contain('overview-chart');
+    const support = await page('support');
+    expect(support).to.contain('Needs attention').and.to.not.contain('overview-chart');
+  });
+
+  it('is in the language of who reads it', async () => {
+    await start();
+    const { get } = await openConsole(server);
+    expect((await get('/console?range=30d', { 'accept-language': 'de' })).text).to.contain('Anmeldungen');
+    expect((await get('/console', { 'accept-language': 'ar' })).text).to.contain('يحتاج إلى انتباه');
+  });
+});
