@@ -1,5 +1,6 @@
 // The logins that we ask for ourselves, for something beside an application's own request, and where they end.
 import { accountCallbacks } from './account/page/callbacks.ts';
+import { tryCallbacks, tryLogins } from './console/applications/try-logins.ts';
 import { consoleCallbacks } from './console/callbacks.ts';
 import type { CheckRequest } from './engine/authorize.ts';
 import { ownCallbacks } from './engine/own-callbacks.ts';
@@ -16,6 +17,7 @@ export function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies
     approval: approvalCallbacks(baseUrl),
     account: accountCallbacks(baseUrl),
     console: consoleCallbacks(baseUrl),
+    tried: tryCallbacks(baseUrl),
   };
   const logins = {
     delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),
@@ -23,6 +25,7 @@ export function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies
     approvalLogins: delegatedLogins({ ...deps, purpose: 'approval_login', callbacks: kinds.approval }),
     accountLogins: delegatedLogins({ ...deps, purpose: 'account_login', callbacks: kinds.account }),
     consoleLogins: delegatedLogins({ ...deps, purpose: 'console_login', callbacks: kinds.console }),
+    tryLogins: tryLogins({ ...deps, callbacks: kinds.tried }),
   };
   const checkRequest: CheckRequest = async (query) => {
     for (const one of Object.values(logins)) await one.check(query);

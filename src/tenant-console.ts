@@ -16,7 +16,7 @@ import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 export function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { consoleLogins, upstream, engine: { sessions } }: TenantEngine,
+  { consoleLogins, tryLogins, upstream, engine: { sessions, tokens } }: TenantEngine,
   { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
 ): ConsoleDependencies {
   const { settings, store } = deps;
@@ -44,6 +44,8 @@ export function consoleDependencies(
     serverCertificate: () => certificateFile(settings),
     sessions,
     store,
+    tokens,
+    tryLogins,
     views: capabilities.views,
   };
 }

@@ -4,8 +4,8 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
-import type { ApplicationsDependencies } from './applications/model.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
+import type { TryDependencies } from './applications/try-page.ts';
 import type { AskDependencies } from './ask.ts';
 import { CONSOLE } from './callbacks.ts';
 import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
@@ -29,7 +29,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   UsersDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
-  ApplicationsDependencies;
+  TryDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },

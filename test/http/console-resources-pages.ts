@@ -59,7 +59,7 @@ const application = {
   kind: 'spa',
   callbacks: ['https://books.example.test/callback'],
 };
-const tabs = ['quickstart', 'connections', 'apis'].map((name) => ({
+const tabs = ['quickstart', 'connections', 'apis', 'try'].map((name) => ({
   href: `/console/applications/harbour-books/${name}`,
   text: `console.applications.tab.${name}`,
   isCurrent: name === 'quickstart',
@@ -208,6 +208,42 @@ export function resourcesStates(shared: object): Record<string, SitePage> {
         { id: 'con_1', name: 'Users', strategy: 'auth0', isOn: true },
         { id: 'con_2', name: 'Acme', strategy: 'samlp', isOn: false },
       ],
+    }),
+    '/console-application-try': page('applications-try', {
+      application,
+      tabs,
+      settings,
+      by: 'login',
+      apis: [{ identifier: 'https://api.example.test/', name: 'Things' }],
+      connections: ['users'],
+    }),
+    '/console-application-tried': page('applications-try', {
+      application,
+      tabs,
+      settings,
+      by: 'login',
+      apis: [],
+      connections: [],
+      tried: {
+        idToken: { header: '{ "alg": "RS256" }', claims: '{ "sub": "auth0|1" }' },
+        accessToken: {},
+        answer: '{ "expires_in": 86400 }',
+        subject: 'ada@example.test',
+      },
+    }),
+    '/console-application-try-failed': page('applications-try', {
+      application,
+      tabs,
+      settings,
+      apis: [],
+      connections: [],
+      tried: { error: 'access_denied', description: 'The user is blocked.' },
+    }),
+    '/console-application-try-go': page('applications-try', {
+      application,
+      tabs,
+      settings,
+      goUrl: '/authorize',
     }),
     '/console-application-apis': page('applications-apis', {
       application,

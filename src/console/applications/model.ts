@@ -72,7 +72,9 @@ export async function renderApplication(
   application: Application,
   { tab, model, status = 200 }: Shown,
 ): Promise<void> {
-  const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind));
+  const tabs = TABS.filter((one) => one !== 'connections' || hasUsers(application.kind)).filter(
+    (one) => one !== 'try' || (here.can('update:clients') && here.can('read:client_keys')),
+  );
   await renderConsole(deps, ctx, here, {
     template: `console/applications-${tab === '' ? 'quickstart' : tab}`,
     section: 'applications',

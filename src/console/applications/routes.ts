@@ -2,7 +2,7 @@
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { consoleForm, consolePage } from '../page.ts';
 import { create, showKinds } from './create.ts';
-import { APPLICATIONS, type ApplicationsDependencies } from './model.ts';
+import { APPLICATIONS } from './model.ts';
 import {
   showApis,
   showApplications,
@@ -11,25 +11,21 @@ import {
   switchApi,
   switchConnection,
 } from './pages.ts';
+import { TRIED } from './try-logins.ts';
+import { beginTry, showTried, showTry, type TryDependencies } from './try-page.ts';
 
 const SECTION = 'applications';
 
-const page = (
-  scopes: readonly string[],
-  handle: Parameters<typeof consolePage<ApplicationsDependencies>>[2],
-) => consolePage<ApplicationsDependencies>(SECTION, { scopes: ['read:clients', ...scopes] }, handle);
+/** Tokens are asked for with the application's own secret: by who may see it. */
+const MAY_TRY = ['update:clients', 'read:client_keys'];
 
-const form = (
-  scopes: readonly string[],
-  handle: Parameters<typeof consoleForm<ApplicationsDependencies>>[2],
-) =>
-  consoleForm<ApplicationsDependencies>(
-    SECTION,
-    { scopes: ['read:clients', ...scopes], isDangerous: false },
-    handle,
-  );
+const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<TryDependencies>>[2]) =>
+  consolePage<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes] }, handle);
 
-export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
+const form = (scopes: readonly string[], handle: Parameters<typeof consoleForm<TryDependencies>>[2]) =>
+  consoleForm<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes], isDangerous: false }, handle);
+
+export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`GET ${APPLICATIONS}` as const]: page([], showApplications),
   'GET /console/new-application': page(['create:clients'], (deps, ctx, here) => showKinds(deps, ctx, here)),
   'POST /console/new-application': form(['create:clients'], create),
@@ -41,6 +37,9 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
     ['read:resource_servers', 'read:client_grants', 'create:client_grants', 'delete:client_grants'],
     switchApi,
   ),
+  [`GET ${APPLICATIONS}/:id/try` as const]: page(MAY_TRY, showTry),
+  [`POST ${APPLICATIONS}/:id/try` as const]: form(MAY_TRY, beginTry),
+  [`GET ${TRIED}/:id` as const]: page(MAY_TRY, showTried),
 };
 
 /** The templates of these pages. */
@@ -50,4 +49,5 @@ export const APPLICATIONS_PAGES = [
   'console/applications-quickstart',
   'console/applications-connections',
   'console/applications-apis',
+  'console/applications-try',
 ] as const;

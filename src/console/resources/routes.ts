@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
+import { withLongTexts } from '../connections/shared.ts';
 import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';
@@ -105,13 +106,15 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
     ],
     [
       `POST /console/${operation}${place.path}`,
-      consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, here) => {
-        requireCall(here, call);
-        const isForced = formFields(ctx, 'force').force === 'true';
-        await (isRemoval
-          ? takeRemoval(deps, ctx, here, doing, { isForced })
-          : takeForm(deps, ctx, here, doing));
-      }),
+      withLongTexts(
+        consoleForm<ResourcesDependencies>(section, rules, async (deps, ctx, here) => {
+          requireCall(here, call);
+          const isForced = formFields(ctx, 'force').force === 'true';
+          await (isRemoval
+            ? takeRemoval(deps, ctx, here, doing, { isForced })
+            : takeForm(deps, ctx, here, doing));
+        }),
+      ),
     ],
   ];
 }

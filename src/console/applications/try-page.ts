@@ -1,0 +1,114 @@
+// The page on which an application is tried.
+import type { Context } from 'koa';
+import type { TokenEndpoint } from '../../engine/token-endpoint.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Client } from '../../records/collections.ts';
+import { sha256 } from '../../runtime/secrets.ts';
+import type { Config } from '../../tenant/config.ts';
+import type { AtConsole } from '../page.ts';
+import { allOf } from './all-of.ts';
+import {
+  type Application,
+  type ApplicationsDependencies,
+  applicationAt,
+  renderApplication,
+} from './model.ts';
+import { askForTokens, proofOf, type Tried } from './tried.ts';
+import type { TryLogins } from './try-logins.ts';
+
+export interface TryDependencies extends ApplicationsDependencies {
+  config: Config;
+  tokens: Pick<TokenEndpoint, 'token'>;
+  tryLogins: TryLogins;
+}
+
+/** Stands for the session of an administrator, which is in this browser alone. */
+const sessionOf = ({ token }: AtConsole) => sha256(`try ${token}`);
+
+/** How an application can be tried: by a login, by itself, or not here. */
+function waysOf(client: Client | undefined): { proof?: Record<string, string>; by?: 'login' | 'machine' } {
+  const proof = client && proofOf(client);
+  const grants = client?.grant_types ?? [];
+  if (proof === undefined) return {};
+  if (grants.includes('authorization_code')) return { proof, by: 'login' };
+  return grants.includes('client_credentials') && proof.client_secret ? { proof, by: 'machine' } : {};
+}
+
+interface Shown {
+  tried?: Tried;
+  /** Where the login begins. */
+  goUrl?: string;
+}
+
+async function showPage(
+  deps: TryDependencies,
+  ctx: Context,
+  here: AtConsole,
+  application: Application,
+  { tried, goUrl }: Shown = {},
+): Promise<void> {
+  const { client_id } = application;
+  const client = await deps.config.client(client_id);
+  const [apis, connections] = await Promise.all([
+    here.can('read:resource_servers') ? allOf(deps, ctx, here, 'GET /resource-servers') : [],
+    deps.config.connectionsOf(client_id),
+  ]);
+  await renderApplication(deps, ctx, here, application, {
+    tab: 'try',
+    model: {
+      by: waysOf(client).by,
+      apis: apis.map(({ identifier, name }) => ({ identifier, name: name ?? identifier })),
+      connections: connections.map(({ name }) => name),
+      tried,
+      goUrl,
+    },
+  });
+}
+
+/** Shows how it can be tried. */
+export async function showTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  await showPage(deps, ctx, here, await applicationAt(deps, ctx, here));
+}
+
+/** Begins a login, or asks for a token as the application does for itself. */
+export async function beginTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const { client_id: clientId } = application;
+  const { audience, connection, fresh } = formFields(ctx, 'audience', 'connection', 'fresh');
+  const { proof, by } = waysOf(await deps.config.client(clientId));
+  if (proof === undefined || by === undefined)
+    throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
+  if (by === 'machine') {
+    const fields = { grant_type: 'client_credentials', ...proof, audience };
+    return showPage(deps, ctx, here, application, { tried: await askForTokens(deps, ctx, fields) });
+  }
+  const params = {
+    ...(audience !== '' && { audience }),
+    ...(connection !== '' && { connection }),
+    ...(fresh === 'true' && { prompt: 'login' }),
+  };
+  const goUrl = await deps.tryLogins.begin(sessionOf(here), { clientId, params });
+  // No redirect: from a form of this page a browser follows none to a provider elsewhere.
+  ctx.set('Refresh', `0; url=${goUrl}`);
+  await showPage(deps, ctx, here, application, { goUrl });
+}
+
+/** Shows what the application got for a login that is back. */
+export async function showTried(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const application = await applicationAt(deps, ctx, here);
+  const { client_id: clientId } = application;
+  const ended = await deps.tryLogins.finish(sessionOf(here), clientId, ctx.query);
+  if ('error' in ended) return showPage(deps, ctx, here, application, { tried: ended });
+  const { proof } = waysOf(await deps.config.client(clientId));
+  if (proof === undefined)
+    throw new AuthError(400, 'invalid_request', 'This application cannot be tried here.');
+  const tried = await askForTokens(deps, ctx, {
+    grant_type: 'authorization_code',
+    ...proof,
+    code: ended.code,
+    redirect_uri: ended.redirectUri,
+    code_verifier: ended.verifier,
+  });
+  await showPage(deps, ctx, here, application, { tried });
+}
