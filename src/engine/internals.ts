@@ -24,6 +24,7 @@ import type { DetailTypes } from './authorization-details.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import type { LoginActions } from './login-actions.ts';
+import { matchKeysWithoutId } from './nameless-keys.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -246,6 +247,7 @@ function keepClients(Client: EngineClasses['Client']): void {
     const before = metadata && made.get(metadata);
     if (before !== undefined) return before;
     const client = await find(id);
+    if (client !== undefined) matchKeysWithoutId(client);
     if (metadata !== undefined && client !== undefined) made.set(metadata, client);
     return client;
   };

@@ -27,6 +27,8 @@ describe('client assertions', () => {
     ...over,
   });
 
+  const nameless = ({ credential: { kid: _, ...rest } }: ClientKeyPair) => rest;
+
   before(async () => {
     for (const alg of ALGORITHMS) keys.set(alg, await clientKey(alg));
     next = await clientKey('ES256');
@@ -39,6 +41,8 @@ describe('client assertions', () => {
         { ...ending.credential, kid: 'ending', expires_at: new Date(Date.now() + DAY).toISOString() },
         { ...one, kid: 'past', expires_at: new Date(Date.now() - DAY).toISOString() },
       ]),
+      client('nameless', [nameless(next), nameless(ending)]),
+      client('half-named', [nameless(next), { ...ending.credential, kid: 'ending' }]),
       client('fapi2', [one], {
         compliance_level: 'fapi2_sp_pkj_mtls',
         grant_types: ['client_credentials'],
@@ -213,6 +217,19 @@ describe('client assertions', () => {
     server.tick(DAY + 1000);
     expect(await statusOf('rotating', ending, {}, { kid: 'ending' })).to.equal(401);
     expect(await statusOf('rotating', next)).to.equal(200);
+  });
+
+  it('may name a key that was registered without a kid, or none', async () => {
+    for (const kid of [undefined, 'whatever', ''])
+      for (const pair of [next, ending])
+        expect(await statusOf('nameless', pair, {}, { kid }), kid).to.equal(200);
+    expect(await statusOf('nameless', key('ES256'), {}, { kid: 'whatever' })).to.equal(401);
+    expect(await statusOf('nameless', key('RS256'), {}, { kid: 'whatever' })).to.equal(401);
+    // One that has a kid is known by that alone.
+    expect(await statusOf('half-named', next, {}, { kid: 'whatever' })).to.equal(200);
+    expect(await statusOf('half-named', ending, {}, { kid: 'ending' })).to.equal(200);
+    expect(await statusOf('half-named', ending, {}, { kid: 'whatever' })).to.equal(401);
+    expect(await statusOf('half-named', next, {}, { kid: 'ending' })).to.equal(401);
   });
 
   it('have at most two live keys in the tenant file', () => {
