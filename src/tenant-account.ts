@@ -39,7 +39,7 @@ export function accountDependencies(
         includeEmail: false,
         marksVerified: false,
       }),
-    refreshTokens: refreshTokenDirectory({ store, config }),
+    refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
     sessions,
     store,

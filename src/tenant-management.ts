@@ -84,7 +84,7 @@ function managementDependencies(
     random,
     readIdTokenHint,
     readToken: readCallerToken,
-    refreshTokens: refreshTokenDirectory({ store, config }),
+    refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     removeUser: own.removeUser,
     renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),

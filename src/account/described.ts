@@ -1,6 +1,7 @@
 // Bodies and answers of the My Account API, for its checks and the document of the API.
 import { z } from 'zod';
-import { METHOD_TYPES, methodAnswer } from './views.ts';
+import { METHOD_TYPES } from '../records/authenticators.ts';
+import { methodAnswer } from './views.ts';
 
 export const listAnswer = z.object({ authentication_methods: z.array(methodAnswer) });
 export const factorsAnswer = z.object({

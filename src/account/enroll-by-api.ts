@@ -2,13 +2,13 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { FactorDependencies } from '../factors/factor.ts';
+import type { MethodType } from '../records/authenticators.ts';
 import type { Actor } from './actor.ts';
 import type { CallerDependencies } from './caller.ts';
 import type { createBody, verifyBody } from './described.ts';
 import { beginFactor, type EnrollmentDependencies, verifyFactor } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { beginPasskey, NEW_PASSKEY, verifyPasskey } from './passkeys.ts';
-import type { MethodType } from './views.ts';
 
 export interface AccountRoutesDependencies extends EnrollmentDependencies, CallerDependencies {
   users: FactorDependencies['users'];

@@ -5,11 +5,12 @@ import type { Enrolled, Factor } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { keepRecoveryCode, prepareRecoveryCode, recoveryCodeId } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
+import { type MethodType, methodTypeOf } from '../records/authenticators.ts';
 import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
 import { tellChange } from './tell.ts';
-import { authenticatorView, type MethodType, type MethodView, methodTypeOf } from './views.ts';
+import { authenticatorView, type MethodView } from './views.ts';
 
 export type EnrollmentDependencies = MethodDependencies;
 
@@ -134,7 +135,8 @@ export async function verifyFactor(
     codeHash === undefined
       ? await useFirst(deps, actor, { ...kept, authSession, code })
       : await keepCode(deps, actor, authSession, codeHash);
-  await tellChange(deps, actor, 'method_added', type);
+  // The others were told where they were confirmed.
+  if (codeHash !== undefined) await tellChange(deps, actor, 'method_added', type);
   const authenticator = await deps.authenticators.get(made);
   if (authenticator === undefined) throw noMethod();
   return authenticatorView(authenticator);

@@ -1,9 +1,10 @@
 // What a user may log in with, as the tenant and their connections have it.
+
+import type { MethodType } from '../records/authenticators.ts';
 import { DATABASE } from '../records/connections.ts';
 import { passkeyOptions } from '../records/database-options.ts';
 import type { Actor } from './actor.ts';
 import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
-import type { MethodType } from './views.ts';
 
 /** A type, and whether it is a way in or a second factor. */
 interface Offered {

@@ -1,13 +1,14 @@
 // The routes of the My Account API that are about what one logs in with (docs/wire/my-account.md).
 import { z } from 'zod';
 import type { RouteDeclarations } from '../http/routes.ts';
+import { METHOD_TYPES, type MethodType } from '../records/authenticators.ts';
 import { begunAnswer, createBody, factorsAnswer, listAnswer, patchBody, verifyBody } from './described.ts';
 import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
 import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
 import { offeredTypes } from './offered.ts';
 import { actorIn, admitted, asked, inMyAccount } from './route.ts';
-import { METHOD_TYPES, type MethodType, methodAnswer } from './views.ts';
+import { methodAnswer } from './views.ts';
 
 type Deps = AccountRoutesDependencies;
 

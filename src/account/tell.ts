@@ -1,9 +1,9 @@
 // Tells users by mail what they, or somebody in their name, changed of what they log in with.
 import type { Messages } from '../delivery/messages.ts';
 import { tellOfMethod } from '../delivery/method-notice.ts';
+import type { MethodType } from '../records/authenticators.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Actor } from './actor.ts';
-import type { MethodType } from './views.ts';
 
 export interface TellDependencies {
   config: Config;

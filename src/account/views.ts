@@ -1,6 +1,7 @@
 // What one logs in with, as applications are told of it.
 import { z } from 'zod';
 import type { Authenticator } from '../factors/authenticators.ts';
+import { METHOD_TYPES, methodTypeOf } from '../records/authenticators.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
 import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
@@ -8,33 +9,6 @@ import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { credentialView } from '../webauthn/credential-view.ts';
 import { authenticatorName } from './aaguids.ts';
-
-/** The types of authentication methods, as they are published. */
-export const METHOD_TYPES = [
-  'password',
-  'passkey',
-  'totp',
-  'phone',
-  'email',
-  'push-notification',
-  'webauthn-roaming',
-  'webauthn-platform',
-  'recovery-code',
-] as const;
-
-export type MethodType = (typeof METHOD_TYPES)[number];
-
-/** Kinds of authenticators that are published under another name. */
-const PUBLISHED: Readonly<Record<string, MethodType>> = {
-  otp: 'totp',
-  sms: 'phone',
-  push: 'push-notification',
-};
-
-/** The published type of a kind of authenticators. */
-export function methodTypeOf(kind: string): MethodType {
-  return PUBLISHED[kind] ?? (kind as MethodType);
-}
 
 export const PASSKEY_PREFIX = 'passkey|';
 const PASSWORD_PREFIX = 'password|';
@@ -66,6 +40,7 @@ export function authenticatorView(one: Authenticator): MethodView {
     ...(one.email !== undefined && { email: one.email }),
     ...(one.webauthn !== undefined && keyView(one.webauthn)),
     created_at: one.created_at,
+    ...(one.last_used_at !== undefined && { last_auth_at: one.last_used_at }),
   };
 }
 

@@ -90,9 +90,22 @@ export function answerBackchannel(
   return challenges.decide(PURPOSE, userId, id, state, login && { login, isRecorded });
 }
 
-/** Ends all requests of a user, those that were approved and not fetched yet, too. */
-export function endBackchannelOf({ challenges }: Deps, userId: string): Promise<void> {
-  return challenges.endAllOf(PURPOSE, userId);
+/**
+ * Ends the requests of a user, those that were approved and not fetched yet, too.
+ * @param of those of an application, and for an API, where they are named.
+ */
+export function endBackchannelOf(
+  { challenges }: Deps,
+  userId: string,
+  of: Partial<Pick<BackchannelRequest, 'clientId' | 'audience'>> = {},
+): Promise<void> {
+  return challenges.endAllOf(
+    PURPOSE,
+    userId,
+    ({ clientId, audience }) =>
+      (of.clientId === undefined || clientId === of.clientId) &&
+      (of.audience === undefined || audience === of.audience),
+  );
 }
 
 /** What an application that polls is told. */

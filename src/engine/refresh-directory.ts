@@ -1,10 +1,13 @@
 // Refresh tokens as administrators see them: one for each family. It is named by the hash that the store keeps it under,
 // which opens nothing.
+
+import type { Challenges } from '../protection/challenges.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
+import { endBackchannelOf } from './backchannel-requests.ts';
 import { boundsOf } from './bounds.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { Device } from './device.ts';
@@ -33,8 +36,10 @@ export interface RefreshTokenDirectory {
   get(id: string): Promise<RefreshTokenView | undefined>;
   /** Ends one with its whole family, and what was given on the same grant. */
   end(id: string): Promise<void>;
-  /** Ends all that a user has granted an application: tokens, and codes that it has not redeemed yet. */
+  /** Ends all that a user has granted an application: tokens, codes that it has not redeemed yet, and logins that it asked for. */
   endAllOf(userId: string, clientId: string): Promise<void>;
+  /** Ends what an application has not redeemed yet: codes and logins that it asked for. @param audience for that API alone. */
+  endUnredeemedOf(userId: string, clientId: string, audience: string | undefined): Promise<void>;
   /** Replaces what is noted of one; undefined removes it. @returns undefined where there is no such token. */
   note(
     id: string,
@@ -57,7 +62,11 @@ export function isoDate(seconds: unknown): string | null {
 }
 
 /** The refresh tokens of a tenant. */
-export function refreshTokenDirectory(deps: { store: Store; config: Config }): RefreshTokenDirectory {
+export function refreshTokenDirectory(deps: {
+  store: Store;
+  config: Config;
+  challenges: Challenges;
+}): RefreshTokenDirectory {
   const { store, config } = deps;
   const artifacts = store.collection('artifacts');
   const view = async (token: Artifact) => describeRefreshToken(config, token);
@@ -94,6 +103,17 @@ export function refreshTokenDirectory(deps: { store: Store; config: Config }): R
         ({ model, payload }) => model !== 'Session' && payload.clientId === clientId,
       );
       await Promise.all(own.map(({ id }) => artifacts.delete(id)));
+      await endBackchannelOf(deps, userId, { clientId });
+    },
+    endUnredeemedOf: async (userId, clientId, audience) => {
+      const codes = (await artifacts.findBy('account', userId)).filter(
+        ({ model, payload }) =>
+          model === 'AuthorizationCode' &&
+          payload.clientId === clientId &&
+          (audience === undefined || apisOf(payload).some((one) => one.audience === audience)),
+      );
+      await Promise.all(codes.map(({ id }) => artifacts.delete(id)));
+      await endBackchannelOf(deps, userId, { clientId, ...(audience !== undefined && { audience }) });
     },
     note: async (id, metadata) => {
       const found = await find(id);

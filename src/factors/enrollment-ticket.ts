@@ -74,7 +74,14 @@ export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Con
   const urlOf = (step?: string) => `${ENROLLMENT}${step === undefined ? '' : `/${step}`}?ticket=${ticket}`;
   return {
     ...enrollmentPages(deps, ctx),
-    claimant: { user, clientId: '', ip: ctx.ip, credentialVersion, permit: { several, spend } },
+    claimant: {
+      user,
+      clientId: '',
+      ip: ctx.ip,
+      credentialVersion,
+      permit: { several, spend },
+      languages: languagesOf(ctx),
+    },
     state: pages ?? {},
     enrolls: ({ name }: Factor) => factor === undefined || name === factor,
     urlOf,

@@ -64,6 +64,8 @@ export interface Claimant {
   permit?: EnrollmentPermit;
   /** Whether they have just given a second factor, and enrol another that an action of the login asks for. */
   hasProved?: boolean;
+  /** For what they are told by mail. */
+  languages?: Languages | undefined;
 }
 
 /** A claimant who asks for an authenticator or a challenge. */

@@ -6,6 +6,7 @@ import { toResource } from '../engine/audience.ts';
 import type { GrantDeclaration, Granted, GrantRequest } from '../engine/tokens.ts';
 import { requiredField } from '../http/body-fields.ts';
 import { required } from '../http/described.ts';
+import { languagesOf } from '../http/languages.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import { withSecondFactor } from '../users/login.ts';
@@ -51,7 +52,8 @@ async function complete(
   const user = await deps.users.get(session.userId);
   if (user === undefined || session.clientId !== clientId) throw malformed();
   const { credentialVersion } = session.request.firstFactor;
-  const claimant = { user, clientId, ip, credentialVersion, token: enrolling?.token };
+  const languages = languagesOf(request.ctx);
+  const claimant = { user, clientId, ip, credentialVersion, token: enrolling?.token, languages };
   const verified = await grant.verify(deps, claimant, request.params);
   if (verified instanceof Error) {
     if (verified.status === 403 && enrolling === undefined) await penaliseMfaToken(deps, session);

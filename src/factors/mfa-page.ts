@@ -9,6 +9,7 @@ import {
   stepPath,
 } from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
+import { languagesOf } from '../http/languages.ts';
 import type {
   Claimant,
   Factor,
@@ -38,7 +39,9 @@ export async function openMfaPage(
   const { credentialVersion, amr } = firstFactor;
   const { factors } = request.pending;
   const hasProved = factors?.mode === 'enroll' && amr.includes('mfa');
-  const claimant = { user, credentialVersion, clientId: request.client.client_id, ip: ctx.ip, hasProved };
+  const languages = languagesOf(ctx, request.pending.params.ui_locales);
+  const { client_id: clientId } = request.client;
+  const claimant = { user, credentialVersion, clientId, ip: ctx.ip, hasProved, languages };
   return {
     ...pagesOf(deps, ctx, request, claimant),
     claimant,

@@ -2,12 +2,14 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { tellOfMethod } from '../delivery/method-notice.ts';
 import type { ApiToken } from '../engine/api-tokens.ts';
 import { bodyObject, type Fields, textField } from '../http/body-fields.ts';
 import { CLIENT_FIELDS, optional, unchecked } from '../http/described.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import { type RouteDeclarations, taking } from '../http/routes.ts';
+import { methodTypeOf } from '../records/authenticators.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
 import type { Authenticator } from './authenticators.ts';
@@ -225,6 +227,14 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
     throw new AuthError(404, 'not_found', 'There is no such authenticator.');
   await remove(deps, user, managing.token, id);
   deps.events.record({ type: 'gd_unenroll', user_id: user.id, client_id: clientId, ip: ctx.ip });
+  if (authenticator.active) {
+    const application = await deps.config.client(clientId);
+    const about = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
+    await tellOfMethod(deps.messages, 'method_removed', {
+      ...about,
+      method: methodTypeOf(authenticator.kind),
+    });
+  }
   ctx.status = 204;
 }
 

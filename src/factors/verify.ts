@@ -1,7 +1,9 @@
 // Verifying a second factor, by the token endpoint and the hosted pages alike: which authenticators may be used, what a
 // first use confirms, and the counting of what was wrong.
+import { tellOfMethod } from '../delivery/method-notice.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
+import { methodTypeOf } from '../records/authenticators.ts';
 import type { EventType } from '../records/log-events.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
@@ -63,8 +65,11 @@ export async function confirmFirstUse(
   claimant: Claimant,
   authenticator: Authenticator,
 ): Promise<boolean> {
-  if (authenticator.active) return true;
-  const { token, permit, user, clientId, ip, credentialVersion } = claimant;
+  if (authenticator.active) {
+    await noteUse(deps, authenticator);
+    return true;
+  }
+  const { token, permit, user, clientId, ip, credentialVersion, languages } = claimant;
   const right = await rightOf(deps, claimant);
   if (token !== undefined && right === undefined) return false;
   const first = right?.proved !== true;
@@ -84,7 +89,21 @@ export async function confirmFirstUse(
   }
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
   await permit?.confirmed?.(authenticator);
+  await noteUse(deps, authenticator);
+  // Whoever did not do it hears of it, wherever it was done.
+  const application = await deps.config.client(clientId);
+  const method = methodTypeOf(authenticator.kind);
+  await tellOfMethod(deps.messages, 'method_added', { application, user, languages, ip, method });
   return true;
+}
+
+/** Notes that an authenticator was given. That of the user's profile is kept nowhere. */
+export async function noteUse(
+  { authenticators, wallClock }: Pick<FactorDependencies, 'authenticators' | 'wallClock'>,
+  { id }: Pick<Authenticator, 'id'>,
+): Promise<void> {
+  const last_used_at = new Date(wallClock()).toISOString();
+  await authenticators.update(id, (current) => ({ ...current, last_used_at }));
 }
 
 /** The log events of a proof that was right, and of one that was wrong. */

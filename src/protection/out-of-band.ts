@@ -48,8 +48,15 @@ export interface OutOfBand {
   ): Promise<boolean>;
   /** Removes a ticket and what is kept of it. @returns true to one of any number of racers. */
   end(purpose: string, ticket: string): Promise<boolean>;
-  /** Removes all tickets of a subject: what waits, and what was answered and not fetched yet. */
-  endAllOf(purpose: string, subject: string): Promise<void>;
+  /**
+   * Removes all tickets of a subject: what waits, and what was answered and not fetched yet.
+   * @param isMeant by what is kept beside one; all of them where it is left out.
+   */
+  endAllOf(
+    purpose: string,
+    subject: string,
+    isMeant?: (data: OutOfBandChallenge['data']) => boolean,
+  ): Promise<void>;
 }
 
 /** The out-of-band challenges among the records. */
@@ -90,8 +97,10 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       const found = await ofTicket(purpose, ticket);
       return found !== undefined && (await all.take(found.id)) !== undefined;
     },
-    endAllOf: async (purpose, subject) => {
-      await all.deleteBy('subject', idOf(purpose, subject));
+    endAllOf: async (purpose, subject, isMeant = () => true) => {
+      const own = await all.findBy('subject', idOf(purpose, subject));
+      const doomed = own.filter((one) => isMeant(shown(one).data));
+      await Promise.all(doomed.map(({ id }) => all.delete(id)));
     },
     decide: async (purpose, subject, id, state, data) => {
       const isDone = await judge(all, id, (current) => {

@@ -372,7 +372,7 @@ describe('the MFA API', () => {
       await calls.agent.request('/dbconnections/change_password', {
         json: { connection: 'users', email: user },
       });
-      const link = new URL((await nextMessageTo(server, user)).link ?? '');
+      const link = new URL((await nextMessageTo(server, user, 1, 'link')).link ?? '');
       const page = await calls.agent.get(link.pathname + link.search);
       const csrf = /name="_csrf" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
       const password = 'Another-New-Word-9';
@@ -470,6 +470,29 @@ describe('the MFA API', () => {
         headers: { authorization: `Bearer ${token}` },
       });
 
+    it('tells users by mail of what was added, and notes when it was last given', async () => {
+      const user = someone();
+      const { secret } = await calls.enrollOtp(user);
+      const said = (what: string) => (message: { subject?: string }) =>
+        message.subject?.includes(what) === true;
+      expect((await nextMessageTo(server, user, 1, said('New way to log in'))).text).to.include(
+        'authenticator app',
+      );
+      const [record] = await server.users.withEmail(user);
+      const authenticator = async () => {
+        const all = await server.store.collection('authenticators').findBy('user', record?.id ?? '');
+        return all.find(({ kind }) => kind === 'otp');
+      };
+      const first = (await authenticator())?.last_used_at;
+      expect(first).to.be.a('string');
+      later();
+      const mfa_token = await calls.mfaToken(user);
+      expect((await calls.verify('otp', { mfa_token, otp: codeOf(secret) })).status).to.equal(200);
+      expect(Date.parse((await authenticator())?.last_used_at ?? '')).to.be.greaterThan(
+        Date.parse(first ?? ''),
+      );
+    });
+
     it('lists authenticators in the shape that SDKs read, and removes them', async () => {
       const user = someone();
       const { secret } = await calls.enrollOtp(user);
@@ -504,6 +527,8 @@ describe('the MFA API', () => {
       const sms = all.find(({ type }: { type: string }) => type === 'phone');
       expect(sms.id).to.match(/^sms\|dev_/);
       expect((await remove(token, sms.id)).status).to.equal(204);
+      const isRemoval = ({ subject }: { subject?: string }) => subject?.includes('removed') === true;
+      expect((await nextMessageTo(server, user, 1, isRemoval)).text).to.include('phone number');
       expect((await remove(token, sms.id)).status).to.equal(404);
       expect((await list(token)).json()).to.have.length(2);
     });

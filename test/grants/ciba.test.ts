@@ -1,5 +1,6 @@
 // Logins that a user approves elsewhere (CIBA), on a device or by e-mail, and what strangers try.
 import { expect } from 'chai';
+import { rememberConsent } from '../../src/engine/grants.ts';
 import { devicesOf } from '../factors/device.ts';
 import { callsOf as mfaCallsOf } from '../factors/tenant.ts';
 import { callApi, startManaged } from '../management/support.ts';
@@ -95,6 +96,27 @@ describe('CIBA', () => {
       'access_denied',
       'The end-user denied the authorization request or it has been expired',
     ]);
+  });
+
+  it('is over, though it was approved, where its user withdraws what they allowed the application', async () => {
+    for (const withdraw of [
+      async (sub: string) => {
+        const grants = (await (await callApi(server, 'GET', `/grants?user_id=${sub}`)).json()) as {
+          id: string;
+        }[];
+        for (const { id } of grants) await callApi(server, 'DELETE', `/grants/${id}`);
+      },
+      (sub: string) => callApi(server, 'DELETE', `/grants?user_id=${sub}`),
+    ]) {
+      const { device, asked, sub } = await begun();
+      await rememberConsent(server.store, sub, 'bank', { '': ['openid', 'profile'] });
+      await devices.answerWith(device, (await devices.waiting(device))[0]?.id ?? '', 'allow');
+      await withdraw(encodeURIComponent(sub));
+      expect(told(await poll(asked.auth_req_id))[1]).to.equal('invalid_grant');
+      // What another application asked for goes on.
+      const other = (await ask(hint(sub))).json();
+      expect(told(await poll(other.auth_req_id))[1]).to.equal('authorization_pending');
+    }
   });
 
   it('is not answered by the device of somebody else', async () => {

@@ -195,6 +195,24 @@ describe('devices and grants of users', () => {
       expect((await third(again)).status).to.equal(400);
     });
 
+    it('leave the application no code that it has not redeemed', async () => {
+      const { user_id } = await consented();
+      const code = async (grantId: string, resource?: string) => {
+        const id = `AuthorizationCode.${grantId}`;
+        const payload = { accountId: user_id, clientId: 'third', grantId, ...(resource && { resource }) };
+        await server.store.collection('artifacts').put({ id, model: 'AuthorizationCode', payload });
+        return async () => (await server.store.collection('artifacts').get(id)) !== undefined;
+      };
+      const ofApi = await code('one', `urn:gatehouse:api:${encodeURIComponent(API)}`);
+      const ofNone = await code('two');
+      const { data } = await management.userGrants.list({ user_id });
+      const grantFor = (audience: string) => data.find((one) => one.audience === audience)?.id ?? '';
+      await management.userGrants.delete(grantFor(API));
+      expect([await ofApi(), await ofNone()]).to.deep.equal([false, true]);
+      await management.userGrants.delete(grantFor(`${server.issuer}userinfo`));
+      expect(await ofNone()).to.equal(false);
+    });
+
     it('are withdrawn all of a user, who must be named', async () => {
       const { user_id, refresh_token } = await consented();
       await management.userGrants.deleteByUserId({ user_id: 'nobody' });

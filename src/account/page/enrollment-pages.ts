@@ -5,8 +5,6 @@ import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.t
 import { enrollmentPages } from '../../factors/page-routes.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { factorRequestOf } from '../actor.ts';
-import { tellChange } from '../tell.ts';
-import { methodTypeOf } from '../views.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin } from './login.ts';
 import { type AccountPageDependencies, back, requirePage } from './page.ts';
@@ -52,7 +50,6 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     confirmed: async ({ kind }: Authenticator) => {
       const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
       await provedFactor(deps, ctx, here, amr);
-      await tellChange(deps, actor, 'method_added', methodTypeOf(kind));
     },
   };
   return {

@@ -19,7 +19,7 @@ import {
 import { customOrigin, ownParty, type RelyingParty } from '../../webauthn/party.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
-import { confirmFirstUse, countingGuesses, usableAuthenticators } from '../verify.ts';
+import { confirmFirstUse, countingGuesses, noteUse, usableAuthenticators } from '../verify.ts';
 
 const PURPOSE = 'mfa_webauthn';
 const SECONDS = 300;
@@ -151,7 +151,9 @@ async function assert(
     return { verdict: true, next: { ...current, webauthn: { ...webauthn, sign_count, backed_up } } };
   });
   // A count that goes back is that of a copy (§6.1.1).
-  return isNext ? { ok: true } : NONE;
+  if (isNext !== true) return NONE;
+  await noteUse(deps, own);
+  return { ok: true };
 }
 
 /** What the page hands to the browser's script. */

@@ -119,6 +119,7 @@ export const grantCalls: Call<GrantsDependencies>[] = [
       for (const token of await refreshTokens.of(userId)) {
         if (isOf(token, { client_id: clientId, audience })) await refreshTokens.end(token.id);
       }
+      await refreshTokens.endUnredeemedOf(userId, clientId, audience);
       return noContent({ before: { user_id: userId, clientID: clientId, audience: audienceOf(key), scope } });
     },
   }),

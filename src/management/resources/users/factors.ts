@@ -69,6 +69,7 @@ export function methodView(one: Authenticator): object {
     ...(one.webauthn === undefined ? {} : credentialView(one.webauthn)),
     created_at: one.created_at,
     ...(one.active ? { enrolled_at: one.created_at } : {}),
+    ...(one.last_used_at === undefined ? {} : { last_auth_at: one.last_used_at }),
   };
 }
 
