@@ -18,6 +18,8 @@ export function consoleDependencies(
   capabilities: Capabilities,
   { consoleLogins, tryLogins, upstream, engine: { sessions, tokens } }: TenantEngine,
   { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
+  { consoleLogins, endings, upstream, engine: { sessions } }: TenantEngine,
+  management: ManagementFeatureDependencies,
 ): ConsoleDependencies {
   const { settings, store } = deps;
   return {
@@ -36,10 +38,15 @@ export function consoleDependencies(
       }),
     issuer: settings.issuer,
     logCounts: capabilities.logCounts,
+    administrators: deps.administrators,
+    csrf: capabilities.csrf,
+    endPending: endings.endPending,
+    isMailed: settings.mail !== undefined,
     management,
     meanings: EVENTS,
     paths: CONSOLE_PATHS,
     retentionDays: () => retentionDays(capabilities.config),
+    removeUser: endings.removeUser,
     scopes: managementApi(settings.issuer).scopes.map(({ value }) => value),
     serverCertificate: () => certificateFile(settings),
     sessions,

@@ -4,8 +4,15 @@ import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts'
 import { clientSchema } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import { DATABASE, databaseOptionsSchema } from '../records/connections.ts';
+import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
+
+/** What is asked of the passwords of administrators. */
+export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
+  passwordPolicy: 'good',
+  disable_signup: true,
+});
 
 /** The tenant as it is, with its console. */
 export function withConsole(config: Config, random: Random): Config {
@@ -30,7 +37,7 @@ export function withConsole(config: Config, random: Random): Config {
     strategy: DATABASE,
     is_domain_connection: false,
     enabled_clients: [CONSOLE_CLIENT],
-    options: databaseOptionsSchema.parse({ passwordPolicy: 'good', disable_signup: true }),
+    options: { ...DIRECTORY_OPTIONS },
   };
   return {
     ...config,

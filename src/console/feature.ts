@@ -4,6 +4,10 @@ import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 import { ACTIONS_PAGES, actionsRoutes } from './actions/routes.ts';
 import type { ActionsDependencies } from './actions/view.ts';
+import { events } from './administrators/events.ts';
+import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
+import { administratorsRoutes } from './administrators/routes.ts';
+import type { ApplicationsDependencies } from './applications/model.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
 import type { AskDependencies } from './ask.ts';
@@ -29,7 +33,9 @@ export type ConsoleDependencies = ConsolePageDependencies &
   UsersDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
-  TryDependencies;
+  TryDependencies &
+  ApplicationsDependencies &
+  PasswordDependencies;
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
@@ -62,11 +68,14 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...connectionsRoutes,
   ...resourcesRoutes,
   ...applicationsRoutes,
+  ...administratorsRoutes,
+  ...passwordRoutes,
 };
 
 export const consoleFeature = feature<ConsoleDependencies>({
   name: 'console',
   limits,
+  events,
   routes: consoleRoutes,
   collections: [
     'administrators',
@@ -83,6 +92,9 @@ export const consoleFeature = feature<ConsoleDependencies>({
     ...CONNECTIONS_PAGES,
     ...RESOURCES_PAGES,
     ...APPLICATIONS_PAGES,
+    'console/administrators-list',
+    'console/administrators-link',
+    'console/administrators-password',
   ],
 });
 

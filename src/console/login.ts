@@ -6,7 +6,7 @@ import { MFA_POLICY } from '../factors/policy.ts';
 import type { DelegatedLogins } from '../flow/delegated-login.ts';
 import { AuthError } from '../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
-import { memberOf } from './administrators.ts';
+import { memberOf } from './administrators/members.ts';
 import { CONSOLE } from './callbacks.ts';
 import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved } from './session.ts';
 

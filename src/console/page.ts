@@ -48,21 +48,18 @@ export function consolePage<D extends ConsolePageDependencies>(
   { scopes }: Rules,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
-  return {
-    ...ROUTE,
-    handle: async (deps, ctx) => {
-      ctx.state.section = section;
-      const here = await atConsole(deps, ctx);
-      const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
-      if (here === undefined) {
-        if (!isPage) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
-        return goToLogin(deps, ctx, { to: ctx.url });
-      }
-      if (!isPage) requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
-      requireScopes(here, scopes);
-      await handle(deps, ctx, here);
-    },
-  };
+  return declared({ scopes, isDangerous: false }, async (deps, ctx) => {
+    ctx.state.section = section;
+    const here = await atConsole(deps, ctx);
+    const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+    if (here === undefined) {
+      if (!isPage) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      return goToLogin(deps, ctx, { to: ctx.url });
+    }
+    if (!isPage) requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+    requireScopes(here, scopes);
+    await handle(deps, ctx, here);
+  });
 }
 
 /** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */
@@ -71,20 +68,29 @@ export function consoleForm<D extends ConsolePageDependencies>(
   { scopes, isDangerous, file }: FormRules,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
-  return {
-    ...ROUTE,
-    handle: async (deps, ctx) => {
-      ctx.state.section = section;
-      const here = await atConsole(deps, ctx);
-      if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
-      if (file !== undefined) await readFile(ctx, file);
-      requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
-      requireScopes(here, scopes);
-      if (isDangerous && !here.isFresh)
-        return goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section), as: here });
-      await handle(deps, ctx, here);
-    },
-  };
+  return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
+    ctx.state.section = section;
+    const here = await atConsole(deps, ctx);
+    if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
+    requireScopes(here, scopes);
+    if (file !== undefined) await readFile(ctx, file);
+    requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+    if (isDangerous && !here.isFresh)
+      return goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section), as: here });
+    await handle(deps, ctx, here);
+  });
+}
+
+/** A route of the console, which says of itself whom it is for. */
+type ConsoleRoute<D> = RouteDeclaration<D> & { console: Readonly<FormRules> };
+
+function declared<D>(rules: FormRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
+  return { ...ROUTE, console: rules, handle };
+}
+
+/** Whom a route is for; undefined for one of strangers. */
+export function rulesOf<D>(route: RouteDeclaration<D>): Readonly<FormRules> | undefined {
+  return (route as Partial<ConsoleRoute<D>>).console;
 }
 
 /** Leaves the fields of a form at `ctx.request.body`, as other forms are left there, its file among them as text. @throws AuthError 4xx */

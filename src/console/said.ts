@@ -9,6 +9,8 @@ export const SAID: readonly string[] = [
   'console.said.deleted',
   ...ACTIONS_SAID,
   ...USERS_SAID,
+  'console.administrators.invited',
+  'console.administrators.ended',
 ];
 
 /** Whether the query of a page names one. */

@@ -13,7 +13,7 @@ import { epochSeconds } from '../runtime/clock.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
-import { memberOf } from './administrators.ts';
+import { memberOf } from './administrators/members.ts';
 import { scopesOf } from './roles.ts';
 
 export interface ConsoleSessionDependencies extends FactorDependencies {

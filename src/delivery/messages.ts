@@ -14,6 +14,7 @@ export type EmailKind =
   | 'reset_email'
   | 'welcome_email'
   | 'user_invitation'
+  | 'administrator_invitation'
   | 'enrollment_email'
   | 'blocked_account'
   | 'mfa_oob_code'

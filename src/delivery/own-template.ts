@@ -75,6 +75,8 @@ export function smsTemplate(kind: SmsKind, { connection }: Notice): OwnTemplate 
 
 /** The tenant's template of a kind. */
 export function ownOf(tenant: Frozen<TenantRecord>, kind: EmailKind): Frozen<EmailTemplate> | undefined {
+  // Who may change the tenant's mails must not be able to read along what makes others administrators.
+  if (kind === 'administrator_invitation') return undefined;
   return tenant.emailTemplates?.find(({ template }) => template === kind);
 }
 

@@ -23,9 +23,26 @@ export interface AdministratorMember {
   added_at: string;
 }
 
+/** A link by which somebody becomes an administrator, or sets a new password; it is used once. */
+export interface AdministratorLink {
+  id: string;
+  /** SHA-256 of what the link holds. */
+  secret_hash: string;
+  email: string;
+  /** What its user becomes; none for a link to a new password. */
+  role?: AdministratorRole;
+  /** Whose password it sets. */
+  user_id?: string;
+  /** The administrator who made it; undefined for the command. */
+  made_by?: string;
+  /** ISO 8601. */
+  expires_at: string;
+}
+
 /** All administrators: one record, so that of two who are removed at once the last owner stays. */
 export interface AdministratorsRecord extends Stored {
   members: AdministratorMember[];
+  links?: AdministratorLink[];
 }
 
 /** The id of the one record. */

@@ -1,6 +1,6 @@
 // How tests come to the console: a server with one administrator of each role, and a browser or an agent of each.
 import type { Page } from 'playwright-core';
-import { addAdministrator } from '../../src/console/administrators.ts';
+import { addAdministrator } from '../../src/console/administrators/members.ts';
 import { type AdministratorRole, ROLES } from '../../src/records/administrators.ts';
 import { type Agent, type AgentRequest, type Answer, createAgent, readForm } from './agent.ts';
 import { follow, tenant } from './flows.ts';

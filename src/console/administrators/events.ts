@@ -1,0 +1,41 @@
+// What the log says of changes of the administrators: who did what to whom, before and after.
+import type { Context } from 'koa';
+import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.ts';
+import type { Events } from '../../tenant/events.ts';
+
+/** What was done. */
+interface Done {
+  /** Who did it; undefined for somebody who is not there yet. */
+  by?: { userId: string; email: string } | undefined;
+  description: string;
+  /** The address of the administrator whom it is about. */
+  about: string;
+  before?: object;
+  after?: object;
+}
+
+export const events = {
+  administrator_changed:
+    'Somebody became an administrator, has another role, is one no more, or has a new password; the description says what.',
+};
+
+declare module '../../records/log-events.ts' {
+  interface EventTypes extends Record<keyof typeof events, string> {}
+}
+
+/** Records a change of the administrators. @param ctx none for the command. */
+export function recordAdministrator(
+  { events }: { events: Pick<Events, 'record'> },
+  ctx: Pick<Context, 'ip'> | undefined,
+  { by, description, about, before, after }: Done,
+): void {
+  events.record({
+    type: 'administrator_changed',
+    client_id: CONSOLE_CLIENT,
+    connection: CONSOLE_DIRECTORY,
+    description: `${description}: ${about}`,
+    ...(ctx && { ip: ctx.ip }),
+    ...(by && { user_id: by.userId, user_name: by.email }),
+    details: { administrator: about, ...(before && { before }), ...(after && { after }) },
+  });
+}

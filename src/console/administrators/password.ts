@@ -1,0 +1,174 @@
+// The pages where administrators set their passwords: by a link that was given to them, or for themselves.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import type { Csrf } from '../../http/csrf.ts';
+import { linkExpired } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { AdministratorLink } from '../../records/administrators.ts';
+import type { Frozen } from '../../records/record.ts';
+import { judgeStrength } from '../../users/password-policy.ts';
+import { passwordRefusal } from '../../users/signup.ts';
+import { CONSOLE } from '../callbacks.ts';
+import { DIRECTORY_OPTIONS } from '../directory.ts';
+import { back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { recordAdministrator } from './events.ts';
+import { acceptLink, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
+import type { AdministratorsDependencies } from './routes.ts';
+
+export interface PasswordDependencies extends AdministratorsDependencies {
+  /** Of pages that nobody is logged in to. */
+  csrf: Csrf;
+  /** Ends pending enrolments and approvals, and forgets remembered browsers. */
+  endPending(userId: string): Promise<void>;
+}
+
+type Deps = PasswordDependencies;
+type Link = Frozen<AdministratorLink>;
+
+const ROUTE = { ...PAGE, limit: 'console' } as const;
+const PASSWORD = `${CONSOLE}/password`;
+const LONGEST_NAME = 200;
+
+/** The routes. What a link leads to is shown to whoever has it; it is used up by the form alone. */
+export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
+  [`GET ${LINK_PATH}` as const]: { ...ROUTE, handle: (deps, ctx) => openLink(deps, ctx) },
+  [`POST ${LINK_PATH}` as const]: { ...ROUTE, handle: useLink },
+  [`GET ${PASSWORD}` as const]: consolePage('password', { scopes: [] }, (deps, ctx, here) =>
+    renderConsole(deps, ctx, here, {
+      template: 'console/administrators-password',
+      title: 't:console.password.title',
+      model: formOf(),
+    }),
+  ),
+  [`POST ${PASSWORD}` as const]: consoleForm(
+    'password',
+    { scopes: [], isDangerous: true },
+    async (deps, ctx, here) => {
+      const { userId, email, name } = here.administrator;
+      const { password, repeat } = formFields(ctx, 'password', 'repeat');
+      const faults = await faultsOf(deps, { email, name, userId }, password, repeat);
+      if (faults !== undefined) {
+        return renderConsole(deps, ctx, here, {
+          template: 'console/administrators-password',
+          title: 't:console.password.title',
+          alert: 't:reset.failed',
+          status: 400,
+          model: formOf(faults, password),
+        });
+      }
+      await deps.administrators.setPassword(userId, password);
+      await deps.endPending(userId);
+      recordAdministrator(deps, ctx, { by: here.administrator, description: 'new password', about: email });
+      // The session was begun by the password of before, and is over with it.
+      back(ctx, CONSOLE);
+    },
+  ),
+};
+
+interface Faults {
+  password?: string;
+  repeat?: string;
+  name?: string;
+}
+
+async function openLink(deps: Deps, ctx: Context): Promise<void> {
+  const { ticket } = ctx.query;
+  await showLink(deps, ctx, typeof ticket === 'string' ? ticket : '');
+}
+
+async function showLink(
+  deps: Deps,
+  ctx: Context,
+  ticket: string,
+  { faults, tried, name = '' }: { faults?: Faults; tried?: string; name?: string } = {},
+): Promise<void> {
+  const link = await linkOf(deps, ticket);
+  if (link === undefined) throw linkExpired();
+  await deps.views.page(
+    ctx,
+    'console/administrators-link',
+    {
+      ...formOf(faults, tried),
+      action: LINK_PATH,
+      csrf: deps.csrf.token(ctx),
+      ticket,
+      email: link.email,
+      role: link.role,
+      name,
+      ...(faults !== undefined && { alert: 'reset.failed' }),
+    },
+    { status: faults === undefined ? 200 : 400 },
+  );
+}
+
+async function useLink(deps: Deps, ctx: Context): Promise<void> {
+  deps.csrf.verify(ctx);
+  const { ticket, name: typed, password, repeat } = formFields(ctx, 'ticket', 'name', 'password', 'repeat');
+  const name = typed.trim().slice(0, LONGEST_NAME);
+  const link = await linkOf(deps, ticket);
+  if (link === undefined) throw linkExpired();
+  const about = { email: link.email, name, userId: link.user_id };
+  const faults = await faultsOf(deps, about, password, repeat);
+  const unnamed = link.role !== undefined && name === '' ? { name: 'console.link.nameless' } : undefined;
+  if (faults !== undefined || unnamed !== undefined)
+    return showLink(deps, ctx, ticket, { faults: { ...faults, ...unnamed }, tried: password, name });
+  await used(deps, ctx, link, { name, password });
+  ctx.redirect(CONSOLE);
+  ctx.status = 303;
+}
+
+/** @throws AuthError 400 where the link has been used meanwhile, or its address is another administrator's. */
+async function used(
+  deps: Deps,
+  ctx: Context,
+  link: Link,
+  { name, password }: { name: string; password: string },
+): Promise<void> {
+  const { role, user_id: userId, email } = link;
+  if (userId !== undefined) {
+    await setPasswordByLink(deps, { ...link, user_id: userId }, password);
+    await deps.endPending(userId);
+    return recordAdministrator(deps, ctx, {
+      by: { userId, email },
+      description: 'new password',
+      about: email,
+    });
+  }
+  if (role === undefined) throw linkExpired();
+  const made = await acceptLink(deps, link, { name, password, role });
+  if (made === undefined) throw linkExpired();
+  const by = { userId: made, email };
+  recordAdministrator(deps, ctx, {
+    by,
+    description: 'became an administrator',
+    about: email,
+    after: { role },
+  });
+}
+
+async function faultsOf(
+  { administrators }: Deps,
+  { email, name, userId }: { email: string; name: string; userId?: string | undefined },
+  password: string,
+  repeat: string,
+): Promise<Faults | undefined> {
+  if (password !== repeat) return { repeat: 'reset.differ' };
+  const refusal = passwordRefusal(DIRECTORY_OPTIONS, password, { email, profile: { name } });
+  if (refusal !== undefined) {
+    const { reason } = refusal;
+    if (reason === 'common-password') return { password: 'signup.common' };
+    return { password: reason === 'personal-password' ? 'signup.personal' : 'signup.weak' };
+  }
+  const isSame =
+    userId !== undefined && (await administrators.verifyPassword(userId, password)) !== undefined;
+  return isSame ? { password: 'reset.used' } : undefined;
+}
+
+/** What forms for a password have in common. @param tried the one that was refused. */
+function formOf(faults: Faults = {}, tried?: string): object {
+  const { rules } = judgeStrength(DIRECTORY_OPTIONS, tried ?? '');
+  return {
+    faults,
+    rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
+  };
+}

@@ -1,0 +1,182 @@
+// Who the administrators are: owners see and change it.
+import type { Context } from 'koa';
+import type { Messages } from '../../delivery/messages.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../records/administrators.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import { CONSOLE } from '../callbacks.ts';
+import {
+  type AtConsole,
+  back,
+  type ConsolePageDependencies,
+  consoleForm,
+  consolePage,
+  renderConsole,
+} from '../page.ts';
+import { ADMINISTRATORS_SCOPE } from '../roles.ts';
+import { recordAdministrator } from './events.ts';
+import { LINK_SECONDS, type LinkDependencies, makeLink, withdrawLink } from './links.ts';
+import { listed } from './listed.ts';
+import { changeRole, type MemberFault, memberOf, removeMember } from './members.ts';
+
+export interface AdministratorsDependencies extends ConsolePageDependencies, LinkDependencies {
+  messages: Messages;
+  /** Whether mails go out by the operator's own mail server: the tenant's is in the hands of those who may change it. */
+  isMailed: boolean;
+  /** Removes a user with all that is theirs. */
+  removeUser(userId: string): Promise<void>;
+}
+
+type Deps = AdministratorsDependencies;
+
+const SECTION = 'administrators';
+const ROOT = `${CONSOLE}/${SECTION}`;
+const owners = { scopes: [ADMINISTRATORS_SCOPE] };
+const dangerous = { ...owners, isDangerous: true };
+
+/** The routes. */
+export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies> = {
+  [`GET ${ROOT}` as const]: consolePage(SECTION, owners, (deps, ctx, here) => show(deps, ctx, here)),
+  [`POST ${ROOT}` as const]: consoleForm(SECTION, dangerous, invite),
+  [`POST ${ROOT}/:id/role` as const]: consoleForm(SECTION, dangerous, setRole),
+  [`POST ${ROOT}/:id/remove` as const]: consoleForm(SECTION, dangerous, remove),
+  [`POST ${ROOT}/:id/sessions` as const]: consoleForm(SECTION, dangerous, endSessions),
+  [`POST ${ROOT}/:id/factors` as const]: consoleForm(SECTION, dangerous, removeFactors),
+  [`POST ${ROOT}/:id/link` as const]: consoleForm(SECTION, dangerous, linkToPassword),
+  [`POST ${ROOT}/links/:id/withdraw` as const]: consoleForm(SECTION, dangerous, withdraw),
+};
+
+interface Also {
+  /** A link that is shown this once. */
+  link?: { url: string; email: string; isInvitation: boolean };
+  alert?: string;
+  values?: { email: string; role: string };
+}
+
+async function show(deps: Deps, ctx: Context, here: AtConsole, also: Also = {}): Promise<void> {
+  const { alert, ...rest } = also;
+  await renderConsole(deps, ctx, here, {
+    template: 'console/administrators-list',
+    section: SECTION,
+    title: 't:console.nav.administrators',
+    status: alert === undefined ? 200 : 400,
+    ...(alert !== undefined && { alert }),
+    model: {
+      ...(await listed(deps, ctx, here)),
+      roles: ROLES,
+      isMailed: deps.isMailed,
+      values: { email: '', role: 'viewer' },
+      ...rest,
+    },
+  });
+}
+
+async function invite(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const values = formFields(ctx, 'email', 'role');
+  const email = normalizeEmail(values.email);
+  const role = roleOf(values.role);
+  const refuse = (why: string) => show(deps, ctx, here, { alert: `t:console.administrators.${why}`, values });
+  if (email === undefined) return refuse('badEmail');
+  if ((await deps.administrators.withEmail(email)).length > 0) return refuse('taken');
+  const { userId, name } = here.administrator;
+  const url = await makeLink(deps, { email, role }, userId);
+  if (url === undefined) return refuse('tooMany');
+  record(deps, ctx, here, { description: 'invited', about: email, after: { role } });
+  if (!deps.isMailed) return show(deps, ctx, here, { link: { url, email, isInvitation: true } });
+  const lifetimeInSeconds = LINK_SECONDS.invitation;
+  const notice = {
+    to: email,
+    url,
+    inviter: { name },
+    lifetimeInSeconds,
+    languages: languagesOf(ctx),
+    ip: ctx.ip,
+  };
+  await deps.messages.post('administrator_invitation', notice, { ttlSeconds: lifetimeInSeconds });
+  back(ctx, ROOT, 'console.administrators.invited');
+}
+
+async function setRole(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const { userId, email } = await meant(deps, ctx);
+  const role = roleOf(formFields(ctx, 'role').role);
+  const done = await changeRole(deps, userId, { role, by: here.administrator.userId });
+  if (typeof done === 'string') return refused(deps, ctx, here, done);
+  if (done.before !== role)
+    record(deps, ctx, here, {
+      description: 'role changed',
+      about: email,
+      before: { role: done.before },
+      after: { role },
+    });
+  back(ctx, ROOT, 'console.said.saved');
+}
+
+async function remove(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const { userId, email } = await meant(deps, ctx);
+  const done = await removeMember(deps, userId, here.administrator.userId);
+  if (typeof done === 'string') return refused(deps, ctx, here, done);
+  await deps.removeUser(userId);
+  record(deps, ctx, here, { description: 'removed', about: email, before: { role: done.before } });
+  back(ctx, ROOT, 'console.said.deleted');
+}
+
+async function endSessions(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const { userId, email } = await meant(deps, ctx);
+  await deps.challenges.revokeAllOf(userId);
+  record(deps, ctx, here, { description: 'sessions ended', about: email });
+  back(ctx, ROOT, 'console.administrators.ended');
+}
+
+async function removeFactors(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const { userId, email } = await meant(deps, ctx);
+  await deps.authenticators.removeAllOf(userId);
+  record(deps, ctx, here, { description: 'second factors removed', about: email });
+  back(ctx, ROOT, 'console.said.saved');
+}
+
+async function linkToPassword(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const { userId, email } = await meant(deps, ctx);
+  const url = await makeLink(deps, { email, user_id: userId }, here.administrator.userId);
+  if (url === undefined) return refused(deps, ctx, here, 'not-allowed');
+  record(deps, ctx, here, { description: 'link to a new password made', about: email });
+  await show(deps, ctx, here, { link: { url, email, isInvitation: false } });
+}
+
+async function withdraw(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
+  const before = await withdrawLink(deps, String(ctx.params.id), here.administrator.userId);
+  if (before !== undefined) record(deps, ctx, here, { description: 'link withdrawn', about: before.email });
+  back(ctx, ROOT, 'console.said.deleted');
+}
+
+/** The administrator whom a form is about. @throws AuthError 404 */
+async function meant(deps: Deps, ctx: Context): Promise<{ userId: string; email: string }> {
+  const userId = `${ADMINISTRATOR}|${String(ctx.params.id)}`;
+  const [member, user] = await Promise.all([memberOf(deps, userId), deps.administrators.get(userId)]);
+  if (member === undefined) throw new AuthError(404, 'not_found', 'There is no such administrator.');
+  return { userId, email: user?.email ?? '' };
+}
+
+/** @throws AuthError 400 */
+function roleOf(text: string): AdministratorRole {
+  const role = ROLES.find((one) => one === text);
+  if (role === undefined) throw new AuthError(400, 'invalid_request', 'There is no such role.');
+  return role;
+}
+
+function refused(deps: Deps, ctx: Context, here: AtConsole, fault: MemberFault): Promise<void> {
+  if (fault === 'last-owner') return show(deps, ctx, here, { alert: 't:console.administrators.lastOwner' });
+  if (fault === 'missing') throw new AuthError(404, 'not_found', 'There is no such administrator.');
+  throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+}
+
+function record(
+  deps: Deps,
+  ctx: Context,
+  { administrator: by }: AtConsole,
+  done: Omit<Parameters<typeof recordAdministrator>[2], 'by'>,
+): void {
+  recordAdministrator(deps, ctx, { by, ...done });
+}

@@ -1,0 +1,122 @@
+// What holds for every address of the console, whichever it is: a new one is tried here without a line more.
+import { expect } from 'chai';
+import { consoleRoutes } from '../../src/console/feature.ts';
+import { rulesOf } from '../../src/console/page.ts';
+import { scopesOf } from '../../src/console/roles.ts';
+import { addressOf as pathOf } from '../../src/http/routes.ts';
+import { managementApi } from '../../src/management/api.ts';
+import { ROLES } from '../../src/records/administrators.ts';
+import { type AgentRequest, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { tenant } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const WIDE = { capacity: 1e6, perMinute: 1e6 };
+const ALL = managementApi('https://x.example/').scopes.map(({ value }) => value);
+
+/** Those that nobody is logged in to: where a login ends, and where a link leads. */
+const OPEN = ['GET /console/callback', 'GET /console/link', 'POST /console/link'];
+
+const ROUTES = Object.entries(consoleRoutes).map(([key, route]) => {
+  const { methods, path } = pathOf(key);
+  return {
+    key,
+    method: String(methods[0]),
+    path: path.replaceAll(/:(\w+)/g, 'unknown1'),
+    rules: rulesOf(route),
+  };
+});
+
+/** A form with a token, as a browser sends it: with a file where the address takes one. */
+function formWith(rules: ReturnType<typeof rulesOf>, _csrf: string): AgentRequest {
+  if (rules?.file === undefined) return { form: { _csrf } };
+  const body = `--x\r\nContent-Disposition: form-data; name="_csrf"\r\n\r\n${_csrf}\r\n--x--\r\n`;
+  return { method: 'POST', body, headers: { 'content-type': 'multipart/form-data; boundary=x' } };
+}
+
+/** Whoever is not logged in is sent to log in; what is no page, or takes much, tells them so. */
+function expectNobody({ status, location }: Answer): void {
+  if (status === 401) return;
+  expect(status).to.equal(303);
+  expect(location).to.contain('/authorize?client_id=gatehouse-console');
+}
+
+describe('every address of the console', () => {
+  let server: TestServer;
+  let people: Record<(typeof ROLES)[number], ConsoleAgent>;
+  before(async () => {
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: { console: WIDE, hosted: WIDE, login: WIDE } } },
+    });
+    const entries = await Promise.all(ROLES.map(async (role) => [role, await openConsole(server, role)]));
+    people = Object.fromEntries(entries);
+  });
+  after(() => server.stop());
+
+  it('is below /console, is a page or a form, and says whom it is for', () => {
+    for (const { key, path, method, rules } of ROUTES) {
+      expect(path, key).to.match(/^\/console(\/|$)/);
+      expect(['GET', 'POST'], key).to.include(method);
+      if (!OPEN.includes(key)) expect(rules, key).to.not.equal(undefined);
+    }
+  });
+
+  for (const { key, method, path, rules } of ROUTES.filter((one) => !OPEN.includes(one.key))) {
+    it(`is for who may see it: ${key}`, async () => {
+      expectNobody(await createAgent(server).request(path, method === 'GET' ? {} : formWith(rules, 'x')));
+      for (const role of ROLES) {
+        const scopes = scopesOf(role, ALL);
+        if (rules?.scopes.every((scope) => scopes.has(scope))) continue;
+        const { agent, post } = people[role];
+        const { status } = method === 'GET' ? await agent.get(path) : await post(path);
+        expect(status, role).to.equal(403);
+      }
+    });
+
+    it(`comes from the console alone: ${key}`, async () => {
+      const { agent } = people.owner;
+      if (method === 'GET') {
+        for (const dest of ['empty', 'iframe', 'script'])
+          expect((await agent.get(path, { 'sec-fetch-dest': dest })).status, dest).to.equal(403);
+        const page = await agent.get(path);
+        expect(page.headers['x-frame-options'] ?? 'DENY').to.equal('DENY');
+        const policy = page.headers['content-security-policy'];
+        if (policy !== undefined && page.status === 200)
+          expect(String(policy)).to.match(/frame-ancestors '(none|self)'/);
+        return;
+      }
+      const { fields } = readForm(await agent.get('/console'), '_csrf');
+      const hosted = agent.cookies().find(({ name }) => name.endsWith('gatehouse_csrf'))?.value ?? '';
+      for (const _csrf of ['', 'x', hosted])
+        expect((await agent.request(path, formWith(rules, _csrf))).status, `token ${_csrf}`).to.equal(403);
+      const elsewhere = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
+      for (const headers of elsewhere) {
+        const form = formWith(rules, fields._csrf ?? '');
+        const sent = { ...form, headers: { ...form.headers, ...headers } as Record<string, string> };
+        expect((await agent.request(path, sent)).status).to.equal(403);
+      }
+    });
+  }
+
+  for (const { key, method, path, rules } of ROUTES.filter((one) => one.rules?.isDangerous)) {
+    it(`asks for a fresh login: ${key}`, async () => {
+      expect(method).to.equal('POST');
+      const old = await openConsole(server);
+      server.tick(11 * 60_000);
+      const { fields } = readForm(await old.get('/console'), '_csrf');
+      const { location, status } = await old.agent.request(path, formWith(rules, fields._csrf ?? ''));
+      expect(rules?.isDangerous).to.equal(true);
+      expect(status).to.equal(303);
+      expect(location).to.contain('prompt=login');
+    });
+  }
+
+  it('is over when its session was ended elsewhere', async () => {
+    const { agent } = await openConsole(server, 'editor');
+    const [editor] = await server.administrators.withEmail('editor@console.example.test');
+    await server.store.collection('challenges').deleteBy('user', editor?.id ?? '');
+    for (const { method, path, rules } of ROUTES.filter((one) => one.rules !== undefined)) {
+      expectNobody(await agent.request(path, method === 'GET' ? {} : formWith(rules, 'x')));
+    }
+  });
+});
