@@ -148,7 +148,6 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       faults: {},
     },
   },
-  '/console': { template: 'console/overview-home', model: consoleModel },
   ...consoleLogPages,
   ...resourcesStates(consoleModel),
   '/login': { template: 'login/login', model: login },
