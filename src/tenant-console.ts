@@ -16,12 +16,7 @@ import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 export function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-<<<<<<< HEAD
-  { consoleLogins, tryLogins, upstream, engine: sessions, tokens }: TenantEngine,
-  { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
-=======
->>>>>>> 2118fee (One rule for each state of the console's pages, and their styles in the order that they win by)
-  { consoleLogins, endings, upstream, engine: sessions }: TenantEngine,
+  { consoleLogins, endings, tryLogins, upstream, engine: { sessions, tokens } }: TenantEngine,
   { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
 ): ConsoleDependencies {
   const { settings, store } = deps;

@@ -7,7 +7,6 @@ import type { ActionsDependencies } from './actions/view.ts';
 import { events } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
 import { administratorsRoutes } from './administrators/routes.ts';
-import type { ApplicationsDependencies } from './applications/model.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
 import type { AskDependencies } from './ask.ts';
@@ -34,7 +33,6 @@ export type ConsoleDependencies = ConsolePageDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
   TryDependencies &
-  ApplicationsDependencies &
   PasswordDependencies;
 
 const limits = {
