@@ -29,6 +29,15 @@ const NAMED: ReadonlySet<string> = new Set([
   ...[DATABASE, 'ad', 'auth0-adldap', 'email', 'sms', 'oidc', 'samlp', 'adfs', 'pingfederate', 'oauth2'],
 ]);
 
+/** Products whose strategies do not bear their names, or one name for two. */
+const PRODUCTS: Readonly<Record<string, string>> = {
+  waad: 'Microsoft Entra ID',
+  okta: 'Okta',
+  'google-apps': 'Google Workspace',
+  'paypal-sandbox': 'PayPal Sandbox',
+  'salesforce-sandbox': 'Salesforce Sandbox',
+};
+
 /** All that can be made, by group. */
 export function kindsByGroup(): { group: string; kinds: Kind[] }[] {
   return GROUPS.map(({ group, strategies }) => ({ group, kinds: strategies.map(kindOf) }));
@@ -43,7 +52,7 @@ export function isKnown(strategy: string): boolean {
 export function kindOf(strategy: string): Kind {
   const known = strategyOf({ strategy });
   const own = known?.page === 'redirect' ? known.label : undefined;
-  const label = NAMED.has(strategy) ? undefined : (own ?? strategy);
+  const label = NAMED.has(strategy) ? undefined : (PRODUCTS[strategy] ?? own ?? strategy);
   return { strategy, label, mark: markOf(strategy) };
 }
 
