@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
+import type { CallRules } from '../../management/call.ts';
 import { withLongTexts } from '../connections/shared.ts';
 import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
@@ -63,29 +64,33 @@ function readRoutes(places: Places, place: Place): [string, Route][] {
   const { read, path } = place;
   if (read === undefined) return [];
   const section = sectionOf(place);
+  const rules = rulesFor(read);
   const show = async (deps: ResourcesDependencies, ctx: Context, here: AtConsole, isRevealed: boolean) => {
     requireCall(here, read);
-    if (place.kind === 'list' && !isRevealed) return showList(deps, ctx, here, { places, place, read });
+    if (place.kind === 'list') return showList(deps, ctx, here, { places, place, read });
     const body = await readAt(deps, ctx, here, place);
     if (isListOfRecords(body) && place.kind === 'setting')
       return showList(deps, ctx, here, { places, place, read });
     await showRecord(deps, ctx, here, { places, place, record: body, isRevealed });
   };
+  const page = consolePage<ResourcesDependencies>(section, rules, (deps, ctx, here) =>
+    show(deps, ctx, here, false),
+  );
+  const reveal = consoleForm<ResourcesDependencies>(
+    section,
+    { ...rules, isDangerous: true },
+    (deps, ctx, here) => show(deps, ctx, here, true),
+  );
   return [
-    [
-      `GET /console/resources${path}`,
-      consolePage<ResourcesDependencies>(section, { scopes: [] }, (deps, ctx, here) =>
-        show(deps, ctx, here, false),
-      ),
-    ],
-    [
-      `POST /console/reveal${path}`,
-      consoleForm<ResourcesDependencies>(section, { scopes: [], isDangerous: true }, (deps, ctx, here) =>
-        show(deps, ctx, here, true),
-      ),
-    ],
+    [`GET /console/resources${path}`, page],
+    ...(place.kind === 'list' ? [] : [[`POST /console/reveal${path}`, reveal] as [string, Route]]),
   ];
 }
+
+/** What a route says that a call needs. Where one of several scopes is enough, {@link requireCall} asks. */
+const rulesFor = ({ scopes, allScopes }: CallRules) => ({
+  scopes: allScopes ?? (scopes.length === 1 ? scopes : []),
+});
 
 function operationRoutes(places: Places, place: Place, operation: Operation): [string, Route][] {
   const call = place[operation];
@@ -93,11 +98,11 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   const section = sectionOf(place);
   const doing = { places, place, operation, call };
   const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
-  const rules = { scopes: [], isDangerous: operation === 'remove' || isToldOnce(doing) };
+  const rules = { ...rulesFor(call), isDangerous: operation === 'remove' || isToldOnce(doing) };
   return [
     [
       `GET /console/${operation}${place.path}`,
-      consolePage<ResourcesDependencies>(section, { scopes: [] }, async (deps, ctx, here) => {
+      consolePage<ResourcesDependencies>(section, rulesFor(call), async (deps, ctx, here) => {
         requireCall(here, call);
         if (isRemoval) return showRemoval(deps, ctx, here, doing);
         const drawn = await drawnOf(deps, ctx, here, doing, ctx.query.as === 'json');
