@@ -18,7 +18,7 @@ import {
   sectionOf,
 } from './model.ts';
 import { operationPath, pageOf } from './operations.ts';
-import { filledFields, type Posted } from './values.ts';
+import { type FilledField, filledFields, type Posted } from './values.ts';
 
 /** An operation that a page is for. */
 export interface Doing {
@@ -124,14 +124,25 @@ export async function renderForm(
       isJson,
       hasJson: isChange(drawn) && call.body !== undefined,
       general: faults.general,
-      fields: [
+      ...partedFields([
         ...filledFields(queryFields, {}, { ...filling, isNew: true }),
         ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
-      ],
+      ]),
       cancel: place.read === undefined ? undefined : pageOf(place.path, paramsOf(ctx)),
     },
     status,
   });
+}
+
+/** Fields that say something or must, and all others, which stand below them. */
+function partedFields(all: readonly FilledField[]) {
+  const isFirst = ({ isRequired, isFilled, fault }: FilledField) =>
+    isRequired || isFilled || fault !== undefined;
+  const first = all.filter(isFirst);
+  // A form with nothing to begin with begins with all.
+  return first.length === 0
+    ? { fields: all }
+    : { fields: first, further: all.filter((one) => !isFirst(one)) };
 }
 
 /** Shows what a change changes, to be confirmed. @param body that is sent then. */

@@ -40,6 +40,14 @@ export function requireCall(here: AtConsole, call: CallRules): void {
   if (!mayCall(here, call)) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
 }
 
+/** Lists that have a page made by hand. */
+const BY_HAND: Readonly<Record<string, string>> = {
+  '/clients': '/console/applications',
+  '/connections': '/console/connections',
+  '/users': '/console/users',
+  '/actions/actions': '/console/actions',
+};
+
 /** The way to a place: all that stand above it and can be opened. */
 export function crumbsOf(places: Places, path: string, params: Params): Link[] {
   const parts = path.split('/').slice(1);
@@ -47,7 +55,7 @@ export function crumbsOf(places: Places, path: string, params: Params): Link[] {
     const above = `/${parts.slice(0, index + 1).join('/')}`;
     if (places.get(above)?.read === undefined) return [];
     const text = part.startsWith(':') ? (params[part.slice(1)] ?? '') : titleOf(above);
-    return [{ href: pageOf(above, params), text }];
+    return [{ href: BY_HAND[above] ?? pageOf(above, params), text }];
   });
 }
 

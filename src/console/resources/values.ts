@@ -83,7 +83,9 @@ export function filledFields(
       rows: rowsOf(field.kind, text),
       ...(fault !== undefined && { fault }),
       ...(within && { fields: within }),
-      isFilled: within?.some((one) => one.isFilled || one.fault !== undefined) ?? text !== '',
+      isFilled:
+        within?.some((one) => one.isFilled || one.fault !== undefined) ??
+        (text !== '' || (field.kind === 'choices' && chosen.length > 0)),
     };
   });
 }
