@@ -23,9 +23,6 @@ const FILTERS = {
   unverified: 'email_verified:false',
 } as const;
 
-/** The orders of a list that nobody has searched in. */
-const ORDERS = { newest: 'created_at:-1', seen: 'last_login:-1', name: 'name:1' } as const;
-
 export const listRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, showList),
 };
@@ -40,15 +37,14 @@ async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole):
     .map((one) => `(${one})`)
     .join(' AND ');
   const page = Math.min(pageOf(ctx), LAST_PAGE);
-  const order = orderOf(ctx, asked);
+  const isSearch = q !== '' || connection !== '';
   const query = {
     page: String(page),
     per_page: String(PER_PAGE),
-    // How many there are of what was searched costs more than all else, and nobody asks.
-    ...(q === '' && connection === '' && { include_totals: 'true' }),
+    // Of what is searched, how many there are and which is newest costs more than all else: it is in the order of its index.
+    ...(!isSearch && { include_totals: 'true', sort: 'created_at:-1' }),
     ...(q !== '' && { q }),
     ...(connection !== '' && { connection }),
-    ...(order !== undefined && { sort: ORDERS[order] }),
     fields: FIELDS,
   };
   const { users, total, slow } = await found(deps, ctx, here, query);
@@ -64,11 +60,10 @@ async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole):
       filter: filter ?? '',
       connection,
       connections,
-      order: order ?? '',
       total,
       slow,
-      isSearch: q !== '' || connection !== '',
-      pages: pagesOf(page, users.length, { q: text, filter, connection, order }),
+      isSearch,
+      pages: pagesOf(page, users.length, { q: text, filter, connection }),
       rights: rightsOf(here),
     },
   });
@@ -76,12 +71,6 @@ async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole):
 
 const FIELDS =
   'user_id,name,email,email_verified,phone_number,username,blocked,last_login,logins_count,identities';
-
-/** What a list is ordered by: a search is in the order of the index, which finds at once. */
-function orderOf(ctx: Context, asked: string | undefined): keyof typeof ORDERS | undefined {
-  const named = Object.keys(ORDERS).find((one) => one === ctx.query.order) as keyof typeof ORDERS | undefined;
-  return named ?? (asked === undefined ? 'newest' : undefined);
-}
 
 async function found(
   deps: UsersDependencies,
