@@ -1,0 +1,359 @@
+// States of the pages of users and actions at the console.
+import type { SitePage } from './site.ts';
+
+const at = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
+const LONG = 'ada.lovelace.with.a.very.long.address@example-of-a-long-domain.test';
+const AGENT =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+
+const rights = Object.fromEntries(
+  [
+    ...['create', 'update', 'takeOver', 'readMetadata', 'updateMetadata', 'removeMethods', 'endSessions'],
+    ...['endTokens', 'changeRoles', 'withdraw', 'removeDevices', 'delete', 'import', 'export'],
+  ].map((name) => [name, true]),
+);
+
+const row = {
+  url: 'auth0%7C1',
+  name: 'Ada Lovelace',
+  initial: 'A',
+  address: LONG,
+  connections: ['Username-Password-Authentication', 'google-oauth2'],
+  isUnverified: true,
+  lastLogin: at,
+  logins: 42,
+};
+
+const TABS = [
+  'profile',
+  'identities',
+  'factors',
+  'sessions',
+  'roles',
+  'organizations',
+  'consents',
+  'devices',
+  'events',
+];
+const user = {
+  id: 'auth0|67b1f0c3a2d4e5f6a7b8c9d0',
+  name: 'Ada Lovelace',
+  initial: 'A',
+  isBlocked: true,
+  isUnverified: true,
+  lockouts: [{ address: '203.0.113.7' }],
+};
+const head = (tab: string) => ({
+  users: '/console/users',
+  path: '/console/users/auth0%7C1',
+  tab,
+  tabs: TABS.map((name) => ({ name, url: `/console/users/auth0%7C1/${name}` })),
+  user,
+  rights,
+  values: {},
+  faults: {},
+});
+
+const syntax = { status: 400, key: 'console.json.syntax', line: 2, column: 8, field: 'user_metadata' };
+const profile = {
+  profile: {
+    name: 'Ada Lovelace',
+    given_name: 'Ada',
+    family_name: 'Lovelace',
+    nickname: '',
+    picture: '',
+    phone_number: '+442079460000',
+    username: '',
+    email: LONG,
+  },
+  isVerified: { email: false, phone: false },
+  facts: {
+    connection: 'Username-Password-Authentication',
+    created: at,
+    lastLogin: at,
+    lastAddress: '203.0.113.7',
+    logins: 42,
+  },
+  hasPassword: true,
+  metadata: [
+    { name: 'user_metadata', text: '{\n  "city": x\n}', stamp: 'stamp' },
+    { name: 'app_metadata', text: '{\n  "plan": "gold"\n}', stamp: 'stamp' },
+  ],
+};
+const method = {
+  id: 'totp|1',
+  type: 'totp',
+  kind: 'console.users.method.totp',
+  isConfirmed: true,
+  added: at,
+};
+
+const jobOf = (job: object, failures: object = { lines: [], more: 0 }) => ({
+  users: '/console/users',
+  path: '/console/users/transfer',
+  job,
+  failures,
+});
+
+const usersStates = (shell: object): Record<string, SitePage> => {
+  const page = (name: string, model: object): SitePage => ({
+    template: `console/users-${name}`,
+    model: { ...shell, section: 'users', title: 'Users', ...model },
+  });
+  const tab = (name: string, model: object) => page(name, { ...head(name), ...model });
+  return {
+    '/console-users': page('list', {
+      ...{
+        users: '/console/users',
+        rows: [row, { ...row, isBlocked: true, address: undefined }],
+        q: 'ada',
+        rights,
+      },
+      ...{
+        filter: '',
+        connection: '',
+        connections: ['users'],
+        pages: { number: 2, before: '?', next: '?page=2' },
+      },
+    }),
+    '/console-users-none': page('list', {
+      ...{
+        users: '/console/users',
+        rows: [],
+        q: 'nobody',
+        filter: 'blocked',
+        connection: 'users',
+        isSearch: true,
+      },
+      ...{ connections: ['users'], pages: { number: 1 }, rights: {} },
+    }),
+    '/console-users-new': page('new', {
+      users: '/console/users',
+      connections: ['users'],
+      values: { connection: 'users', email: 'no address' },
+      faults: { email: { status: 400, message: 'Invalid email address', field: 'email' } },
+      fault: { status: 400, message: 'Invalid email address', field: 'email' },
+    }),
+    '/console-user': tab('profile', { ...profile, faults: { user_metadata: syntax }, fault: syntax }),
+    '/console-user-link': tab('profile', {
+      ...profile,
+      link: `https://localhost/u/reset-password?ticket=${'x'.repeat(64)}`,
+      linkHours: 24,
+    }),
+    '/console-user-identities': tab('identities', {
+      identities: [
+        { connection: 'users', provider: 'auth0', id: '67b1f0c3a2d4e5f6', isFirst: true, address: LONG },
+        {
+          connection: 'google-oauth2',
+          provider: 'google-oauth2',
+          id: '1234567890',
+          name: 'Ada',
+          address: LONG,
+        },
+      ],
+    }),
+    '/console-user-factors': tab('factors', {
+      factors: [method, { ...method, isConfirmed: false }],
+      passkeys: [
+        { ...method, type: 'passkey', kind: 'console.users.method.passkey', name: 'My laptop', used: at },
+      ],
+    }),
+    '/console-user-sessions': tab('sessions', {
+      sessions: [
+        {
+          id: 's',
+          agent: AGENT,
+          address: '203.0.113.7',
+          applications: ['Shop', 'Forum'],
+          since: at,
+          used: at,
+        },
+      ],
+      tokens: [
+        { id: 't', application: 'Shop', agent: AGENT, audiences: ['https://api.example.test/'], since: at },
+      ],
+    }),
+    '/console-user-roles': tab('roles', {
+      roles: [{ id: 'rol_1', name: 'Reader', description: 'May read' }],
+      permissions: [
+        {
+          name: 'read:things',
+          api: 'api',
+          apiName: 'Example API',
+          isDirect: true,
+          roles: ['Reader'],
+          value: '[]',
+        },
+      ],
+      otherRoles: [{ id: 'rol_2', name: 'Writer' }],
+      otherPermissions: [{ api: 'Example API', name: 'write:things', value: '["api","write:things"]' }],
+    }),
+    '/console-user-organizations': tab('organizations', { organizations: [{ name: 'acme', title: 'Acme' }] }),
+    '/console-user-consents': tab('consents', {
+      grants: [
+        { id: 'g', application: 'Forum', audience: 'https://api.example.test/', scopes: ['read', 'write'] },
+      ],
+    }),
+    '/console-user-devices': tab('devices', {
+      devices: [{ id: 'd', name: 'Telephone', application: 'App' }],
+    }),
+    '/console-user-events': tab('events', {
+      events: [
+        {
+          type: 's',
+          at,
+          description: 'Success login',
+          application: 'Shop',
+          address: '203.0.113.7',
+          agent: AGENT,
+        },
+      ],
+      hasMore: true,
+      next: 1,
+    }),
+    '/console-user-delete': page('delete', {
+      ...head('profile'),
+      consequences: { identities: 2, sessions: 3, tokens: 1, methods: 0, organizations: 1 },
+    }),
+    '/console-users-transfer': page('transfer', {
+      users: '/console/users',
+      path: '/console/users/transfer',
+      databases: [{ id: 'con_1', name: 'users' }],
+      fault: { status: 400, key: 'console.users.import.noFile' },
+    }),
+    '/console-users-job': page(
+      'job',
+      jobOf(
+        { isImport: true, done: 100, summary: { total: 4, inserted: 2, updated: 1, failed: 1 } },
+        {
+          lines: [{ user: LONG, errors: [{ message: 'The hash is not one', path: 'password_hash' }] }],
+          more: 3,
+        },
+      ),
+    ),
+    '/console-users-export': page(
+      'job',
+      jobOf({ done: 100, location: 'https://localhost/users-exports/job' }),
+    ),
+  };
+};
+
+const ACTION_TABS = ['code', 'deploy', 'versions', 'test', 'runs'];
+const action = (tab: string) => ({
+  actionsPath: '/console/actions',
+  path: '/console/actions/1',
+  tab,
+  tabs: ACTION_TABS.map((name) => ({ name, url: `/console/actions/1/${name}` })),
+  action: {
+    id: '1',
+    name: 'Claims',
+    trigger: 'post-login',
+    isDeployed: true,
+    isChanged: true,
+    isBound: true,
+    version: 3,
+  },
+  mayEdit: true,
+  mayDeploy: true,
+  mayDelete: true,
+  faults: {},
+});
+const CODE = 'exports.onExecutePostLogin = async (event, api) => {\n  api.access.deny("no");\n};\n';
+const diff = [
+  { kind: 'gap' },
+  { kind: 'same', text: 'exports.onExecutePostLogin = async (event, api) => {', before: 1, after: 1 },
+  { kind: 'removed', text: "  api.access.deny('no');", before: 2 },
+  { kind: 'added', text: '  return;', after: 2 },
+];
+const bound = {
+  id: '1',
+  name: 'Claims',
+  url: '/console/actions/1',
+  version: 3,
+  isChanged: true,
+  isDeployed: true,
+};
+
+const actionsStates = (shell: object): Record<string, SitePage> => {
+  const page = (name: string, model: object): SitePage => ({
+    template: `console/actions-${name}`,
+    model: { ...shell, section: 'actions', title: 'Actions', ...model },
+  });
+  const tab = (name: string, model: object) => page(name, { ...action(name), ...model });
+  return {
+    '/console-actions': page('list', {
+      actionsPath: '/console/actions',
+      triggers: [
+        {
+          id: 'post-login',
+          stamp: 'stamp',
+          bound: [
+            { ...bound, isFirst: true },
+            { ...bound, id: '2', name: 'Guard', mayFail: true, isLast: true },
+          ],
+          free: [
+            { ...bound, id: '3', name: 'Draft', isDeployed: false },
+            { ...bound, id: '4', name: 'Spare' },
+          ],
+        },
+        { id: 'credentials-exchange', stamp: 'stamp', bound: [], free: [] },
+      ],
+      others: [{ ...bound, trigger: 'event-stream' }],
+      mayCreate: true,
+      mayOrder: true,
+    }),
+    '/console-actions-new': page('new', {
+      actionsPath: '/console/actions',
+      triggers: [{ id: 'post-login', template: CODE }],
+      values: { name: 'Claims', trigger: 'post-login' },
+      faults: { name: { message: 'An action with the same name already exists.', field: 'name' } },
+      fault: { message: 'An action with the same name already exists.', field: 'name' },
+    }),
+    '/console-action': tab('code', {
+      code: CODE,
+      dependencies: 'lodash@4.17.21',
+      stamp: 'stamp',
+      secrets: [{ name: 'KEY' }],
+      modules: [
+        { id: 'acm_1', name: 'shared', latest: 3, used: 2, isUsed: true },
+        { id: 'acm_2', name: 'other' },
+      ],
+      fault: { status: 409, key: 'console.actions.draft.changed' },
+    }),
+    '/console-action-deploy': tab('deploy', { diff }),
+    '/console-action-versions': tab('versions', {
+      versions: [
+        { id: 'b', number: 2, at, isDeployed: true },
+        { id: 'a', number: 1, at, isChosen: true },
+      ],
+      chosen: { id: 'a', number: 1, code: CODE, diff },
+    }),
+    '/console-action-test': tab('test', {
+      event: '{\n  "user": {}\n}',
+      tried: {
+        commands: [
+          { method: 'idToken.setCustomClaim', args: '"https://example.com/plan", "gold"' },
+          { method: 'user.setAppMetadata', args: '"plan", "gold"', isRefused: true },
+        ],
+        logs: [{ level: 'log', text: 'a line that was printed' }],
+        used: { time: 12, cpu: 4, memory: 16, requests: 0 },
+        failure: 'TypeError: nothing is not a function',
+      },
+    }),
+    '/console-action-runs': tab('runs', {
+      looked: '100',
+      runs: [
+        { execution: 'a1b2', trigger: 'post-login', at, took: 12 },
+        { execution: 'a1b3', trigger: 'post-login', at, took: 3, failure: 'out of order' },
+        { execution: 'a1b4', trigger: 'post-login', at, isSuspended: true },
+      ],
+    }),
+    '/console-action-delete': page('delete', { ...action('code') }),
+  };
+};
+
+/** Each page in the states that administrators meet it in. @param shell what all pages of the console share. */
+export const consoleUsersPages = (shell: object): Record<string, SitePage> => ({
+  ...usersStates(shell),
+  ...actionsStates(shell),
+});
