@@ -72,6 +72,8 @@ export interface PendingOffer {
   /** Complete, and not yet answered. */
   login: Login;
   isAnswered: boolean;
+  /** Of a passkey: whether it is one for this device, to who has come by one of another. */
+  isLocal?: boolean;
 }
 
 /** What is known of a waiting request wherever its browser asks. */

@@ -518,6 +518,10 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     status: 400,
   },
   '/passkey-offer': { template: 'login/passkey', model: { client, options: '{}', session: 's' } },
+  '/passkey-local': {
+    template: 'login/passkey',
+    model: { client, options: '{}', session: 's', isLocal: true },
+  },
   '/mfa-webauthn': {
     template: 'mfa/webauthn',
     model: { client, kind: 'webauthn-roaming', options: '{}', remember: true, othersUrl: '/others' },

@@ -1,4 +1,5 @@
-// Who has logged in with a password is offered a passkey, before the login is answered.
+// Who has logged in with a password is offered a passkey, before the login is answered; and who has come by a passkey of another
+// device, one for this device.
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
@@ -18,29 +19,40 @@ export interface EnrollmentDependencies {
 export const LATER = 'passkey_later';
 export const LATER_MS = 30 * 86_400_000;
 
+/** Of a request's state: that its login was by a passkey of another device, as the browser says. */
+export const FROM_ELSEWHERE = 'passkeyFromElsewhere';
+
+/** More than that no user is offered. */
+const MOST = 20;
+
 /** Offers a passkey after what else follows a login. */
 export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLogin): AfterLogin {
   return async (ctx, request, login) => {
     const after = await otherwise(ctx, request, login);
     if (typeof after !== 'object' || !('login' in after) || request.offer?.isAnswered === true) return after;
-    if (ctx.cookies.get(LATER) !== undefined || !(await mayEnroll(deps, after.login))) return after;
-    return { offer: { login: after.login, isAnswered: false } };
+    const isLocal = ctx.state[FROM_ELSEWHERE] === true;
+    if (ctx.cookies.get(LATER) !== undefined || !(await mayEnroll(deps, after.login, isLocal))) return after;
+    return { offer: { login: after.login, isAnswered: false, ...(isLocal && { isLocal }) } };
   };
 }
 
 /**
  * Whether a login is one that a passkey may be made by. One with a password is: but who has a second factor has given it,
- * or the passkey would be a way around it.
+ * or the passkey would be a way around it. One with a passkey is both factors.
+ * @param isLocal whether it was with a passkey of another device.
  */
 export async function mayEnroll(
   deps: EnrollmentDependencies,
   { userId, connection: name, amr }: Login,
+  isLocal: boolean,
 ): Promise<boolean> {
-  if (!amr.includes('pwd')) return false;
   const connection = await deps.config.connection(name);
   const offered = connection && passkeyOptions(connection);
-  if (offered === undefined || offered.progressive_enrollment_enabled === false) return false;
+  if (offered === undefined) return false;
   const passkeys = await deps.store.collection('passkeys').findBy('user', userId);
+  if (isLocal)
+    return offered.local_enrollment_enabled !== false && amr.includes('pop') && passkeys.length < MOST;
+  if (!amr.includes('pwd') || offered.progressive_enrollment_enabled === false) return false;
   return passkeys.length === 0 && (amr.includes('mfa') || !(await hasSecondFactor(deps, userId)));
 }
 

@@ -22,6 +22,7 @@ import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import {
   creationOptions,
+  type Registration,
   readAssertion,
   readRegistration,
   verifyRegistration,
@@ -29,7 +30,7 @@ import {
 import { customOrigin, ownParty } from '../../webauthn/party.ts';
 import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
-import { type EnrollmentDependencies, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
+import { type EnrollmentDependencies, FROM_ELSEWHERE, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
 import { provedNow } from './grant.ts';
 import { PASSKEY_STEP } from './offer.ts';
 import {
@@ -106,7 +107,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
   const used =
     answered && (await usePasskey(deps, ownParty(deps, ended.session.at), answered, ended.challenge));
   const connection = taken.find(({ connection: { name } }) => name === used?.passkey.connection)?.connection;
-  if (used === undefined || connection === undefined)
+  if (answered === undefined || used === undefined || connection === undefined)
     return showAgain(deps, ctx, page, ended.session.connection);
   const { user, credentialVersion } = used;
   const login = {
@@ -116,6 +117,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
     ip: ctx.ip,
     ...provedNow(deps),
   };
+  ctx.state[FROM_ELSEWHERE] = answered.authenticatorAttachment === 'cross-platform';
   await deps.finish.login(ctx, pending, login);
 }
 
@@ -143,11 +145,17 @@ function offeredTo({ pending }: RequestPage): Login | undefined {
   return pending.offer?.isAnswered === false && waitsForLogin(pending) ? pending.offer.login : undefined;
 }
 
-/** What is registered for a user; the handle says nothing of them. */
-async function registrationFor({ users }: PasskeyPagesDependencies, userId: string, challenge: string) {
+/** What is registered for a user; the handle says nothing of them. One for this device is none that the user has. */
+async function registrationFor(
+  { users, store }: PasskeyPagesDependencies,
+  userId: string,
+  { challenge, isLocal }: { challenge: string; isLocal: boolean },
+): Promise<Registration> {
   const user = await users.get(userId);
   if (user === undefined) throw requestExpired();
-  return passkeyRegistration(challenge, userId, user.email ?? user.username ?? user.id);
+  const own = isLocal ? await store.collection('passkeys').findBy('user', userId) : [];
+  const registration = passkeyRegistration(challenge, userId, user.email ?? user.username ?? user.id, own);
+  return isLocal ? { ...registration, attachment: 'platform' } : registration;
 }
 
 async function showOffer(
@@ -167,8 +175,10 @@ async function showOffer(
     request,
     at,
   });
-  const options = creationOptions(ownParty(deps, at), await registrationFor(deps, login.userId, challenge));
-  const model = { options: JSON.stringify(options), session: authSession, ...(alert && { alert }) };
+  const isLocal = pending.offer?.isLocal === true;
+  const registration = await registrationFor(deps, login.userId, { challenge, isLocal });
+  const options = creationOptions(ownParty(deps, at), registration);
+  const model = { options: JSON.stringify(options), session: authSession, isLocal, ...(alert && { alert }) };
   await renderPage(
     deps,
     ctx,
@@ -192,12 +202,13 @@ async function enroll(
   const answered = readRegistration(code);
   if (ended?.session.request !== page.pending.uid || answered === undefined)
     return showOffer(deps, ctx, page, 'passkey.failed');
-  const registration = await registrationFor(deps, userId, ended.challenge);
+  const isLocal = page.pending.offer?.isLocal === true;
+  const registration = await registrationFor(deps, userId, { challenge: ended.challenge, isLocal });
   const party = ownParty(deps, ended.session.at);
   const credential = await verifyRegistration(party, answered, registration);
   const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
   const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent'), registration, party };
-  if (credential === undefined || !(await mayEnroll(deps, login)) || !(await isSame()))
+  if (credential === undefined || !(await mayEnroll(deps, login, isLocal)) || !(await isSame()))
     return showOffer(deps, ctx, page, 'passkey.failed');
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');
   // A new password that was set meanwhile did not find it.

@@ -165,6 +165,41 @@ describe('the hosted pages of passkeys', () => {
     expect(await arrived()).to.include({ email: 'quiet@example.test' });
   });
 
+  it('of another device are followed by the offer of one for this device, which is made here alone', async () => {
+    await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
+    const plugIn = async (transport: 'usb' | 'internal') => {
+      const options = {
+        protocol: 'ctap2' as const,
+        transport,
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      };
+      return (await cdp.send('WebAuthn.addVirtualAuthenticator', { options })).authenticatorId;
+    };
+    const roaming = await plugIn('usb');
+    const email = await enrolled();
+    const own = await plugIn('internal');
+    await open();
+    await press('Use a passkey');
+    await page.getByRole('heading', { name: 'Use this device next time' }).waitFor();
+    expect(await accessibilityFaults(page)).to.deep.equal([]);
+    await press('Create a passkey');
+    expect(await arrived()).to.include({ email });
+    expect(await passkeysOf(email)).to.have.length(2);
+    expect((await cdp.send('WebAuthn.getCredentials', { authenticatorId: own })).credentials).to.have.length(
+      1,
+    );
+    await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId: roaming });
+    await context.clearCookies();
+    await open();
+    await press('Use a passkey');
+    // One of this device offers nothing more.
+    expect(await arrived()).to.include({ email });
+    expect(await passkeysOf(email)).to.have.length(2);
+  });
+
   it('of somebody who is gone, or of another connection than the request takes, are refused with a sentence', async () => {
     const email = await enrolled();
     await server.users.remove(await idOf(email));

@@ -1,0 +1,139 @@
+// What a passkey's answer must say: for each thing that it could say in place of it, a login and a sign-up that are refused.
+import { expect } from 'chai';
+import { createAgent } from '../../support/agent.ts';
+import { tenant, token } from '../../support/flows.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+import { type Said, softwareKey } from '../../support/software-key.ts';
+
+const GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
+const ORIGIN = 'https://app.example.test';
+
+/** What an answer may say that is not so, by its name. */
+const FORGED: Record<string, Said> = {
+  'of another origin': { origin: 'https://evil.example.test' },
+  'of an origin that has ours within': { origin: `${ORIGIN}.evil.example.test` },
+  'of our host without TLS': { origin: 'http://localhost' },
+  'for another RP ID': { rpId: 'evil.example.test' },
+  'for the RP ID of the page that asks': { rpId: 'app.example.test' },
+  'to a challenge that nobody has asked': { challenge: Buffer.alloc(32, 7).toString('base64url') },
+  'without the person': { flags: 4 },
+  'without who the person is': { flags: 1 },
+  'by nobody': { flags: 0 },
+};
+
+describe('an answer of a passkey', () => {
+  let server: TestServer;
+  let people = 0;
+  before(async () => {
+    const client = (client_id: string) => ({
+      client_id,
+      name: client_id,
+      app_type: 'spa',
+      token_endpoint_auth_method: 'none',
+      grant_types: [GRANT],
+      web_origins: [ORIGIN],
+    });
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        clients: [...tenant.clients, client('app'), client('other')],
+        databases: [
+          {
+            name: 'keys',
+            enabled_clients: ['app', 'other'],
+            options: { authentication_methods: { passkey: { enabled: true } } },
+          },
+          ...tenant.databases,
+        ],
+      },
+    });
+  });
+  after(() => server.stop());
+  // What one address may ask for comes back.
+  beforeEach(() => server.tick(60_000));
+
+  interface Begun {
+    auth_session: string;
+    authn_params_public_key: never;
+  }
+  const begin = async (path: string, more: object = {}, client_id = 'app') => {
+    const json = { client_id, realm: 'keys', ...more };
+    const answer = await createAgent(server).request(path, { json });
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as Begun;
+  };
+  const register = (email: string) => begin('/passkey/register', { user_profile: { email } });
+  const challenge = (client_id?: string) => begin('/passkey/challenge', {}, client_id);
+  const exchange = (auth_session: string, authn_response: object, client_id = 'app') =>
+    token(createAgent(server), {
+      grant_type: GRANT,
+      client_id,
+      auth_session,
+      authn_response: JSON.stringify(authn_response),
+    });
+  const someone = () => `forged-${people++}@example.test`;
+  /** Somebody with a passkey whose count is at five. */
+  const signUp = async () => {
+    const key = softwareKey();
+    const { auth_session, authn_params_public_key: asked } = await register(someone());
+    const answer = await exchange(auth_session, key.create(asked, ORIGIN, { count: 5 }));
+    expect(answer.status, answer.text).to.equal(200);
+    return key;
+  };
+  const logIn = async (key: ReturnType<typeof softwareKey>, said: Said) => {
+    const { auth_session, authn_params_public_key: asked } = await challenge();
+    return exchange(auth_session, key.get(asked, ORIGIN, said));
+  };
+
+  for (const [name, said] of Object.entries(FORGED)) {
+    it(`${name} logs nobody in`, async () => {
+      const key = await signUp();
+      expect((await logIn(key, { count: 6, ...said })).json().error).to.equal('invalid_grant');
+      // The same key, saying what is so: it was this alone.
+      expect((await logIn(key, { count: 6 })).status).to.equal(200);
+    });
+
+    it(`${name} signs nobody up`, async () => {
+      const email = someone();
+      const { auth_session, authn_params_public_key: asked } = await register(email);
+      const answer = await exchange(auth_session, softwareKey().create(asked, ORIGIN, said));
+      expect(answer.json().error).to.equal('invalid_grant');
+      expect(await server.users.withEmail(email)).to.deep.equal([]);
+    });
+  }
+
+  it('of a registration is none to a login', async () => {
+    const key = await signUp();
+    expect((await logIn(key, { count: 6, type: 'webauthn.create' })).json().error).to.equal('invalid_grant');
+  });
+
+  it('whose count goes back, or stays, is that of a copy', async () => {
+    const key = await signUp();
+    expect((await logIn(key, { count: 9 })).status).to.equal(200);
+    for (const count of [9, 8, 5, 1, 0])
+      expect((await logIn(key, { count })).json().error, `${count}`).to.equal('invalid_grant');
+    expect((await logIn(key, { count: 10 })).status).to.equal(200);
+  });
+
+  it('counts once, and for the session whose challenge it answers', async () => {
+    const key = await signUp();
+    const [one, two] = [await challenge(), await challenge()];
+    const answer = key.get(one.authn_params_public_key, ORIGIN, { count: 6 });
+    expect((await exchange(two.auth_session, answer)).json().error).to.equal('invalid_grant');
+    expect((await exchange(one.auth_session, answer)).status).to.equal(200);
+    expect((await exchange(one.auth_session, answer)).json().error).to.equal('invalid_grant');
+    const later = await challenge();
+    expect((await exchange(later.auth_session, answer)).json().error).to.equal('invalid_grant');
+  });
+
+  it('is not taken for another application, nor after five minutes', async () => {
+    const key = await signUp();
+    const theirs = await challenge('other');
+    const answer = key.get(theirs.authn_params_public_key, ORIGIN, { count: 6 });
+    expect((await exchange(theirs.auth_session, answer)).json().error).to.equal('invalid_grant');
+    const late = await challenge();
+    server.tick(301_000);
+    const again = key.get(late.authn_params_public_key, ORIGIN, { count: 7 });
+    expect((await exchange(late.auth_session, again)).json().error).to.equal('invalid_grant');
+  });
+});
