@@ -52,7 +52,8 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
         throw new Error(`${path} has a limit that does not exist: ${name}`);
     }
   }
-  const tree = routeTree(routes.map((route) => ({ ...route, read: deps.readBody(route.bodies ?? {}) })));
+  const readerOf = bodyReaders(deps.readBody);
+  const tree = routeTree(routes.map((route) => ({ ...route, read: readerOf(route.bodies ?? {}) })));
   const rules: Record<Route['cors'], Middleware> = {
     none: (_ctx, next) => next(),
     any: anyOrigin(),
@@ -66,6 +67,17 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     ctx.state.route = first?.path;
     const answer = () => respond(router, ctx, found && { methods: found.at, params: found.params });
     await rules[first?.cors ?? 'none'](ctx, answer);
+  };
+}
+
+/** One for all routes with the same rules: there are hundreds of routes, and few rules. */
+function bodyReaders(readBody: RouterDependencies['readBody']): RouterDependencies['readBody'] {
+  const readers = new Map<string, Middleware>();
+  return (rules) => {
+    const key = JSON.stringify(rules);
+    const reader = readers.get(key) ?? readBody(rules);
+    readers.set(key, reader);
+    return reader;
   };
 }
 
