@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Command, Option } from 'commander';
 import pino from 'pino';
 import { addActionCommands } from './administration/action-commands.ts';
-import type { Admin } from './administration/admin.ts';
+import { addAdministratorCommands } from './administration/administrator-commands.ts';
 import { carryOutOrder } from './administration/order.ts';
 import type { Order } from './administration/orders.ts';
 import { addScriptCommands } from './administration/script-commands.ts';
@@ -111,19 +111,6 @@ async function rotate({ alg }: { alg?: SigningAlg }): Promise<void> {
   console.log(`from now on tokens are signed with ${kid}`);
 }
 
-/** Makes an application that may call everything of the Management API. */
-async function createAdmin({ name, json }: { name: string; json?: boolean }): Promise<void> {
-  const admin = (await ordered(readSettings(process.env), { command: 'admin', name })) as Admin;
-  if (json === true) {
-    console.log(JSON.stringify(admin));
-    return;
-  }
-  console.log(`# ${name} may call everything of the Management API. Its secret is not shown again.`);
-  console.log(`AUTH0_DOMAIN=${admin.domain}`);
-  console.log(`AUTH0_CLIENT_ID=${admin.client_id}`);
-  console.log(`AUTH0_CLIENT_SECRET=${admin.client_secret}`);
-}
-
 /** Takes users in or out: by the server that runs on the data directory, by this process where none does. */
 async function* transferred(transfer: Transfer, file?: string): AsyncGenerator<TransferNews> {
   const settings = readSettings(process.env);
@@ -225,17 +212,7 @@ keys
   .description('when the key of the store is lost for good: remove the secrets that it sealed')
   .action(resetSecrets);
 
-program
-  .command('admin')
-  .description('applications of the Management API')
-  .command('create')
-  .description(
-    'make an application that may call everything, and print its secret: once, as environment lines',
-  )
-  .option('--name <name>', 'what it is called', 'Administration')
-  .option('--json', 'print domain, client_id and client_secret as JSON')
-  .action(createAdmin);
-
+addAdministratorCommands(program, ordered);
 addScriptCommands(program, ordered);
 addActionCommands(program, ordered);
 

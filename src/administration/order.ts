@@ -6,6 +6,7 @@ import type { Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { openStore } from '../store/open.ts';
 import { createEvents, RETENTION_DAYS } from '../tenant/events.ts';
+import { administratorStore } from '../users/administrators.ts';
 import { createHasher } from '../users/hashing.ts';
 import { createUsers } from '../users/users.ts';
 import { carryOut, type Order } from './orders.ts';
@@ -22,14 +23,19 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   if (answered !== undefined) return answered.result;
   const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
   const own = { store, clock: systemClock, random: systemRandom };
-  const users = createUsers({ ...own, hasher: createHasher() });
+  const hasher = createHasher();
+  const users = createUsers({ ...own, hasher });
+  const administrators = createUsers({ ...own, store: administratorStore(store), hasher });
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
   const events = ownEvents(own, days ?? RETENTION_DAYS);
   // The next start takes up what is noted as to be removed, and asks the providers.
   const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined, error: () => undefined };
   try {
-    return await carryOut({ ...own, settings, users, log: quiet, events, ...nextStart }, order);
+    return await carryOut(
+      { ...own, settings, users, administrators, log: quiet, events, ...nextStart },
+      order,
+    );
   } finally {
     await events.flush();
     await store.close();

@@ -21,8 +21,10 @@ import { productionFaults } from '../tenant/examples.ts';
 import { exportTenant } from '../tenant/export.ts';
 import { readTenant, TenantFault } from '../tenant/load.ts';
 import type { Applied } from '../tenant/wanted.ts';
+import type { Users } from '../users/users.ts';
 import { storedAction } from './action-test.ts';
 import { createAdmin } from './admin.ts';
+import { ownerLink } from './administrator.ts';
 import { inspect } from './inspect.ts';
 import { recordOrder } from './order-events.ts';
 import { noteRemovals } from './removals.ts';
@@ -40,6 +42,7 @@ export const orderSchema = z.discriminatedUnion('command', [
   }),
   z.strictObject({ command: z.literal('action'), name: z.string().min(1).max(255), isDraft: z.boolean() }),
   z.strictObject({ command: z.literal('admin'), name: z.string().min(1).max(255) }),
+  z.strictObject({ command: z.literal('administrator'), email: z.string().min(1).max(320) }),
 ]);
 
 export type Order = z.output<typeof orderSchema>;
@@ -48,6 +51,8 @@ export interface OrderDependencies {
   settings: Settings;
   store: Store;
   users: ApplyDependencies['users'];
+  /** Those who log in to the console. */
+  administrators: Users;
   clock: Clock;
   random: Random;
   log: Pick<Logger, 'info' | 'error'>;
@@ -82,6 +87,14 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       recordOrder(deps.events, 'keys rotate', 'Rotate the signing keys', { before, after: { kid } });
       deps.log.info({ kid }, 'the signing keys were rotated by a command');
       return kid;
+    }
+    case 'administrator': {
+      const { baseUrl } = deps.settings;
+      const link = await ownerLink({ ...deps, baseUrl, wallClock: deps.clock }, order.email);
+      const after = { administrator: order.email, role: 'owner' };
+      recordOrder(deps.events, 'admin create --email', 'Make a link for an owner of the console', { after });
+      deps.log.info({ email: order.email }, 'a link for an owner of the console was made by a command');
+      return link;
     }
     case 'admin': {
       const admin = await createAdmin(deps, order.name);

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { createAgent } from '../support/agent.ts';
+import { createAgent, readForm } from '../support/agent.ts';
 import { payload, pkce } from '../support/flows.ts';
 import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 
@@ -201,6 +201,32 @@ describe('commands after a server was killed, and beside the next', () => {
     expect(stdout).to.match(
       /^# .*\nAUTH0_DOMAIN=localhost:\d+\nAUTH0_CLIENT_ID=[A-Za-z0-9]{32}\nAUTH0_CLIENT_SECRET=[\w-]{64}\n$/,
     );
+  });
+
+  it('makes the first owner of the console by a link, and lets one in again who is locked out', async () => {
+    const email = 'first@console.example.test';
+    const make = async () => {
+      const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--email', email]);
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      return stdout.trim().split('\n').at(-1) ?? '';
+    };
+    const open = async (url: string, password: string) => {
+      const agent = createAgent(server);
+      const page = await agent.get(url);
+      if (page.status !== 200) return page.status;
+      const { action, fields } = readForm(page, 'ticket');
+      const form = { ...fields, name: 'First', password, repeat: password };
+      return (await agent.request(action, { form })).status;
+    };
+    const first = await make();
+    expect(first).to.match(/^https:\/\/localhost:\d+\/console\/link\?ticket=[\w-]{43}$/);
+    expect(await open(first, 'Console-Horse-1')).to.equal(303);
+    expect(await open(first, 'Console-Horse-1')).to.equal(400);
+    expect(await open(await make(), 'Console-Horse-2')).to.equal(303);
+    expect(server.lines.join('\n')).not.to.contain('/console/link?ticket');
+    const { code, stderr } = await cli(cwd, ['admin', 'create', '--email', 'nobody']);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('is no e-mail address');
   });
 
   for (const runs of [true, false]) {

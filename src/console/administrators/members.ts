@@ -109,6 +109,18 @@ export function changeRole(
   }));
 }
 
+/** Gives an administrator another role, whoever may ask for that otherwise: for the command. */
+export async function changeRoleAtOnce(
+  { store }: Pick<MemberDependencies, 'store'>,
+  userId: string,
+  role: AdministratorRole,
+): Promise<void> {
+  await store.collection('administrators').update(ADMINISTRATORS, (register) => ({
+    ...register,
+    members: register.members.map((one) => (one.user_id === userId ? { ...one, role } : one)),
+  }));
+}
+
 /** Takes somebody's role away. @param by the owner who does it. @returns the role of before. */
 export function removeMember(
   { store }: Pick<MemberDependencies, 'store'>,
