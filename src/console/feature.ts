@@ -19,6 +19,7 @@ import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts'
 import { type ConsolePageDependencies, consoleForm } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
+import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
 import { leaveConsole } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
 import { USERS_PAGES, usersRoutes } from './users/routes.ts';
@@ -28,6 +29,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   AskDependencies &
   ActionsDependencies &
   LogDependencies &
+  SecurityDependencies &
   OverviewDependencies &
   UsersDependencies &
   ConnectionsDependencies &
@@ -61,6 +63,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
   ...overviewRoutes,
   ...logRoutes,
+  ...securityRoutes,
   ...actionsRoutes,
   ...usersRoutes,
   ...connectionsRoutes,
@@ -85,6 +88,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
     'console/overview-home',
     'console/log-list',
     'console/log-event',
+    ...SECURITY_PAGES,
     ...ACTIONS_PAGES,
     ...USERS_PAGES,
     ...CONNECTIONS_PAGES,

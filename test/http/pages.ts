@@ -8,6 +8,7 @@ import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
 import { overviewModel } from './console-overview-pages.ts';
 import { resourcesStates } from './console-resources-pages.ts';
+import { consoleSecurityPages } from './console-security-pages.ts';
 import { consoleUsersPages } from './console-users-pages.ts';
 import type { SitePage } from './site.ts';
 
@@ -150,6 +151,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     },
   },
   ...consoleLogPages,
+  ...consoleSecurityPages(consoleModel),
   ...resourcesStates(consoleModel),
   ...consoleUsersPages(consoleModel),
   '/login': { template: 'login/login', model: login },

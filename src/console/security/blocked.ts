@@ -1,0 +1,124 @@
+// /console/security/blocked: who cannot log in now after too many failures, and "unblock". Which accounts are locked is kept
+// under hashes of what was typed; the log says what that was, and each of those is asked for.
+import { isIP } from 'node:net';
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import type { Answer } from '../../management/call.ts';
+import { ask } from '../ask.ts';
+import type { AnsweredEvent } from '../log/words.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { timesOf } from '../time.ts';
+import type { SecuritySettingsDependencies } from './settings-pages.ts';
+import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
+
+const PATH = pathOfPart('blocked');
+/** Locks that the log is read for, and of them those that are asked whether they still hold. */
+const READ = '100';
+const MOST = 20;
+
+export const blockedRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
+  [`GET ${PATH}` as const]: consolePage('security', { scopes: PARTS.blocked }, showBlocked),
+  [`POST ${PATH}/account` as const]: consoleForm<SecuritySettingsDependencies>(
+    'security',
+    { scopes: ['update:users'], isDangerous: false },
+    async (deps, ctx, here) => {
+      await ask(deps, ctx, here, 'DELETE /user-blocks', { query: formFields(ctx, 'identifier') });
+      back(ctx, PATH, 'console.security.said.unblocked');
+    },
+  ),
+  [`POST ${PATH}/address` as const]: consoleForm<SecuritySettingsDependencies>(
+    'security',
+    { scopes: ['delete:anomaly_blocks'], isDangerous: false },
+    async (deps, ctx, here) => {
+      const { ip: id } = formFields(ctx, 'ip');
+      await ask(deps, ctx, here, 'DELETE /anomaly/blocks/ips/:id', { params: { id } });
+      back(ctx, PATH, 'console.security.said.unblocked');
+    },
+  ),
+};
+
+async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const asked = typeof ctx.query.who === 'string' ? ctx.query.who.trim().slice(0, 320) : '';
+  const locks = await latestOf(deps, ctx, here, 'limit_wc', ({ user_name: name }) => name);
+  const throttled = await latestOf(deps, ctx, here, 'limit_mu', ({ ip }) => ip);
+  const identifiers = namesOf(locks, isIP(asked) === 0 ? asked : '');
+  const addresses = namesOf(throttled, isIP(asked) === 0 ? '' : asked);
+  const timeOf = timesOf(deps, ctx, 'minute');
+  const since = (events: ReadonlyMap<string, AnsweredEvent>, name: string) => {
+    const date = events.get(name)?.date;
+    return date === undefined ? {} : { since: timeOf(date) };
+  };
+  const accounts = await Promise.all(identifiers.map((name) => blocksOf(deps, ctx, here, name)));
+  const held = await Promise.all(addresses.map((ip) => isThrottled(deps, ctx, here, ip)));
+  await renderConsole(deps, ctx, here, {
+    template: 'console/security-blocked',
+    section: 'security',
+    title: 't:console.security.blocked',
+    model: {
+      tabs: tabsOf(here, 'blocked'),
+      path: PATH,
+      asked,
+      mayUnblockAccounts: here.can('update:users'),
+      mayUnblockAddresses: here.can('delete:anomaly_blocks'),
+      accounts: identifiers.flatMap((identifier, n) => {
+        const blocks = accounts[n] ?? [];
+        const from = [...new Set(blocks.flatMap(({ ip }) => ip ?? []))];
+        const connections = [...new Set(blocks.map(({ connection }) => connection))];
+        return blocks.length === 0 ? [] : [{ identifier, from, connections, ...since(locks, identifier) }];
+      }),
+      addresses: addresses.filter((_, n) => held[n] === true).map((ip) => ({ ip, ...since(throttled, ip) })),
+    },
+  });
+}
+
+/** The latest event of a type for each name that it is about. */
+async function latestOf(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  type: string,
+  nameOf: (event: AnsweredEvent) => string | undefined,
+): Promise<ReadonlyMap<string, AnsweredEvent>> {
+  const query = { q: `type:${type}`, sort: 'log_id:-1', per_page: READ };
+  const events = (await ask(deps, ctx, here, 'GET /logs', { query })).body as AnsweredEvent[];
+  const latest = new Map<string, AnsweredEvent>();
+  for (const event of events) {
+    const name = nameOf(event);
+    if (name !== undefined && name !== '' && !latest.has(name)) latest.set(name, event);
+  }
+  return latest;
+}
+
+/** Whom to ask for: those of the log, and who was asked for by name. */
+const namesOf = (latest: ReadonlyMap<string, AnsweredEvent>, asked: string): string[] => [
+  ...new Set([...(asked === '' ? [] : [asked]), ...[...latest.keys()].slice(0, MOST)]),
+];
+
+async function blocksOf(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  identifier: string,
+) {
+  const { body } = await ask(deps, ctx, here, 'GET /user-blocks', { query: { identifier } });
+  return (body as { blocked_for: { connection: string; ip?: string }[] }).blocked_for;
+}
+
+async function isThrottled(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  ip: string,
+): Promise<boolean> {
+  // An address in a log of another time may be none.
+  if (isIP(ip) === 0) return false;
+  const answer = await ask(deps, ctx, here, 'GET /anomaly/blocks/ips/:id', { params: { id: ip } }).catch(
+    (thrown: unknown): Answer | undefined => {
+      if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+      throw thrown;
+    },
+  );
+  return answer !== undefined;
+}

@@ -1,0 +1,75 @@
+// /console/security/factors: which second factors there are, and when one is asked for.
+import type { Context } from 'koa';
+import { bodyTexts } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import type { SecuritySettingsDependencies } from './settings-pages.ts';
+import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
+
+interface Factor {
+  name: string;
+  enabled: boolean;
+}
+
+const PATH = pathOfPart('factors');
+/** Known by name, and not to be had. */
+const NONE_OF_OURS = 'duo';
+/** When a second factor is asked for: never, at every login, or where the user is not known by the browser or address. */
+const POLICIES = ['never', 'all-applications', 'confidence-score'] as const;
+
+export const factorsRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
+  [`GET ${PATH}` as const]: consolePage('security', { scopes: PARTS.factors }, showFactors),
+  [`POST ${PATH}` as const]: consoleForm(
+    'security',
+    { scopes: ['update:guardian_factors', 'update:mfa_policies'], isDangerous: true },
+    saveFactors,
+  ),
+};
+
+async function factorsOf(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole) {
+  const [factors, policies] = await Promise.all([
+    ask(deps, ctx, here, 'GET /guardian/factors'),
+    ask(deps, ctx, here, 'GET /guardian/policies'),
+  ]);
+  const [policy = POLICIES[0]] = policies.body as string[];
+  return { factors: (factors.body as Factor[]).filter(({ name }) => name !== NONE_OF_OURS), policy };
+}
+
+async function showFactors(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { factors, policy } = await factorsOf(deps, ctx, here);
+  await renderConsole(deps, ctx, here, {
+    template: 'console/security-factors',
+    section: 'security',
+    title: 't:console.security.factors',
+    model: {
+      tabs: tabsOf(here, 'factors'),
+      path: PATH,
+      mayChange: here.can('update:guardian_factors') && here.can('update:mfa_policies'),
+      factors: factors.map((one) => ({ ...one, text: `console.security.factor.${one.name}` })),
+      policies: POLICIES.map((name) => ({
+        name,
+        text: `console.security.policy.${name}`,
+        isCurrent: name === policy,
+      })),
+      // Asked for of everybody, and nobody could give it.
+      isOpen: policy !== 'never' && factors.every(({ enabled }) => !enabled),
+    },
+  });
+}
+
+async function saveFactors(deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const sent = bodyTexts(ctx);
+  const { factors, policy } = await factorsOf(deps, ctx, here);
+  for (const { name, enabled } of factors) {
+    const isOn = sent[`factor-${name}`] === 'on';
+    // What is as it was is not asked for: the log tells what has changed.
+    if (isOn === enabled) continue;
+    const asked = { params: { name }, body: { enabled: isOn } };
+    await ask(deps, ctx, here, 'PUT /guardian/factors/:name', asked);
+  }
+  const chosen = POLICIES.find((one) => one === sent.policy) ?? policy;
+  if (chosen !== policy)
+    await ask(deps, ctx, here, 'PUT /guardian/policies', { body: chosen === 'never' ? [] : [chosen] });
+  back(ctx, PATH, 'console.said.saved');
+}

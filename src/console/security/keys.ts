@@ -1,0 +1,95 @@
+// /console/security/keys: the keys that tokens are signed with.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ask } from '../ask.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { timesOf } from '../time.ts';
+import type { SecuritySettingsDependencies } from './settings-pages.ts';
+import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
+
+/** A key as the Management API answers it. */
+interface AnsweredKey {
+  kid: string;
+  alg: string;
+  thumbprint: string;
+  current?: boolean;
+  current_since?: string;
+  next?: boolean;
+}
+
+const PATH = pathOfPart('keys');
+const UPDATE = 'update:signing_keys';
+
+export const keysRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
+  [`GET ${PATH}` as const]: consolePage<SecuritySettingsDependencies>(
+    'security',
+    { scopes: PARTS.keys },
+    (deps, ctx, here) => showKeys(deps, ctx, here),
+  ),
+  [`POST ${PATH}/rotate` as const]: changing(async (deps, ctx, here) => {
+    const { alg } = formFields(ctx, 'alg');
+    await ask(deps, ctx, here, 'POST /keys/signing/rotate', { body: { alg } });
+    return 'console.security.said.rotated';
+  }),
+  [`POST ${PATH}/revoke` as const]: changing(async (deps, ctx, here) => {
+    const params = formFields(ctx, 'kid');
+    await ask(deps, ctx, here, 'PUT /keys/signing/:kid/revoke', { params });
+    return 'console.security.said.revoked';
+  }),
+};
+
+/** A form that changes the keys. @param change answers with the message key of what was done. */
+function changing(
+  change: (deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole) => Promise<string>,
+) {
+  return consoleForm<SecuritySettingsDependencies>(
+    'security',
+    { scopes: [UPDATE], isDangerous: true },
+    async (deps, ctx, here) => {
+      let said: string;
+      try {
+        said = await change(deps, ctx, here);
+      } catch (thrown) {
+        return showKeys(deps, ctx, here, faultOf(thrown));
+      }
+      back(ctx, PATH, said);
+    },
+  );
+}
+
+async function showKeys(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  fault?: FormFault,
+): Promise<void> {
+  const keys = (await ask(deps, ctx, here, 'GET /keys/signing')).body as AnsweredKey[];
+  const timeOf = timesOf(deps, ctx, 'minute');
+  const shown = keys.map(({ kid, alg, thumbprint, current, current_since: since, next }) => ({
+    kid,
+    alg,
+    thumbprint,
+    state: current === true ? 'current' : next === true ? 'next' : 'previous',
+    ...(since !== undefined && { since: timeOf(since) }),
+  }));
+  await renderConsole(deps, ctx, here, {
+    template: 'console/security-keys',
+    section: 'security',
+    title: 't:console.security.keys',
+    model: {
+      tabs: tabsOf(here, 'keys'),
+      path: PATH,
+      mayChange: here.can(UPDATE),
+      algs: [...new Set(keys.map(({ alg }) => alg))].map((alg) => ({
+        alg,
+        keys: shown.filter((key) => key.alg === alg),
+      })),
+    },
+    ...(fault !== undefined && {
+      status: fault.status,
+      alert: fault.message ?? 't:console.security.refused',
+    }),
+  });
+}

@@ -1,0 +1,31 @@
+// /console/security: the first of its parts that an administrator may see.
+import { AuthError } from '../../http/errors.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { consolePage } from '../page.ts';
+import { blockedRoutes } from './blocked.ts';
+import { factorsRoutes } from './factors.ts';
+import { keysRoutes } from './keys.ts';
+import { type SecuritySettingsDependencies, settingsRoutes } from './settings-pages.ts';
+import { SECURITY, tabsOf } from './tabs.ts';
+
+export type SecurityDependencies = SecuritySettingsDependencies;
+
+export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
+  [`GET ${SECURITY}` as const]: consolePage('security', { scopes: [] }, async (_deps, ctx, here) => {
+    const [first] = tabsOf(here);
+    if (first === undefined) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+    ctx.redirect(first.path);
+    ctx.status = 303;
+  }),
+  ...factorsRoutes,
+  ...settingsRoutes,
+  ...blockedRoutes,
+  ...keysRoutes,
+};
+
+export const SECURITY_PAGES = [
+  'console/security-blocked',
+  'console/security-factors',
+  'console/security-keys',
+  'console/security-settings',
+];

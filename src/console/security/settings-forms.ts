@@ -1,0 +1,183 @@
+// Settings that are forms: which fields there are, where each stands in what the Management API answers and takes, and what
+// a text of the form means there.
+import type { Part } from './tabs.ts';
+
+interface FieldBase {
+  /** Its name in the form, and of its texts. */
+  name: string;
+  /** Where it is in the settings. */
+  at: readonly string[];
+}
+
+export type SettingsField = FieldBase &
+  (
+    | { kind: 'switch' | 'text' | 'lines' }
+    /** Whole numbers otherwise. */
+    | { kind: 'number'; least: number; most: number; step?: 'any' }
+    | { kind: 'choice'; options: readonly string[] }
+    /** Whether a list has this. */
+    | { kind: 'member'; value: string }
+  );
+
+export interface SettingsForm {
+  name: string;
+  part: Part;
+  /** The calls that read and change the settings. */
+  read: string;
+  write: string;
+  /** The scope of the second. */
+  update: string;
+  /** Whether it may be changed after a fresh login alone. */
+  isDangerous: boolean;
+  fields: readonly SettingsField[];
+}
+
+const attack = (path: string) => ({
+  part: 'attacks' as const,
+  read: `GET /attack-protection/${path}`,
+  write: `PATCH /attack-protection/${path}`,
+  update: 'update:attack_protection',
+  isDangerous: true,
+});
+
+const tenant = {
+  read: 'GET /tenants/settings',
+  write: 'PATCH /tenants/settings',
+  update: 'update:tenant_settings',
+  isDangerous: false,
+};
+
+const hours = (name: string): SettingsField => ({
+  name,
+  at: [name],
+  kind: 'number',
+  least: 0.01,
+  most: 87_600,
+  step: 'any',
+});
+
+export const SETTINGS_FORMS: readonly SettingsForm[] = [
+  {
+    name: 'bruteForce',
+    ...attack('brute-force-protection'),
+    fields: [
+      { name: 'enabled', at: ['enabled'], kind: 'switch' },
+      { name: 'block', at: ['shields'], kind: 'member', value: 'block' },
+      { name: 'notify', at: ['shields'], kind: 'member', value: 'user_notification' },
+      { name: 'max_attempts', at: ['max_attempts'], kind: 'number', least: 1, most: 100 },
+      {
+        name: 'mode',
+        at: ['mode'],
+        kind: 'choice',
+        options: ['count_per_identifier_and_ip', 'count_per_identifier'],
+      },
+      { name: 'allowlist', at: ['allowlist'], kind: 'lines' },
+    ],
+  },
+  {
+    name: 'suspiciousIp',
+    ...attack('suspicious-ip-throttling'),
+    fields: [
+      { name: 'enabled', at: ['enabled'], kind: 'switch' },
+      { name: 'block', at: ['shields'], kind: 'member', value: 'block' },
+      { name: 'admin', at: ['shields'], kind: 'member', value: 'admin_notification' },
+      { name: 'login', at: ['stage', 'pre-login', 'max_attempts'], kind: 'number', least: 1, most: 100_000 },
+      {
+        name: 'signup',
+        at: ['stage', 'pre-user-registration', 'max_attempts'],
+        kind: 'number',
+        least: 1,
+        most: 100_000,
+      },
+      { name: 'allowlist', at: ['allowlist'], kind: 'lines' },
+    ],
+  },
+  {
+    name: 'sessions',
+    part: 'sessions',
+    ...tenant,
+    fields: [
+      hours('session_lifetime'),
+      hours('idle_session_lifetime'),
+      hours('ephemeral_session_lifetime'),
+      hours('idle_ephemeral_session_lifetime'),
+    ],
+  },
+  {
+    name: 'tenant',
+    part: 'tenant',
+    ...tenant,
+    fields: [
+      { name: 'friendly_name', at: ['friendly_name'], kind: 'text' },
+      { name: 'support_email', at: ['support_email'], kind: 'text' },
+      { name: 'support_url', at: ['support_url'], kind: 'text' },
+      { name: 'default_audience', at: ['default_audience'], kind: 'text' },
+      { name: 'allowed_logout_urls', at: ['allowed_logout_urls'], kind: 'lines' },
+      { name: 'log_retention_days', at: ['log_retention_days'], kind: 'number', least: 1, most: 3650 },
+      { name: 'account_linking', at: ['account_linking'], kind: 'choice', options: ['never', 'suggest'] },
+    ],
+  },
+];
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const valueAt = (settings: Settings, at: readonly string[]): unknown =>
+  at.reduce<unknown>((value, name) => (value as Settings | undefined)?.[name], settings);
+
+/** What a form shows of the settings: texts, and `on` for what is switched on. */
+export function shownValues({ fields }: SettingsForm, settings: Settings): Record<string, string> {
+  return Object.fromEntries(
+    fields.map((field) => [field.name, shownValue(field, valueAt(settings, field.at))]),
+  );
+}
+
+function shownValue(field: SettingsField, value: unknown): string {
+  if (field.kind === 'switch') return value === true ? 'on' : '';
+  if (field.kind === 'member') return Array.isArray(value) && value.includes(field.value) ? 'on' : '';
+  if (field.kind === 'lines') return Array.isArray(value) ? value.join('\n') : '';
+  return value === undefined || value === null ? '' : String(value);
+}
+
+/** The body of the call that changes settings to what was sent. @param settings as they are: what no field is of is kept. */
+export function bodyOf(
+  form: SettingsForm,
+  sent: Readonly<Record<string, string>>,
+  settings: Settings,
+): object {
+  const body: Record<string, unknown> = {};
+  for (const field of form.fields) {
+    const { at } = field;
+    const before = valueAt(body, at) ?? valueAt(settings, at);
+    put(body, at, sentValue(field, sent[field.name] ?? '', before));
+  }
+  return body;
+}
+
+/** Nothing is the default again: null. */
+function sentValue(field: SettingsField, text: string, before: unknown): unknown {
+  switch (field.kind) {
+    case 'switch':
+      return text === 'on';
+    case 'member': {
+      const others = (Array.isArray(before) ? before : []).filter((one) => one !== field.value);
+      return text === 'on' ? [...others, field.value] : others;
+    }
+    case 'lines':
+      return text.split(/\s+/).filter((line) => line !== '');
+    case 'number':
+      // What is no number is sent as it is: the API says what is wrong with it.
+      return text.trim() === '' ? null : Number.isFinite(Number(text)) ? Number(text) : text;
+    default:
+      return text.trim() === '' ? null : text.trim();
+  }
+}
+
+function put(body: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) {
+    body[name] = value;
+    return;
+  }
+  const inner = (body[name] ?? {}) as Record<string, unknown>;
+  body[name] = inner;
+  put(inner, rest, value);
+}

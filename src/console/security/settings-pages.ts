@@ -1,0 +1,111 @@
+// /console/security/attacks, …/sessions, …/tenant: settings, each form for itself.
+import type { Context } from 'koa';
+import { bodyTexts } from '../../http/body-fields.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { type AskDependencies, ask } from '../ask.ts';
+import { type FormFault, faultOf } from '../form-fault.ts';
+import {
+  type AtConsole,
+  back,
+  type ConsolePageDependencies,
+  consoleForm,
+  consolePage,
+  renderConsole,
+} from '../page.ts';
+import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
+import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
+
+export interface SecuritySettingsDependencies extends ConsolePageDependencies, AskDependencies {}
+
+/** A form that was refused, as it was filled in. */
+interface Refused {
+  form: SettingsForm;
+  sent: Readonly<Record<string, string>>;
+  fault: FormFault;
+}
+
+const partsWithForms = [...new Set(SETTINGS_FORMS.map(({ part }) => part))];
+
+/** A page of each part, and what each form does. */
+export const settingsRoutes = Object.fromEntries([
+  ...partsWithForms.map((part) => [
+    `GET ${pathOfPart(part)}`,
+    consolePage<SecuritySettingsDependencies>('security', { scopes: PARTS[part] }, (deps, ctx, here) =>
+      showPart(deps, ctx, here, part),
+    ),
+  ]),
+  ...SETTINGS_FORMS.map((form) => [
+    `POST ${pathOfPart(form.part)}/${form.name}`,
+    consoleForm<SecuritySettingsDependencies>(
+      'security',
+      { scopes: [form.update], isDangerous: form.isDangerous },
+      (deps, ctx, here) => save(deps, ctx, here, form),
+    ),
+  ]),
+]) as RouteDeclarations<SecuritySettingsDependencies>;
+
+async function settingsOf(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { read }: SettingsForm,
+): Promise<Record<string, unknown>> {
+  return (await ask(deps, ctx, here, read)).body as Record<string, unknown>;
+}
+
+async function showPart(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  part: Part,
+  refused?: Refused,
+): Promise<void> {
+  const { has } = deps.views.locale(ctx);
+  const forms = await Promise.all(
+    SETTINGS_FORMS.filter((form) => form.part === part).map(async (form) => {
+      const isRefused = refused?.form === form;
+      const values = isRefused ? refused.sent : shownValues(form, await settingsOf(deps, ctx, here, form));
+      const text = `console.security.${form.name}`;
+      return {
+        name: form.name,
+        path: `${pathOfPart(part)}/${form.name}`,
+        text,
+        mayChange: here.can(form.update),
+        isDangerous: form.isDangerous,
+        fields: form.fields.map((field) => ({
+          ...field,
+          id: `${form.name}-${field.name}`,
+          text: `${text}.${field.name}`,
+          ...(has(`${text}.${field.name}.help`) && { help: `${text}.${field.name}.help` }),
+          value: values[field.name] ?? '',
+        })),
+      };
+    }),
+  );
+  await renderConsole(deps, ctx, here, {
+    template: 'console/security-settings',
+    section: 'security',
+    title: `t:console.security.${part}`,
+    model: { tabs: tabsOf(here, part), part, forms },
+    ...(refused !== undefined && {
+      status: refused.fault.status,
+      alert: refused.fault.message ?? 't:console.security.refused',
+    }),
+  });
+}
+
+async function save(
+  deps: SecuritySettingsDependencies,
+  ctx: Context,
+  here: AtConsole,
+  form: SettingsForm,
+): Promise<void> {
+  const sent = bodyTexts(ctx);
+  try {
+    const body = bodyOf(form, sent, await settingsOf(deps, ctx, here, form));
+    await ask(deps, ctx, here, form.write, { body });
+  } catch (thrown) {
+    return showPart(deps, ctx, here, form.part, { form, sent, fault: faultOf(thrown) });
+  }
+  back(ctx, pathOfPart(form.part), 'console.said.saved');
+}

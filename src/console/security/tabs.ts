@@ -1,0 +1,30 @@
+// The parts of the section "Security", and which of them an administrator has.
+import { CONSOLE } from '../callbacks.ts';
+import type { AtConsole } from '../page.ts';
+
+export const SECURITY = `${CONSOLE}/security`;
+
+/** The parts, by the end of their address, and the scopes to see them. */
+export const PARTS = {
+  factors: ['read:guardian_factors', 'read:mfa_policies'],
+  attacks: ['read:attack_protection'],
+  blocked: ['read:users', 'read:anomaly_blocks', 'read:logs'],
+  keys: ['read:signing_keys'],
+  sessions: ['read:tenant_settings'],
+  tenant: ['read:tenant_settings'],
+} as const satisfies Record<string, readonly string[]>;
+
+export type Part = keyof typeof PARTS;
+
+export const pathOfPart = (part: Part): string => `${SECURITY}/${part}`;
+
+/** Those that an administrator may see, as the page's tabs. */
+export function tabsOf({ can }: Pick<AtConsole, 'can'>, current?: Part) {
+  return (Object.keys(PARTS) as Part[])
+    .filter((part) => PARTS[part].every(can))
+    .map((part) => ({
+      path: pathOfPart(part),
+      text: `console.security.${part}`,
+      isCurrent: part === current,
+    }));
+}
