@@ -2,7 +2,9 @@
 import { expect } from 'chai';
 import { filled, placesOf } from '../../src/console/resources/declared.ts';
 import { operationsOf } from '../../src/console/resources/operations.ts';
-import type { Answer } from '../support/agent.ts';
+import { scopesOf } from '../../src/console/roles.ts';
+import type { CallRules } from '../../src/management/call.ts';
+import { type Answer, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
@@ -41,6 +43,62 @@ describe('every resource at the console', () => {
         expect(page.status, page.text).to.be.oneOf(path.includes(':') || isOfOne ? [200, 400, 404] : [200]);
         if (page.status === 200) expect(page.text).to.contain(`action="/console/${operation}${at}"`);
       });
+  }
+});
+
+/** What can be done anywhere, as the console has it. */
+const DONE = [...PLACES.values()].flatMap((place) => {
+  const names = [...place.path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'] as const);
+  const at = filled(place.path, Object.fromEntries(names));
+  return operationsOf(place).map(([operation, call]) => ({
+    operation,
+    call,
+    path: `/console/${operation}${at}`,
+  }));
+});
+
+describe('what is done with resources at the console', () => {
+  let server: TestServer;
+  const tokens = new Map<string, string>();
+  const agents = new Map<string, ConsoleAgent>();
+  before(async () => {
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: { console: WIDE, hosted: WIDE } } },
+    });
+    for (const role of ['owner', 'viewer', 'support'] as const) {
+      const agent = await openConsole(server, role);
+      agents.set(role, agent);
+      tokens.set(role, readForm(await agent.get('/console'), '_csrf').fields._csrf ?? '');
+    }
+  });
+  after(() => server.stop());
+
+  const send = (role: string, path: string, token = tokens.get(role)) =>
+    agents.get(role)?.agent.request(path, { form: { _csrf: token ?? '', step: 'save', body: '{}' } });
+
+  for (const operation of ['create', 'change', 'replace', 'remove'] as const) {
+    const all = DONE.filter((one) => one.operation === operation);
+
+    for (const role of ['viewer', 'support'] as const)
+      it(`is for ${role} what the scopes of that role allow: ${operation}`, async () => {
+        const scopes = scopesOf(role, [
+          ...new Set(DONE.flatMap(({ call }) => [...call.scopes, ...(call.allScopes ?? [])])),
+        ]);
+        const isAllowed = ({ scopes: any, allScopes }: CallRules) =>
+          allScopes === undefined
+            ? any.some((one) => scopes.has(one))
+            : allScopes.every((one) => scopes.has(one));
+        const forbidden = all.filter(({ call }) => !isAllowed(call));
+        expect(forbidden).not.to.deep.equal([]);
+        for (const { path } of forbidden) {
+          expect((await agents.get(role)?.agent.get(path))?.status, path).to.equal(403);
+          expect((await send(role, path))?.status, path).to.equal(403);
+        }
+      });
+
+    it(`is done by no form but the console’s own: ${operation}`, async () => {
+      for (const { path } of all) expect((await send('owner', path, 'guessed'))?.status, path).to.equal(403);
+    });
   }
 });
 
