@@ -6,7 +6,7 @@ import { scopesOf } from '../../src/console/roles.ts';
 import type { CallRules } from '../../src/management/call.ts';
 import { type Answer, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
-import { tenant, USER } from '../support/flows.ts';
+import { API, tenant, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { fieldsOf, sendForm } from './forms.ts';
 
@@ -215,6 +215,10 @@ describe('resources at the console', () => {
     const sorted = await owner.get('/console/resources/roles?by=description&order=down');
     expect(rolesOn(sorted)[0]).to.equal('Role 01');
     expect(sorted.text).to.contain('aria-sort="descending"');
+    const oneApi = await owner.get(
+      `/console/resources/resource-servers?identifiers=${encodeURIComponent(API)}`,
+    );
+    expect(oneApi.text).to.contain('1–1').and.to.contain(`name="identifiers" value="${API}"`);
     const apis = await owner.get('/console/resources/resource-servers?text=nothing+has+this');
     expect(apis.text).to.contain('Nothing is like that');
   });

@@ -116,6 +116,9 @@ const NAMING = [
   'username',
 ];
 
+/** Whether a member of that name says what people call a record. */
+export const isNaming = (name: string): boolean => NAMING.includes(name);
+
 /** What people call a record; its id where nothing names it. */
 export function nameOf(record: Readonly<Record<string, unknown>>): string | undefined {
   for (const member of NAMING) {

@@ -69,6 +69,18 @@ export function fieldsOf(schema: z.ZodType): Field[] {
   return [{ path: WHOLE, name: WHOLE, kind: 'json', isRequired: true, isNullable: false }];
 }
 
+/** The fields of a query, whose members are all texts. */
+export function queryFieldsOf(schema: z.ZodObject): Field[] {
+  return fieldsOf(schema).map(({ kind, options, ...field }) => {
+    if (kind === 'number') return { ...field, kind };
+    // A flag may be written in several ways; people choose between two.
+    const isFlag = options?.includes('true') === true && options.includes('false');
+    if (kind === 'choice' && options !== undefined)
+      return { ...field, kind, options: isFlag ? ['true', 'false'] : options };
+    return { ...field, kind: 'text' };
+  });
+}
+
 const hasMembers = ({ properties = {} }: JsonSchema): boolean => Object.keys(properties).length > 0;
 
 function membersOf({ properties = {}, required = [] }: JsonSchema, path: readonly string[]): Field[] {
@@ -91,7 +103,7 @@ function fieldOf(given: JsonSchema, { name, path, isRequired }: Member): Field {
     name,
     isRequired: isRequired && usual === undefined,
     isNullable,
-    ...(description !== undefined && { help: description }),
+    ...(description !== undefined && { help: description.replaceAll('`', '') }),
     ...(usual !== undefined && { usual }),
     ...shapeOf(schema, name, path),
   };

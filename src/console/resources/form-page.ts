@@ -4,10 +4,10 @@ import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type AtConsole, renderConsole } from '../page.ts';
-import { type Operation, type Place, parametersOf, titleOf } from './declared.ts';
+import { isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import { differences } from './differences.ts';
 import type { FormFaults } from './faults.ts';
-import { type Field, fieldsOf, WHOLE } from './fields.ts';
+import { type Field, fieldsOf, queryFieldsOf, WHOLE } from './fields.ts';
 import {
   crumbsOf,
   labelOf,
@@ -58,7 +58,7 @@ export async function drawnOf(
   const record = isChange(doing) ? await recordAt(deps, ctx, here, doing) : undefined;
   const whole: Field = { path: WHOLE, name: WHOLE, kind: 'json', isRequired: true, isNullable: false };
   const fields = call.body === undefined ? [] : fieldsOf(call.body);
-  const asked = call.query === undefined ? [] : fieldsOf(call.query);
+  const asked = call.query === undefined ? [] : queryFieldsOf(call.query);
   return {
     ...doing,
     record: changeable(record, fields),
@@ -134,10 +134,10 @@ export async function renderForm(
   });
 }
 
-/** Fields that say something or must, and all others, which stand below them. */
+/** Fields that say something, or must, or name the record; and all others, which stand below them. */
 function partedFields(all: readonly FilledField[]) {
-  const isFirst = ({ isRequired, isFilled, fault }: FilledField) =>
-    isRequired || isFilled || fault !== undefined;
+  const isFirst = ({ name, isRequired, isFilled, fault }: FilledField) =>
+    isRequired || isFilled || fault !== undefined || isNaming(name);
   const first = all.filter(isFirst);
   // A form with nothing to begin with begins with all.
   return first.length === 0

@@ -5,7 +5,7 @@ import type { CallRules } from '../../management/call.ts';
 import { ask } from '../ask.ts';
 import { type AtConsole, renderConsole } from '../page.ts';
 import { type Place, titleOf } from './declared.ts';
-import { fieldsOf } from './fields.ts';
+import { queryFieldsOf } from './fields.ts';
 import { type AskedList, type FoundPage, filterNames, findPage, type Item, PER_PAGE } from './find.ts';
 import {
   crumbsOf,
@@ -42,7 +42,7 @@ export async function showList(
   const params = paramsOf(ctx);
   const names = filterNames(read);
   const fields =
-    read.query === undefined ? [] : fieldsOf(read.query).filter(({ path }) => names.includes(path));
+    read.query === undefined ? [] : queryFieldsOf(read.query).filter(({ path }) => names.includes(path));
   const asked = askedOf(ctx, names);
   const isMissing = fields.some(({ path, isRequired }) => isRequired && asked.filters[path] === undefined);
   const found = isMissing ? NOTHING : await pageAsked(deps, ctx, here, { ...at, asked });
