@@ -1,14 +1,16 @@
 // The console asks what the Management API is asked, by the very same code: the scopes are those of the administrator's role,
 // and the log says who it was.
 import type { Context } from 'koa';
+import { AuthError } from '../http/errors.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
-import { allow, carryOut } from '../management/answer.ts';
+import { allow, carryOut, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
 import { seesSecrets } from './roles.ts';
 import type { AtConsole } from './session.ts';
+import { asShownTo, mayAsk } from './support.ts';
 
 export interface AskDependencies {
   /** What the calls of the Management API are given. */
@@ -52,11 +54,17 @@ export async function ask(
     userAgent: ctx.get('User-Agent'),
   };
   allow(management, call, about);
+  const { role } = here.administrator;
+  if (!mayAsk(role, name, { query, body })) {
+    const refusal = new AuthError(403, 'access_denied', 'Your role does not allow this.');
+    recordFailure(management.events, call, about, refusal);
+    throw refusal;
+  }
   const given = await carryOut(management, call, about, { query: defined(query), body });
   // As it would have gone out, in JSON: a page shows nothing that the API does not.
   const answer =
     given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
-  return seesSecrets(here.administrator.role) ? answer : { ...answer, body: withoutSecrets(answer.body) };
+  return seesSecrets(role) ? answer : { ...answer, body: withoutSecrets(asShownTo(role, answer.body)) };
 }
 
 /** The declaration of a call. @throws Error when there is none. */

@@ -1,5 +1,7 @@
 // The addresses of the console's own pages for what the Management API has.
 import type { CallRules } from '../../management/call.ts';
+import type { AtConsole } from '../session.ts';
+import { isWhollyOf } from '../support.ts';
 import { filled, type Operation, type Place } from './declared.ts';
 
 const RESOURCES = '/console/resources';
@@ -16,9 +18,12 @@ export const operationPath = (operation: Operation | 'reveal', path: string, par
 /** A call by its name, as `ask` takes it. */
 export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${path}`;
 
-/** The scopes of which an administrator needs one, or all. */
-export const mayCall = (here: { can(scope: string): boolean }, { scopes, allScopes }: CallRules): boolean =>
-  allScopes === undefined ? scopes.some((one) => here.can(one)) : allScopes.every((one) => here.can(one));
+/** Whether the administrator's role has the scopes of a call, one or all of them, and may ask all that it takes. */
+export function mayCall(here: Pick<AtConsole, 'can' | 'administrator'>, call: CallRules): boolean {
+  const { scopes, allScopes } = call;
+  const has = allScopes === undefined ? scopes.some(here.can) : allScopes.every(here.can);
+  return has && isWhollyOf(here.administrator.role, nameOfCall(call));
+}
 
 /** What can be done at a place, in the order in which it is offered. */
 export const operationsOf = (place: Place): [Operation, CallRules][] =>

@@ -1,0 +1,64 @@
+// What of the Management API the role of support may ask. The scopes to help users are those to take them over, too:
+// `update:users` sets passwords, links identities and gives permissions.
+import type { AdministratorRole } from '../records/administrators.ts';
+
+const METADATA: ReadonlySet<string> = new Set(['user_metadata', 'app_metadata']);
+const METADATA_NAME = /(app|user)_metadata/i;
+
+/** The calls that change something, by method and path; those with members take a body of no others. */
+const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
+  'PATCH /users/:id': ['name', 'given_name', 'family_name', 'nickname', 'picture', 'blocked'],
+  'POST /jobs/verification-email': ['user_id'],
+  'DELETE /user-blocks': 'any',
+  'DELETE /user-blocks/:id': 'any',
+  'DELETE /anomaly/blocks/ips/:id': 'any',
+  'DELETE /users/:id/authentication-methods': 'any',
+  'DELETE /users/:id/authentication-methods/:method_id': 'any',
+  'DELETE /users/:id/authenticators': 'any',
+  'DELETE /users/:id/multifactor/:provider': 'any',
+  'DELETE /guardian/enrollments/:enrollment_id': 'any',
+  'POST /users/:id/multifactor/actions/invalidate-remember-browser': 'any',
+  'DELETE /sessions/:id': 'any',
+  'POST /sessions/:id/revoke': 'any',
+  'DELETE /users/:id/sessions': 'any',
+  'POST /users/:id/revoke-access': 'any',
+  'DELETE /refresh-tokens/:id': 'any',
+  'POST /refresh-tokens/revoke': 'any',
+  'DELETE /users/:id/refresh-tokens': 'any',
+  'DELETE /grants': 'any',
+  'DELETE /grants/:id': 'any',
+  'DELETE /device-credentials/:credential_id': 'any',
+};
+
+/** Whether all of a call is a role's, as far as it is not for its scopes to say. @param name method and path. */
+export function isWhollyOf(role: AdministratorRole, name: string): boolean {
+  return role !== 'support' || name.startsWith('GET ') || CHANGES[name] === 'any';
+}
+
+/** Whether a role may ask a call just so, as far as it is not for its scopes to say. */
+export function mayAsk(
+  role: AdministratorRole,
+  name: string,
+  { query, body }: { query: Readonly<Record<string, string | undefined>>; body: unknown },
+): boolean {
+  if (role !== 'support') return true;
+  // Whoever may search what they are not shown learns it, letter by letter. The language reads over backslashes.
+  if (name.startsWith('GET '))
+    return !Object.values(query).some(
+      (one) => one !== undefined && METADATA_NAME.test(one.replaceAll('\\', '')),
+    );
+  const members = Object.hasOwn(CHANGES, name) ? CHANGES[name] : undefined;
+  if (members === undefined || members === 'any') return members === 'any';
+  return Object.keys((body ?? {}) as object).every((one) => members.includes(one));
+}
+
+/** A copy of an answer as a role is shown it: what applications note of users is not for support. */
+export function asShownTo(role: AdministratorRole, value: unknown): unknown {
+  if (role !== 'support' || typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((one) => asShownTo(role, one));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => !METADATA.has(name))
+      .map(([name, one]) => [name, asShownTo(role, one)]),
+  );
+}

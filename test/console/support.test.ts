@@ -1,0 +1,89 @@
+// What the role of support may ask, by whichever page: its scopes alone would let it take users over.
+import { expect } from 'chai';
+import type { CallRules } from '../../src/management/call.ts';
+import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
+import { createAgent } from '../support/agent.ts';
+import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { logIn, pkce, responseOf, spaRequest, tenant, USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
+
+const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
+
+/** The only changes that support makes; further ones are added here by who has thought of them as an attacker. */
+const CHANGES = [
+  'DELETE /anomaly/blocks/ips/:id',
+  'DELETE /device-credentials/:credential_id',
+  'DELETE /grants',
+  'DELETE /grants/:id',
+  'DELETE /guardian/enrollments/:enrollment_id',
+  'DELETE /refresh-tokens/:id',
+  'DELETE /sessions/:id',
+  'DELETE /user-blocks',
+  'DELETE /user-blocks/:id',
+  'DELETE /users/:id/authentication-methods',
+  'DELETE /users/:id/authentication-methods/:method_id',
+  'DELETE /users/:id/authenticators',
+  'DELETE /users/:id/multifactor/:provider',
+  'DELETE /users/:id/refresh-tokens',
+  'DELETE /users/:id/sessions',
+  'POST /refresh-tokens/revoke',
+  'POST /sessions/:id/revoke',
+  'POST /users/:id/multifactor/actions/invalidate-remember-browser',
+  'POST /users/:id/revoke-access',
+];
+
+describe('the role of support', () => {
+  let server: TestServer;
+  let support: ConsoleAgent;
+  let ada: string;
+  before(async () => {
+    server = await startConsole({ tenant: { ...tenant, ...UNLIMITED } });
+    support = await openConsole(server, 'support');
+    const [user] = await server.users.withEmail(USER.email);
+    ada = user?.id ?? '';
+    await server.users.update(ada, { app_metadata: { note: 'for-the-application' } });
+  });
+  after(() => server.stop());
+
+  it('has no page that changes anything but what is listed here', async () => {
+    const params = (path: string) =>
+      path.replaceAll(':id', encodeURIComponent(ada)).replaceAll(/:\w+/g, 'none');
+    for (const { method, path } of CALLS.filter((call) => call.method !== 'GET')) {
+      if (CHANGES.includes(`${method} ${path}`)) continue;
+      const operation = { PATCH: 'change', PUT: 'replace', POST: 'create', DELETE: 'remove' }[
+        method as 'PUT'
+      ];
+      const to = `/console/${operation}${params(path)}`;
+      expect((await support.get(to)).status, `GET ${to}`).to.be.oneOf([403, 404]);
+      const form = {
+        email: 'eve@example.test',
+        password: 'Eves-Horse-6',
+        'password.value': 'x',
+        confirm: 'yes',
+      };
+      expect((await support.post(to, form)).status, `POST ${to}`).to.be.oneOf([403, 404]);
+    }
+    const user = await server.users.get(ada);
+    expect(user).to.include({ email: USER.email });
+    expect(user?.app_metadata).to.deep.equal({ note: 'for-the-application' });
+    const login = await logIn(createAgent(server), server, spaRequest(pkce().challenge));
+    expect(responseOf(login).code).to.be.a('string');
+  }).timeout(120_000);
+
+  it('is shown no metadata, and finds nobody by it', async () => {
+    const id = encodeURIComponent(ada);
+    for (const path of [`/console/users/${id}`, `/console/resources/users/${id}`, '/console/resources/users'])
+      expect((await support.get(path)).text, path).to.not.contain('for-the-application');
+    const found = await support.get('/console/users?q=app_metadata.note:for-the-application');
+    expect(found.text).to.not.contain(USER.email);
+    expect(found.status).to.equal(200);
+    for (const q of ['app_metadata.note:for*', 'app_meta\\data.note:for*', '_exists_:app\\_metadata.note']) {
+      const generic = await support.get(`/console/resources/users?${new URLSearchParams({ q })}`);
+      expect(generic.status, q).to.equal(403);
+    }
+    const owner = await openConsole(server);
+    const seen = await owner.get('/console/users?q=app_metadata.note:for-the-application');
+    expect(seen.text).to.contain(USER.email);
+  });
+});
