@@ -14,6 +14,7 @@ import { createDeliveries, type Deliveries } from './delivery/deliveries.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
+import type { OutgoingEmail } from './delivery/transport.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
 import { createKnownBrowsers } from './factors/browsers.ts';
@@ -198,7 +199,14 @@ function delivery(
   });
   const { measures } = deps.metrics ?? {};
   const messages = createMessages({ ...deps, ...own, ...transports, sms, deliveries, templates, measures });
-  return { outbox, deliveries, messages };
+  return {
+    outbox,
+    deliveries,
+    messages,
+    templates,
+    /** At once and once, for who waits to see it. */
+    sendEmail: (message: OutgoingEmail) => transports.email.deliver(message, random(16).toString('hex')),
+  };
 }
 
 /** What the second factors keep. */

@@ -51,6 +51,8 @@ export function consoleDependencies(
     store,
     tokens,
     tryLogins,
+    sendEmail: capabilities.sendEmail,
+    templates: capabilities.templates,
     views: capabilities.views,
   };
 }

@@ -10,6 +10,8 @@ import { administratorsRoutes } from './administrators/routes.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
 import type { AskDependencies } from './ask.ts';
+import { BRANDING_PAGES, brandingRoutes } from './branding/routes.ts';
+import type { BrandingDependencies } from './branding/shared.ts';
 import { CONSOLE } from './callbacks.ts';
 import { CONNECTIONS_PAGES, connectionsRoutes } from './connections/routes.ts';
 import type { ConnectionsDependencies } from './connections/shared.ts';
@@ -32,6 +34,7 @@ export type ConsoleDependencies = ConsolePageDependencies &
   SecurityDependencies &
   OverviewDependencies &
   UsersDependencies &
+  BrandingDependencies &
   ConnectionsDependencies &
   ResourcesDependencies &
   TryDependencies &
@@ -39,6 +42,12 @@ export type ConsoleDependencies = ConsolePageDependencies &
 
 const limits = {
   console: { capacity: 300, perMinute: 1200, per: 'address', where: '`/console`' },
+  consoleMail: {
+    capacity: 10,
+    perMinute: 1,
+    per: 'user',
+    where: 'e-mails that administrators send themselves to see them',
+  },
 } satisfies Limits;
 
 declare module '../records/limits.ts' {
@@ -67,6 +76,7 @@ export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...actionsRoutes,
   ...usersRoutes,
   ...connectionsRoutes,
+  ...brandingRoutes,
   ...resourcesRoutes,
   ...applicationsRoutes,
   ...administratorsRoutes,
@@ -92,6 +102,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
     ...ACTIONS_PAGES,
     ...USERS_PAGES,
     ...CONNECTIONS_PAGES,
+    ...BRANDING_PAGES,
     ...RESOURCES_PAGES,
     ...APPLICATIONS_PAGES,
     'console/administrators-list',

@@ -4,6 +4,7 @@ import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
 import { judgeStrength } from '../../src/users/password-policy.ts';
+import { consoleBrandingPages } from './console-branding-pages.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
 import { overviewModel } from './console-overview-pages.ts';
@@ -97,6 +98,7 @@ export const consoleModel = {
 
 export const PAGES: Record<string, SitePage | AuthError> = {
   ...consoleConnectionPages(consoleModel),
+  ...consoleBrandingPages(consoleModel),
   '/console': { template: 'console/overview-home', model: { ...consoleModel, ...overviewModel } },
   '/console-well': { template: 'console/overview-home', model: consoleModel },
   '/console-administrators': {

@@ -3,17 +3,12 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
+import { refusalOf } from '../forms.ts';
 import { back, renderConsole } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { isKnown, kindOf, kindsByGroup } from './kinds.ts';
 import { filledFields, withTyped } from './options.ts';
-import {
-  type ConnectionsDependencies,
-  PATH,
-  refusalOf,
-  type ShownConnection,
-  typedOptions,
-} from './shared.ts';
+import { type ConnectionsDependencies, PATH, type ShownConnection, typedOptions } from './shared.ts';
 
 /** The strategies, as tiles. */
 export async function showKinds(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {

@@ -1,12 +1,13 @@
 // The routes of the console's connections.
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { withLongTexts } from '../forms.ts';
 import { consoleForm, consolePage } from '../page.ts';
 import { saveApplications, showApplications } from './applications.ts';
 import { create, showKinds, showNew } from './create.ts';
 import { showConnections } from './list.ts';
 import { showScript, takeScript } from './script-page.ts';
 import { remove, saveSettings, showRemoval, showSettings } from './settings.ts';
-import { CHANGE, type ConnectionsDependencies, PATH, READ, SECTION, TRIED, withLongTexts } from './shared.ts';
+import { CHANGE, type ConnectionsDependencies, PATH, READ, SECTION, TRIED } from './shared.ts';
 import { showTried, showTry, tryConnection } from './try-page.ts';
 
 type D = ConnectionsDependencies;

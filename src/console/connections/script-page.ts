@@ -3,16 +3,15 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
+import { fieldsBelow, refusalOf } from '../forms.ts';
 import { back, renderConsole } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {
   type ConnectionsDependencies,
   connectionAt,
-  fieldsBelow,
   headOf,
   recordOf,
-  refusalOf,
   type ShownConnection,
 } from './shared.ts';
 

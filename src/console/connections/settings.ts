@@ -5,6 +5,7 @@ import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/servic
 import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
+import { refusalOf } from '../forms.ts';
 import { back, renderConsole } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { filledFields, withTyped } from './options.ts';
@@ -14,7 +15,6 @@ import {
   headOf,
   PATH,
   recordOf,
-  refusalOf,
   type ShownConnection,
   typedOptions,
 } from './shared.ts';

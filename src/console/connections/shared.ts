@@ -1,14 +1,13 @@
 // What the pages of one connection have in common.
 import type { Context } from 'koa';
 import type { LimitLogin } from '../../connections/database/limit-login.ts';
-import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { RouteDeclaration } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
+import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
-import { type AtConsole, atConsole } from '../session.ts';
+import type { AtConsole } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
 import type { TryDependencies } from './try.ts';
@@ -73,37 +72,8 @@ export function headOf(here: AtConsole, connection: ShownConnection, tab: string
   };
 }
 
-/** Bytes of a form with a script. */
-const LARGEST_FORM = 400 * 1024;
-
-/** A form with long texts: who is nobody here has none of it read. */
-export function withLongTexts<D extends ConsolePageDependencies>(
-  route: RouteDeclaration<D>,
-): RouteDeclaration<D> {
-  return {
-    ...route,
-    bodies: { largest: LARGEST_FORM },
-    admit: async (deps, ctx) => {
-      if ((await atConsole(deps, ctx)) === undefined)
-        throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
-    },
-  };
-}
-
-/** The fields of a form whose names begin so, without that. */
-export function fieldsBelow(ctx: Context, prefix: string): Record<string, string> {
-  const all = Object.entries(bodyTexts(ctx)).filter(([name]) => name.startsWith(prefix));
-  return Object.fromEntries(all.map(([name, value]) => [name.slice(prefix.length), value]));
-}
-
 /** The options of a form. Switches that are off send nothing: the form names those that it has. */
 export function typedOptions(ctx: Context): Record<string, string> {
   const switches = Object.keys(fieldsBelow(ctx, 'switch.')).map((name) => [name, '']);
   return { ...Object.fromEntries(switches), ...fieldsBelow(ctx, 'option.') };
-}
-
-/** What a call refuses, for the page to tell; anything else is thrown. */
-export function refusalOf(thrown: unknown): string {
-  if (thrown instanceof AuthError && [400, 409].includes(thrown.status)) return thrown.error_description;
-  throw thrown;
 }

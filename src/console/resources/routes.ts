@@ -4,7 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
 import type { CallRules } from '../../management/call.ts';
-import { withLongTexts } from '../connections/shared.ts';
+import { withLongTexts } from '../forms.ts';
 import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';

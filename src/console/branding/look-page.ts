@@ -1,0 +1,159 @@
+// The look of the hosted pages: a form, and beside it the pages themselves as they would be.
+import type { Context } from 'koa';
+import { bodyTexts, textsOf } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { ask } from '../ask.ts';
+import { fieldsBelow, refusalOf } from '../forms.ts';
+import { back, renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { brandFields, themeGroups, typedBrand, typedTheme } from './look.ts';
+import { SAMPLES } from './samples.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** What is in force. */
+async function lookNow(deps: BrandingDependencies, ctx: Context, here: AtConsole) {
+  const brand = (await ask(deps, ctx, here, 'GET /branding')).body as Section;
+  try {
+    const { themeId, ...theme } = (await ask(deps, ctx, here, 'GET /branding/themes/default'))
+      .body as Section;
+    return { brand, theme, themeId: String(themeId) };
+  } catch (thrown) {
+    if (!(thrown instanceof AuthError) || thrown.status !== 404) throw thrown;
+    return { brand, theme: {}, themeId: undefined };
+  }
+}
+
+/** Shows the form. */
+export async function showLook(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  await showForm(deps, ctx, here, {});
+}
+
+/** Takes what the form says: what it has changed alone. */
+export async function saveLook(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { brand, theme, themeId } = await lookNow(deps, ctx, here);
+  const typed = {
+    brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
+  };
+  try {
+    const body = changesOf(brand, typed.brand);
+    if (Object.keys(body).length > 0) await ask(deps, ctx, here, 'PATCH /branding', { body });
+    await saveTheme(deps, ctx, here, { before: theme, after: typed.theme, themeId });
+    back(ctx, PATH, 'console.said.saved');
+  } catch (thrown) {
+    await showForm(deps, ctx, here, { typed, alert: refusalOf(thrown) });
+  }
+}
+
+/** Removes the theme: the pages have the brand's colours again. */
+export async function removeTheme(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { themeId } = await lookNow(deps, ctx, here);
+  if (themeId !== undefined)
+    await ask(deps, ctx, here, 'DELETE /branding/themes/:id', { params: { id: themeId } });
+  back(ctx, PATH, 'console.said.deleted');
+}
+
+/** The members of a theme without which the Management API takes none. */
+const SECTIONS = { borders: {}, colors: {}, fonts: {}, page_background: {}, widget: {} };
+
+async function saveTheme(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { before, after, themeId }: { before: Section; after: Section; themeId: string | undefined },
+): Promise<void> {
+  const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
+  if (changed.length === 0) return;
+  const body = Object.fromEntries(changed.map((name) => [name, after[name]]));
+  if (themeId === undefined)
+    await ask(deps, ctx, here, 'POST /branding/themes', { body: { ...SECTIONS, ...body } });
+  else await ask(deps, ctx, here, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
+}
+
+/** Members that differ, at any depth; null for what is gone. */
+function changesOf(before: Section, after: Section): Record<string, unknown> {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return Object.fromEntries(
+    names.flatMap((name): [string, unknown][] => {
+      const [old, now] = [before[name], after[name]];
+      if (old === now) return [];
+      if (now === undefined) return [[name, null]];
+      return isSection(old) && isSection(now) ? [[name, changesOf(old, now)]] : [[name, now]];
+    }),
+  );
+}
+
+const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Shows a page of ours as it is: with the query's page, language and scheme. */
+export async function showPreview(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  await preview(deps, ctx, textsOf(ctx.query), await lookNow(deps, ctx, here));
+}
+
+/** The same as it would be with what is typed. */
+export async function showDraft(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const { brand, theme } = await lookNow(deps, ctx, here);
+  await preview(deps, ctx, bodyTexts(ctx), {
+    brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
+    theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
+  });
+}
+
+async function preview(
+  deps: BrandingDependencies,
+  ctx: Context,
+  { page = '', language, scheme }: Readonly<Record<string, string>>,
+  { brand, theme }: { brand: Section; theme: Section },
+): Promise<void> {
+  const sample = (Object.hasOwn(SAMPLES, page) ? SAMPLES[page] : undefined) ?? SAMPLES.login;
+  if (sample === undefined) throw new AuthError(404, 'not_found', 'Not Found');
+  const { tenant } = deps.config.settings();
+  await deps.views.preview(ctx, sample.template, sample.model, {
+    settings: { tenant, branding: { colors: {}, ...brand } },
+    look: { ...deps.config.look(), theme: Object.keys(theme).length === 0 ? undefined : theme },
+    locale: languageOf(deps, language),
+    scheme: scheme === 'dark' ? 'dark' : 'light',
+  });
+}
+
+async function showForm(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { typed, alert }: { typed?: { brand: Section; theme: Section }; alert?: string },
+): Promise<void> {
+  const now = await lookNow(deps, ctx, here);
+  const { brand, theme } = typed ?? now;
+  const {
+    page = 'login',
+    language = languageOf(deps, undefined),
+    scheme = 'light',
+    width = 'wide',
+  } = {
+    ...textsOf(ctx.query),
+    ...bodyTexts(ctx),
+  };
+  const query = new URLSearchParams({ page, language, scheme, _csrf: here.token });
+  await renderConsole(deps, ctx, here, {
+    template: 'console/branding-look',
+    title: 't:console.nav.branding',
+    alert,
+    status: alert === undefined ? 200 : 400,
+    model: {
+      tab: 'look',
+      path: PATH,
+      brand: brandFields(brand),
+      theme: themeGroups(theme),
+      hasTheme: now.themeId !== undefined,
+      mayChange: here.can('update:branding'),
+      mayDelete: here.can('delete:branding'),
+      pages: Object.keys(SAMPLES),
+      languages: languagesOf(deps),
+      shown: { page, language, scheme, width },
+      frameUrl: `${PATH}/preview?${query}`,
+    },
+  });
+}

@@ -1,0 +1,165 @@
+// The look as a form has it: the brand (`/branding`) and the theme (`/branding/themes`), each a field by its path. A theme is
+// there once something of it is set; what it leaves out is the brand's.
+
+type Section = Readonly<Record<string, unknown>>;
+
+/** How a value of the look is typed. */
+export type LookKind = 'color' | 'address' | 'number' | 'switch' | 'choice';
+
+export interface LookField {
+  /** Members from the top, joined by dots; what the form calls the field. */
+  path: string;
+  kind: LookKind;
+  choices?: readonly string[];
+  least?: number;
+  most?: number;
+}
+
+const color = (path: string): LookField => ({ path, kind: 'color' });
+const address = (path: string): LookField => ({ path, kind: 'address' });
+const number = (path: string, least: number, most: number): LookField => ({
+  path,
+  kind: 'number',
+  least,
+  most,
+});
+const choice = (path: string, ...choices: string[]): LookField => ({ path, kind: 'choice', choices });
+const size = (name: string) => number(`fonts.${name}.size`, 75, 150);
+
+/** Of the brand. */
+export const BRAND: readonly LookField[] = [
+  color('colors.primary'),
+  color('colors.page_background'),
+  address('logo_url'),
+  address('favicon_url'),
+  address('font.url'),
+];
+
+/** Of the theme, by group. */
+export const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
+  {
+    group: 'colors',
+    fields: [
+      ...['primary_button', 'primary_button_label', 'secondary_button_border', 'secondary_button_label'],
+      ...[
+        'links_focused_components',
+        'header',
+        'body_text',
+        'input_labels_placeholders',
+        'input_filled_text',
+      ],
+      ...['input_border', 'input_background', 'widget_background', 'widget_border', 'error', 'success'],
+    ].map((name) => color(`colors.${name}`)),
+  },
+  {
+    group: 'borders',
+    fields: [
+      choice('borders.buttons_style', 'pill', 'rounded', 'sharp'),
+      number('borders.button_border_radius', 1, 10),
+      number('borders.button_border_weight', 0, 10),
+      choice('borders.inputs_style', 'pill', 'rounded', 'sharp'),
+      number('borders.input_border_radius', 0, 10),
+      number('borders.input_border_weight', 0, 3),
+      number('borders.widget_corner_radius', 0, 50),
+      number('borders.widget_border_weight', 0, 10),
+      { path: 'borders.show_widget_shadow', kind: 'switch' },
+    ],
+  },
+  {
+    group: 'fonts',
+    fields: [
+      address('fonts.font_url'),
+      number('fonts.reference_text_size', 12, 24),
+      ...['title', 'subtitle', 'body_text', 'buttons_text', 'input_labels'].map(size),
+    ],
+  },
+  {
+    group: 'widget',
+    fields: [
+      address('widget.logo_url'),
+      number('widget.logo_height', 1, 100),
+      choice('widget.logo_position', 'center', 'left', 'right', 'none'),
+      choice('widget.header_text_alignment', 'center', 'left', 'right'),
+      choice('page_background.page_layout', 'center', 'left', 'right'),
+      color('page_background.background_color'),
+      address('page_background.background_image_url'),
+    ],
+  },
+];
+
+const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
+
+/** A field with what the look has. */
+export interface ShownField extends LookField {
+  value: string;
+}
+
+/** What is typed where nothing is: shadows are there. */
+const usual = ({ kind }: LookField) => (kind === 'switch' ? 'true' : '');
+
+/** A value of a look as text; a gradient is the colour that it begins with. */
+export function valueAt(look: Section, field: LookField): string {
+  const found = field.path.split('.').reduce<unknown>(memberOf, look);
+  if (typeof found === 'object' && found !== null) return textOf(memberOf(found, 'start'));
+  return found === undefined || found === null ? usual(field) : textOf(found);
+}
+
+const textOf = (value: unknown) => (value === undefined || value === null ? '' : String(value));
+const memberOf = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+
+/** The fields of a brand, with their values. */
+export function brandFields(brand: Section): ShownField[] {
+  return BRAND.map((field) => ({ ...field, value: valueAt(brand, field) }));
+}
+
+/** The fields of a theme by group, with their values. */
+export function themeGroups(theme: Section): { group: string; fields: ShownField[] }[] {
+  return THEME.map(({ group, fields }) => ({
+    group,
+    fields: fields.map((field) => ({ ...field, value: valueAt(theme, field) })),
+  }));
+}
+
+/**
+ * A look with what a form says. What is as it is shown is not touched.
+ * @param typed by the paths of the fields; one that is not there is not of the form.
+ */
+export function withTyped(
+  look: Section,
+  fields: readonly LookField[],
+  typed: Readonly<Record<string, string>>,
+): Section {
+  return fields.reduce<Section>((rest, field) => {
+    const text = field.kind === 'switch' ? switched(field, typed) : typed[field.path]?.trim();
+    if (text === undefined || text === valueAt(look, field)) return rest;
+    return withValue(rest, field.path.split('.'), read(field, text));
+  }, look);
+}
+
+/** A switch that is off sends nothing: the form says that it has switches. */
+const switched = ({ path }: LookField, typed: Readonly<Record<string, string>>) =>
+  typed.switches === '1' ? (typed[path] ?? 'false') : undefined;
+
+/** The brand of a form. */
+export const typedBrand = (brand: Section, typed: Readonly<Record<string, string>>) =>
+  withTyped(brand, BRAND, typed);
+
+/** The theme of a form. */
+export const typedTheme = (theme: Section, typed: Readonly<Record<string, string>>) =>
+  withTyped(theme, THEME_FIELDS, typed);
+
+/** @returns undefined for what is to be as usual. */
+function read({ kind }: LookField, text: string): unknown {
+  if (kind === 'switch') return text === 'true';
+  if (text === '') return undefined;
+  return kind === 'number' ? Number(text) : text;
+}
+
+function withValue(section: Section, [name = '', ...path]: string[], value: unknown): Section {
+  const { [name]: before, ...others } = section;
+  if (path.length === 0) return value === undefined ? others : { ...others, [name]: value };
+  return { ...others, [name]: withValue((before ?? {}) as Section, path, value) };
+}

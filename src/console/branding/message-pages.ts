@@ -1,0 +1,214 @@
+// E-mails and SMS: what they say, with a preview, "send to me", and back to ours.
+import type { Context } from 'koa';
+import { DeliveryError } from '../../delivery/messages.ts';
+import type { Draft } from '../../delivery/templates.ts';
+import { bodyTexts } from '../../http/body-fields.ts';
+import { AuthError } from '../../http/errors.ts';
+import { ask } from '../ask.ts';
+import { refusalOf } from '../forms.ts';
+import { back, renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import {
+  draftOf,
+  EMAILS,
+  isOfConnection,
+  type Message,
+  messageAt,
+  type Written,
+  writeMessage,
+} from './message.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+
+/** All messages. */
+export async function showMessages(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const names = here.can('read:email_templates') ? EMAILS : [];
+  const own = here.can('read:connections') ? await passwordless(deps, ctx, here) : [];
+  const all = await Promise.all([...names, ...own].map((name) => messageAt(deps, ctx, here, name)));
+  await renderConsole(deps, ctx, here, {
+    template: 'console/branding-messages',
+    title: 't:console.branding.tab.messages',
+    model: { tab: 'messages', path: PATH, messages: all.map(shownMessage) },
+  });
+}
+
+/** The ids of the connections that send codes. */
+async function passwordless(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<string[]> {
+  const lists = await Promise.all(
+    ['email', 'sms'].map((strategy) =>
+      ask(deps, ctx, here, 'GET /connections', { query: { strategy, take: '100', fields: 'id' } }),
+    ),
+  );
+  return lists.flatMap(({ body }) =>
+    (body as { connections: { id: string }[] }).connections.map(({ id }) => id),
+  );
+}
+
+/** One message. */
+export async function showMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const message = await messageOf(deps, ctx, here);
+  await showEditor(deps, ctx, here, { message, written: message.written });
+}
+
+/** Keeps what the form says, goes back to ours, or sends it to the administrator. */
+export async function takeMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const message = await messageOf(deps, ctx, here);
+  requireScope(here, changeScope(message));
+  const { order } = bodyTexts(ctx);
+  const written = typedOf(ctx, message);
+  const editor = { message, written };
+  if (order === 'send') return send(deps, ctx, here, editor);
+  const next = order === 'reset' ? { ...message.written, from: '', subject: '', body: '' } : written;
+  const draft = await drafted(deps, ctx, here, message, next);
+  if (Object.keys(draft.faults).length > 0)
+    return showEditor(deps, ctx, here, { ...editor, draft, alert: 't:console.branding.broken' });
+  try {
+    await writeMessage(deps, ctx, here, message, next);
+    back(ctx, pathOf(message), 'console.said.saved');
+  } catch (thrown) {
+    await showEditor(deps, ctx, here, { ...editor, alert: refusalOf(thrown) });
+  }
+}
+
+/** The message as its receiver would see it, as it is kept. */
+export async function previewMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+): Promise<void> {
+  const message = await messageOf(deps, ctx, here);
+  showDraft(ctx, await drafted(deps, ctx, here, message, message.written));
+}
+
+/** The same as it is typed. */
+export async function previewTyped(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const message = await messageOf(deps, ctx, here);
+  showDraft(ctx, await drafted(deps, ctx, here, message, typedOf(ctx, message)));
+}
+
+/** As a mail program shows it: nothing in it runs, and it is framed by our own page alone. */
+function showDraft(ctx: Context, { message }: Draft): void {
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set(
+    'Content-Security-Policy',
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data: https:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox",
+  );
+  ctx.set('X-Frame-Options', 'SAMEORIGIN');
+  if (message.channel === 'email') {
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = message.html;
+  } else {
+    ctx.type = 'text/plain; charset=utf-8';
+    ctx.body = message.text;
+  }
+}
+
+async function messageOf(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<Message> {
+  const name = String(ctx.params.message);
+  requireScope(here, isOfConnection(name) ? 'read:connections' : 'read:email_templates');
+  return messageAt(deps, ctx, here, name);
+}
+
+const changeScope = ({ connection }: Message) =>
+  connection === undefined ? 'update:email_templates' : 'update:connections';
+
+/** @throws AuthError 403 */
+function requireScope(here: AtConsole, scope: string): void {
+  if (!here.can(scope)) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+}
+
+const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
+
+function typedOf(ctx: Context, { connection, written }: Message): Written {
+  const { from = '', subject = '', body = '', enabled, switches } = bodyTexts(ctx);
+  const texts = { from, subject, body: body.replaceAll('\r\n', '\n') };
+  return connection === undefined
+    ? { ...texts, enabled: switches === '1' ? enabled === 'true' : written.enabled === true }
+    : texts;
+}
+
+function drafted(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  message: Message,
+  written: Written,
+): Promise<Draft> {
+  const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
+  return draftOf(deps, message, { written, language, to: here.administrator.email });
+}
+
+interface Editor {
+  message: Message;
+  written: Written;
+  draft?: Draft;
+  alert?: string;
+  sent?: boolean;
+}
+
+/** Sends the message as it is typed to the administrator's own address, and to no other. */
+async function send(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  editor: Editor,
+): Promise<void> {
+  const { email } = here.administrator;
+  const draft = await drafted(deps, ctx, here, editor.message, editor.written);
+  if (Object.keys(draft.faults).length > 0)
+    return showEditor(deps, ctx, here, { ...editor, draft, alert: 't:console.branding.broken' });
+  const { message } = draft;
+  if (message.channel !== 'email' || email === '')
+    throw new AuthError(400, 'invalid_request', 'This message cannot be sent to you.');
+  if (!(await deps.rateLimits.spend('consoleMail', here.administrator.userId)))
+    throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
+  try {
+    await deps.sendEmail({ ...message, to: email });
+    await showEditor(deps, ctx, here, { ...editor, sent: true });
+  } catch (thrown) {
+    if (!(thrown instanceof DeliveryError)) throw thrown;
+    await showEditor(deps, ctx, here, { ...editor, alert: thrown.message });
+  }
+}
+
+async function showEditor(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { message, written, draft, alert, sent }: Editor,
+): Promise<void> {
+  const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
+  const { message: shown, faults } = draft ?? (await drafted(deps, ctx, here, message, written));
+  const query = new URLSearchParams({ language, _csrf: here.token });
+  await renderConsole(deps, ctx, here, {
+    template: 'console/branding-message',
+    title: 't:console.branding.tab.messages',
+    alert,
+    status: alert === undefined ? 200 : 400,
+    model: {
+      tab: 'messages',
+      path: PATH,
+      message: shownMessage(message),
+      isSms: shown.channel === 'sms',
+      written,
+      broken: Object.entries(faults),
+      subject: shown.channel === 'email' ? shown.subject : undefined,
+      from: shown.from,
+      language,
+      languages: languagesOf(deps).filter(({ isEnabled }) => isEnabled),
+      mayChange: here.can(changeScope(message)),
+      sent: sent === true ? here.administrator.email : undefined,
+      frameUrl: `${pathOf(message)}/preview?${query}`,
+    },
+  });
+}
+
+function shownMessage({ name, kind, connection, isOwn, written }: Message) {
+  return {
+    name,
+    kind,
+    connection: connection?.name,
+    path: `${PATH}/messages/${name}`,
+    isOwn,
+    isOff: written.enabled === false,
+  };
+}

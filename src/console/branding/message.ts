@@ -1,0 +1,196 @@
+// The messages that the tenant can write itself, each with the template that there is: e-mails by their kind, and those of
+// passwordless connections, which stand in the connection's options.
+import type { Context } from 'koa';
+import type { EmailKind, MessageKind, Notice } from '../../delivery/messages.ts';
+import type { DraftTemplate } from '../../delivery/own-template.ts';
+import type { Draft } from '../../delivery/templates.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { User } from '../../users/user.ts';
+import { ask } from '../ask.ts';
+import type { AtConsole } from '../session.ts';
+import type { BrandingDependencies } from './shared.ts';
+
+/** The kinds that a template is kept for, and what each carries. */
+const KINDS: Readonly<Partial<Record<EmailKind, 'link' | 'code' | 'nothing'>>> = {
+  verify_email: 'link',
+  reset_email: 'link',
+  welcome_email: 'nothing',
+  blocked_account: 'link',
+  user_invitation: 'link',
+  enrollment_email: 'link',
+  mfa_oob_code: 'code',
+  async_approval: 'link',
+};
+
+/** The names of all e-mails that have a template of their own. */
+export const EMAILS = Object.keys(KINDS) as EmailKind[];
+
+/** Templates as forms have them; an empty text is ours. */
+export interface Written {
+  from: string;
+  subject: string;
+  body: string;
+  /** Of kinds alone: whether it is sent at all. */
+  enabled?: boolean;
+}
+
+/** A message, with the template that is kept. */
+export interface Message {
+  /** In addresses: a kind, or the id of a connection. */
+  name: string;
+  kind: MessageKind;
+  /** Whose it is, of a connection's. */
+  connection?: Connection;
+  written: Written;
+  /** Whether anything of it is the tenant's own. */
+  isOwn: boolean;
+  /** Whether there is a record of it. */
+  isKept: boolean;
+}
+
+/** Who may read and change a message, by its name. */
+export const isOfConnection = (name: string) => name.startsWith('con_');
+
+/** Reads one. @throws AuthError 404 */
+export async function messageAt(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  name: string,
+): Promise<Message> {
+  if (isOfConnection(name)) return connectionMessage(deps, ctx, here, name);
+  const kind = EMAILS.find((one) => one === name);
+  if (kind === undefined) throw new AuthError(404, 'not_found', 'Not Found');
+  const kept = await keptTemplate(deps, ctx, here, kind);
+  const written = {
+    ...textsIn(kept ?? {}),
+    // As it is sent where nothing is said: welcome mails are not.
+    enabled: kept === undefined ? kind !== 'welcome_email' : kept.enabled !== false,
+  };
+  return { name, kind, written, isKept: kept !== undefined, isOwn: isOwn(written) };
+}
+
+async function keptTemplate(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  templateName: string,
+): Promise<Record<string, unknown> | undefined> {
+  try {
+    const asked = { params: { templateName } };
+    return (await ask(deps, ctx, here, 'GET /email-templates/:templateName', asked)).body as Record<
+      string,
+      unknown
+    >;
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  }
+}
+
+async function connectionMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  id: string,
+): Promise<Message> {
+  const { body } = await ask(deps, ctx, here, 'GET /connections/:id', { params: { id } });
+  const connection = body as Connection;
+  const { strategy, options } = connection;
+  if (strategy !== 'email' && strategy !== 'sms') throw new AuthError(404, 'not_found', 'Not Found');
+  const written =
+    strategy === 'sms'
+      ? textsIn({ from: options.from, body: options.template })
+      : textsIn((options.email ?? {}) as Record<string, unknown>);
+  const kind = strategy === 'sms' ? 'passwordless_sms' : 'passwordless_email';
+  return { name: id, kind, connection, written, isKept: true, isOwn: isOwn(written) };
+}
+
+function textsIn({ from, subject, body }: Readonly<Record<string, unknown>>): Written {
+  const text = (value: unknown) => (typeof value === 'string' ? value : '');
+  return { from: text(from), subject: text(subject), body: text(body) };
+}
+
+const isOwn = ({ from, subject, body }: Written) => [from, subject, body].some((text) => text.trim() !== '');
+
+/** Keeps a template; empty texts are ours from then on. @throws AuthError 400 */
+export async function writeMessage(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  message: Message,
+  written: Written,
+): Promise<void> {
+  const { from, subject, body } = written;
+  const texts = {
+    from: from.trim() || null,
+    subject: subject.trim() || null,
+    body: body.trim() === '' ? null : body,
+  };
+  if (message.connection !== undefined) return writeOptions(deps, ctx, here, message.connection, texts);
+  const { name, isKept } = message;
+  const enabled = written.enabled ?? true;
+  if (isKept) {
+    const asked = { params: { templateName: name }, body: { ...texts, enabled } };
+    await ask(deps, ctx, here, 'PATCH /email-templates/:templateName', asked);
+  } else {
+    const made = { template: name, ...texts, syntax: 'liquid', enabled };
+    await ask(deps, ctx, here, 'POST /email-templates', { body: made });
+  }
+}
+
+async function writeOptions(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { id, strategy, options: before }: Connection,
+  { from, subject, body }: Record<'from' | 'subject' | 'body', string | null>,
+): Promise<void> {
+  const given = (all: Record<string, string | null>) =>
+    Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+  const { template: _template, from: _from, email: _email, ...others } = before;
+  const options =
+    strategy === 'sms'
+      ? { ...others, ...given({ from, template: body }) }
+      : { ...others, email: { ...withoutTexts(before.email), ...given({ from, subject, body }) } };
+  await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body: { options } });
+}
+
+function withoutTexts(email: unknown): object {
+  const { from: _from, subject: _subject, body: _body, ...rest } = (email ?? {}) as Record<string, unknown>;
+  return rest;
+}
+
+/** A message as somebody would get it, with values for example, in a language. */
+export function draftOf(
+  { templates, baseUrl }: Pick<BrandingDependencies, 'templates' | 'baseUrl'>,
+  { kind, connection }: Pick<Message, 'kind' | 'connection'>,
+  { written, language, to }: { written: Written; language: string; to: string },
+): Promise<Draft> {
+  const carries =
+    kind === 'passwordless_email' || kind === 'passwordless_sms' ? 'code' : KINDS[kind as EmailKind];
+  const notice: Notice = {
+    to: kind === 'passwordless_sms' ? '+15550100123' : to,
+    user: PERSON,
+    inviter: { name: 'Grace Hopper' },
+    languages: [language],
+    ...(connection && { connection }),
+    ...(carries === 'link' && { url: `${baseUrl}/#example` }),
+    ...(carries === 'code' && { code: '123456' }),
+  };
+  const texts = Object.entries(written).filter(([, text]) => typeof text === 'string' && text.trim() !== '');
+  return templates.draft(kind, notice, Object.fromEntries(texts) as DraftTemplate);
+}
+
+/** Who a message is for, for example. */
+const PERSON: User = {
+  id: 'auth0|example',
+  email: 'ada.lovelace@example.com',
+  email_verified: true,
+  name: 'Ada Lovelace',
+  given_name: 'Ada',
+  family_name: 'Lovelace',
+  nickname: 'ada',
+  user_metadata: {},
+} as unknown as User;

@@ -1,0 +1,48 @@
+// The routes of the console's branding.
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { withLongTexts } from '../forms.ts';
+import { consoleForm, consolePage } from '../page.ts';
+import { removeTheme, saveLook, showDraft, showLook, showPreview } from './look-page.ts';
+import { previewMessage, previewTyped, showMessage, showMessages, takeMessage } from './message-pages.ts';
+import { type BrandingDependencies, PATH, SECTION } from './shared.ts';
+import { saveTemplate, showTemplate } from './template-page.ts';
+import { saveTexts, showPrompts, showTexts } from './text-pages.ts';
+
+type D = BrandingDependencies;
+
+const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<D>>[2]) =>
+  consolePage<D>(SECTION, { scopes }, handle);
+const form = (scopes: readonly string[], handle: Parameters<typeof consoleForm<D>>[2]) =>
+  withLongTexts(consoleForm<D>(SECTION, { scopes, isDangerous: false }, handle));
+
+const LOOK = ['read:branding'];
+const CHANGE = ['update:branding'];
+
+// Whose messages these are (those of kinds, or of a connection) is seen to where each is read and written.
+export const brandingRoutes: RouteDeclarations<D> = {
+  [`GET ${PATH}` as const]: page(LOOK, showLook),
+  [`POST ${PATH}` as const]: form(CHANGE, saveLook),
+  [`GET ${PATH}/preview` as const]: page(LOOK, showPreview),
+  [`POST ${PATH}/preview` as const]: form(LOOK, showDraft),
+  [`POST ${PATH}/theme/delete` as const]: form(['delete:branding'], removeTheme),
+  [`GET ${PATH}/template` as const]: page(LOOK, showTemplate),
+  [`POST ${PATH}/template` as const]: form(CHANGE, saveTemplate),
+  [`GET ${PATH}/messages` as const]: page(LOOK, showMessages),
+  [`GET ${PATH}/messages/:message` as const]: page([], showMessage),
+  [`POST ${PATH}/messages/:message` as const]: form([], takeMessage),
+  [`GET ${PATH}/messages/:message/preview` as const]: page([], previewMessage),
+  [`POST ${PATH}/messages/:message/preview` as const]: form([], previewTyped),
+  [`GET ${PATH}/texts` as const]: page(['read:prompts'], showPrompts),
+  [`GET ${PATH}/texts/:prompt/:language` as const]: page(['read:prompts'], showTexts),
+  [`POST ${PATH}/texts/:prompt/:language` as const]: form(['update:prompts'], saveTexts),
+};
+
+/** The pages, below views/pages. */
+export const BRANDING_PAGES: readonly string[] = [
+  'look',
+  'template',
+  'messages',
+  'message',
+  'prompts',
+  'texts',
+].map((name) => `console/branding-${name}`);

@@ -1,0 +1,95 @@
+// The pages that a look is tried on, with the models of somebody who logs in to an application.
+import { databaseOptionsSchema } from '../../records/connections.ts';
+import { judgeStrength } from '../../users/password-policy.ts';
+
+/** A page of ours, as a preview shows it. */
+export interface Sample {
+  /** Below views/pages. */
+  template: string;
+  model: object;
+}
+
+const client = { name: 'Harbour Books' };
+const email = 'ada.lovelace@example.com';
+const form = { client, action: '#', csrf: '' };
+
+/** A picture in place of a QR code. */
+const QR =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
+
+const rules = judgeStrength(databaseOptionsSchema.parse({}), '').rules.map(
+  ({ verified: _verified, ...rule }) => rule,
+);
+
+/** By name, in the order in which people meet them. */
+export const SAMPLES: Readonly<Record<string, Sample>> = {
+  login: {
+    template: 'login/login',
+    model: {
+      ...form,
+      requiresUsername: false,
+      values: { username: '' },
+      signupUrl: '#',
+      forgotPasswordUrl: '#',
+      connections: [
+        { text: 'login.with', name: 'Google', url: '#', mark: 'marks/google.svg' },
+        { text: 'login.emailCode', url: '#', icon: 'email' },
+      ],
+    },
+  },
+  identifier: {
+    template: 'login/identifier',
+    model: { ...form, identifier: '', signupUrl: '#' },
+  },
+  password: {
+    template: 'login/password',
+    model: {
+      ...form,
+      values: { username: email },
+      identifierUrl: '#',
+      forgotPasswordUrl: '#',
+      alert: 'login.wrong',
+    },
+  },
+  signup: {
+    template: 'login/signup',
+    model: { ...form, values: { email: '', username: '' }, rules, faults: {}, loginUrl: '#' },
+  },
+  code: {
+    template: 'passwordless/code',
+    model: {
+      ...form,
+      channel: 'email',
+      address: email,
+      digits: 6,
+      minutes: 3,
+      resendUrl: '#',
+      resendSeconds: 0,
+    },
+  },
+  mfa: { template: 'mfa/code', model: { ...form, channel: 'otp', remember: true, othersUrl: '#' } },
+  enroll: {
+    template: 'mfa/enroll-otp',
+    model: { ...form, qr: QR, secret: 'HJ6XM2DNHJ6XM2DNHJ6XM2DNHJ6XM2DN', othersUrl: '#' },
+  },
+  consent: {
+    template: 'login/consent',
+    model: {
+      ...form,
+      user: email,
+      scopes: [{ key: 'scope.openid' }, { key: 'scope.profile' }, { key: 'scope.email' }],
+    },
+  },
+  forgot: { template: 'account/forgot', model: { ...form, email: '', loginUrl: '#' } },
+  reset: { template: 'account/reset', model: { ...form, email, ticket: '', rules, faults: {} } },
+  logout: { template: 'logout/signed-out', model: {} },
+  error: {
+    template: 'error',
+    model: {
+      kind: 'expired',
+      error: 'invalid_request',
+      description: 'This login has expired.',
+      requestId: 'req-1',
+    },
+  },
+};

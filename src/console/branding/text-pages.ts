@@ -1,0 +1,125 @@
+// The words of our pages, by prompt and language, with ours beside them.
+import type { Context } from 'koa';
+import { AuthError } from '../../http/errors.ts';
+import { ask } from '../ask.ts';
+import { fieldsBelow, refusalOf } from '../forms.ts';
+import { back, renderConsole } from '../page.ts';
+import type { AtConsole } from '../session.ts';
+import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
+
+/** The prompts, in a language. */
+export async function showPrompts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const language = languageOf(deps, ctx.query.language);
+  const prompts = await Promise.all(
+    [...placesByPrompt()].map(async ([prompt, places]) => {
+      const kept = await textsOf(deps, ctx, here, { prompt, language });
+      return {
+        name: prompt,
+        path: `${PATH}/texts/${prompt}/${language}`,
+        own: countOf(kept, places),
+        of: places.length,
+      };
+    }),
+  );
+  await renderConsole(deps, ctx, here, {
+    template: 'console/branding-prompts',
+    title: 't:console.branding.tab.texts',
+    model: { tab: 'texts', path: PATH, prompts, language, languages: languagesOf(deps) },
+  });
+}
+
+/** The texts of one prompt. */
+export async function showTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const at = placeAt(deps, ctx);
+  await showForm(deps, ctx, here, { at, kept: await textsOf(deps, ctx, here, at) });
+}
+
+/** Keeps what the form says. */
+export async function saveTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  const at = placeAt(deps, ctx);
+  const kept = await textsOf(deps, ctx, here, at);
+  const typed = fieldsBelow(ctx, 'text.');
+  const body = withTexts(kept, at.places, typed);
+  const { prompt, language } = at;
+  try {
+    const params = { prompt, language };
+    await ask(deps, ctx, here, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
+    back(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
+  } catch (thrown) {
+    await showForm(deps, ctx, here, { at, kept: body, alert: refusalOf(thrown) });
+  }
+}
+
+interface At {
+  prompt: string;
+  language: string;
+  places: readonly TextPlace[];
+}
+
+/** The prompt and the language of an address. @throws AuthError 404 */
+function placeAt(deps: BrandingDependencies, ctx: Context): At {
+  const prompt = String(ctx.params.prompt);
+  const places = placesByPrompt().get(prompt);
+  const language = String(ctx.params.language);
+  if (places === undefined || languageOf(deps, language) !== language)
+    throw new AuthError(404, 'not_found', 'Not Found');
+  return { prompt, language, places };
+}
+
+async function textsOf(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { prompt, language }: Pick<At, 'prompt' | 'language'>,
+): Promise<KeptTexts> {
+  const params = { prompt, language };
+  const { body } = await ask(deps, ctx, here, 'GET /prompts/:prompt/custom-text/:language', { params });
+  return body as KeptTexts;
+}
+
+function countOf(kept: KeptTexts, places: readonly TextPlace[]): number {
+  return places.filter(({ screen, key }) => textAt(kept, { screen, key }) !== '').length;
+}
+
+function textAt(kept: KeptTexts, { screen, key }: Pick<TextPlace, 'screen' | 'key'>): string {
+  const text = Object.hasOwn(kept, screen) ? kept[screen]?.[key] : undefined;
+  return typeof text === 'string' ? text : '';
+}
+
+async function showForm(
+  deps: BrandingDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { at: { prompt, language, places }, kept, alert }: { at: At; kept: KeptTexts; alert?: string },
+): Promise<void> {
+  const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
+  const screens = [...new Set(places.map(({ screen }) => screen))];
+  await renderConsole(deps, ctx, here, {
+    template: 'console/branding-texts',
+    title: 't:console.branding.tab.texts',
+    alert,
+    status: alert === undefined ? 200 : 400,
+    model: {
+      tab: 'texts',
+      path: PATH,
+      prompt,
+      language,
+      direction: locale.direction,
+      action: `${PATH}/texts/${prompt}/${language}`,
+      languages: languagesOf(deps).map((one) => ({ ...one, path: `${PATH}/texts/${prompt}/${one.tag}` })),
+      mayChange: here.can('update:prompts'),
+      screens: screens.map((screen) => ({
+        name: screen,
+        texts: places
+          .filter((one) => one.screen === screen)
+          .map((one) => ({
+            key: one.key,
+            field: `${screen}.${one.key}`,
+            usual: defaultText(locale, one.message),
+            value: textAt(kept, one),
+          })),
+      })),
+    },
+  });
+}

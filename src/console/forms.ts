@@ -1,0 +1,36 @@
+// What forms of the console have in common: their fields, long texts, and what is refused of them.
+import type { Context } from 'koa';
+import { bodyTexts } from '../http/body-fields.ts';
+import { AuthError } from '../http/errors.ts';
+import type { RouteDeclaration } from '../http/routes.ts';
+import type { ConsolePageDependencies } from './page.ts';
+import { atConsole } from './session.ts';
+
+/** Bytes of a form with a script. */
+const LARGEST_FORM = 400 * 1024;
+
+/** A form with long texts: who is nobody here has none of it read. */
+export function withLongTexts<D extends ConsolePageDependencies>(
+  route: RouteDeclaration<D>,
+): RouteDeclaration<D> {
+  return {
+    ...route,
+    bodies: { largest: LARGEST_FORM },
+    admit: async (deps, ctx) => {
+      if ((await atConsole(deps, ctx)) === undefined)
+        throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+    },
+  };
+}
+
+/** The fields of a form whose names begin so, without that. */
+export function fieldsBelow(ctx: Context, prefix: string): Record<string, string> {
+  const all = Object.entries(bodyTexts(ctx)).filter(([name]) => name.startsWith(prefix));
+  return Object.fromEntries(all.map(([name, value]) => [name.slice(prefix.length), value]));
+}
+
+/** What a call refuses, for the page to tell; anything else is thrown. */
+export function refusalOf(thrown: unknown): string {
+  if (thrown instanceof AuthError && [400, 409].includes(thrown.status)) return thrown.error_description;
+  throw thrown;
+}

@@ -1,0 +1,84 @@
+// The console's pages of branding, in the states that administrators meet them in; what they frame, in which nothing may run,
+// axe cannot look at: the same pages are looked at by themselves.
+import { brandFields, themeGroups } from '../../src/console/branding/look.ts';
+import type { SitePage } from './site.ts';
+
+/** @param model what all pages of the console share. */
+export function consoleBrandingPages(model: object): Record<string, SitePage> {
+  const path = '/console/branding';
+  const languages = [
+    { tag: 'en', name: 'English', isEnabled: true, path: '/en' },
+    { tag: 'ar', name: 'العربية', isEnabled: false, path: '/ar' },
+  ];
+  const head = {
+    ...model,
+    path,
+    section: 'branding',
+    languages,
+    language: 'ar',
+    mayChange: true,
+    mayDelete: true,
+  };
+  const page = (name: string, tab: string, more: object): SitePage => ({
+    template: `console/branding-${name}`,
+    model: { ...head, tab, ...more },
+  });
+  const message = { name: 'verify_email', kind: 'verify_email', path: '/message', isOwn: true, isOff: false };
+  const sms = { name: 'con_1', kind: 'passwordless_sms', connection: 'texts', path: '/sms', isOff: true };
+  return {
+    '/console-branding': page('look', 'look', {
+      brand: brandFields({
+        colors: { primary: '#2b5b52' },
+        logo_url: `https://example.com/${'logo'.repeat(30)}`,
+      }),
+      theme: themeGroups({ borders: { show_widget_shadow: false } }),
+      hasTheme: true,
+      pages: ['login', 'error'],
+      shown: { page: 'login', language: 'en', scheme: 'dark', width: 'phone' },
+    }),
+    '/console-branding-viewed': page('look', 'look', {
+      brand: brandFields({}),
+      theme: themeGroups({}),
+      pages: ['login'],
+      shown: {},
+      mayChange: false,
+      mayDelete: false,
+    }),
+    '/console-branding-template': page('template', 'template', { source: '<html>', isKept: true }),
+    '/console-branding-messages': page('messages', 'messages', { messages: [message, sms] }),
+    '/console-branding-message': page('message', 'messages', {
+      message,
+      written: { from: '', subject: 'Hello', body: '<p>{{ url }}</p>' },
+      broken: [['body', 'tag "{% if %" not closed, line:1, col:1']],
+      from: '"Example" <no-reply@example.com>',
+      subject: 'A subject that is long '.repeat(6),
+      sent: 'ada.lovelace@example.test',
+    }),
+    '/console-branding-sms': page('message', 'messages', {
+      message: sms,
+      isSms: true,
+      written: { from: '', body: '{{ code }}' },
+      broken: [],
+    }),
+    '/console-branding-prompts': page('prompts', 'texts', {
+      prompts: [
+        { name: 'login', path: '/login', own: 2, of: 20 },
+        { name: 'reset-password', path: '/reset', own: 0, of: 9 },
+      ],
+    }),
+    '/console-branding-texts': page('texts', 'texts', {
+      prompt: 'login',
+      direction: 'rtl',
+      action: '/texts',
+      screens: [
+        {
+          name: 'login',
+          texts: [
+            { key: 'title', field: 'login.title', usual: 'تسجيل الدخول إلى ${clientName}', value: '' },
+            { key: 'buttonText', field: 'login.buttonText', usual: 'متابعة', value: 'الدخول' },
+          ],
+        },
+      ],
+    }),
+  };
+}
