@@ -1,0 +1,44 @@
+// The log of the console in a real browser: what happens while somebody looks.
+import { expect } from 'chai';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { openConsolePage, startConsole } from '../support/console.ts';
+import type { TestServer } from '../support/server.ts';
+
+describe('the log of the console in a browser', () => {
+  let server: TestServer;
+  let browser: TestBrowser;
+
+  before(async () => {
+    server = await startConsole();
+    browser = await launchBrowser(server.ca);
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  it('is followed live, with what strangers write as text, and leads to the story of an event', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const dialogs: string[] = [];
+    page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
+    await openConsolePage(page, server, { path: '/console/log?type=fu' });
+    await page.getByText('Nothing was logged that this filter means.').waitFor();
+    await page.getByRole('button', { name: 'Follow' }).click();
+    server.tenant.events.record({
+      type: 'fu',
+      user_name: '<img src=x onerror=alert(1)>',
+      description: 'Wrong email or password.',
+    });
+    const event = page.getByRole('link', { name: 'A password was tried for <img src=x onerror=alert(1)>' });
+    await event.waitFor({ timeout: 20_000 });
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await event.click();
+    await page.getByText('did not get in: Wrong email or password.').waitFor();
+    expect(dialogs).to.deep.equal([]);
+    await context.close();
+  });
+});
