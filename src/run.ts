@@ -5,10 +5,12 @@ import { copyFile, mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
+import { addExample } from './console/administrators/example.ts';
 import { fail } from './fault.ts';
+import { systemClock } from './runtime/clock.ts';
 import { shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
 import { isTracingAsked, type Tracing } from './runtime/tracing.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { isForThisMachine, readSettings, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
 import { STOP_BUDGET } from './stop.ts';
 import { EXAMPLE_FILE, exampleUser, isFirstStart } from './tenant/examples.ts';
@@ -135,9 +137,12 @@ async function tenantOf(settings: Settings, env: Environment, log: Logger): Prom
 /** Announces the address: as JSON to a program, with first steps to a person. */
 async function announce(running: Running, log: Logger, output: Output): Promise<void> {
   const { settings, users } = running;
+  const example = settings.production ? undefined : await exampleUser(users);
+  // Whoever has the example's users is trying it, and the console is there to be tried, too.
+  if (example !== undefined && isForThisMachine(settings) && settings.console)
+    await addExample({ ...running, wallClock: systemClock });
   if (output.isTTY === true) {
     if (!log.isLevelEnabled('info')) return;
-    const example = settings.production ? undefined : await exampleUser(users);
     output.write(`${welcome(running, example).join('\n')}\n`);
     return;
   }

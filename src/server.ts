@@ -16,7 +16,6 @@ import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { TRIED } from './console/connections/shared.ts';
-import { consoleFeature } from './console/feature.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
@@ -48,7 +47,7 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
-import { consoleDependencies } from './tenant-console.ts';
+import { consoleRoutesOf, exampleAdministrator } from './tenant-console.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
@@ -251,10 +250,7 @@ function routesOf(
       wallClock,
     }),
     ...bind(management, managing),
-    ...bind(
-      consoleFeature,
-      consoleDependencies(deps, capabilities, tenantEngine, { management: managing, ending }),
-    ),
+    ...consoleRoutesOf(deps, capabilities, tenantEngine, { management: managing, ending }),
     ...metricsRoutes(deps.metrics, settings.metrics),
     ...(isForThisMachine(settings)
       ? bind(development, {
@@ -264,6 +260,7 @@ function routesOf(
           limits: LIMITS,
           managementOpenApi: () => managementOpenApi(baseUrl),
           config: tenantConfig,
+          exampleAdministrator: () => exampleAdministrator(deps),
           outbox,
           scripts: capabilities.scripts,
           views,

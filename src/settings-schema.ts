@@ -132,6 +132,9 @@ export const environment = z.object({
     description:
       'what has to be brought for metrics (`Authorization: Bearer …`), 22 characters and more; without `METRICS_PORT` they are at `/metrics` of `BASE_URL`',
   }),
+  CONSOLE: z.enum(['on', 'off']).default('on').meta({
+    description: '`off`: there is no `/console`, and nobody logs in to it',
+  }),
   LOG_STREAM_FILES: z.enum(['on', 'off']).default('off').meta({
     description: '`on`: log streams of the type `file` are written, to `$DATA_DIR/log-streams`',
   }),

@@ -45,6 +45,8 @@ export interface Settings {
   dnsServers?: readonly string[];
   /** Where metrics are asked for; they are off without it. */
   metrics?: MetricsSettings;
+  /** Whether there is a console. */
+  console: boolean;
   /** Whether log streams may write files. */
   logStreamFiles: boolean;
   production: boolean;
@@ -93,6 +95,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...mtlsOf(read),
     ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
     ...metricsOf(read),
+    console: read.CONSOLE === 'on',
     logStreamFiles: read.LOG_STREAM_FILES === 'on',
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
 import { metadataFaults } from './connections/samlp/metadata-faults.ts';
+import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from './console/administrators/example.ts';
 import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
@@ -119,7 +120,8 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     });
     const users = createUsers({ store, hasher, clock, random });
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
-    if (read.production) refuseStore(read, 'is not fit for production', await exampleRemains(store, users));
+    if (read.production)
+      refuseStore(read, 'is not fit for production', await remains(store, { users, administrators }));
     const { pause, patience } = options;
     const given = { ...(pause && { pause }), ...(patience !== undefined && { patience }) };
     const people = { users, administrators };
@@ -131,6 +133,19 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     await opened.close();
     throw thrown;
   }
+}
+
+/** What is left of the example in a store, one sentence each. */
+async function remains(
+  store: Store,
+  { users, administrators }: Record<'users' | 'administrators', Users>,
+): Promise<string[]> {
+  const found = await exampleRemains(store, users);
+  if (await isExampleOpen(administrators))
+    found.push(
+      `${EXAMPLE_ADMINISTRATOR.email} has the example's password: use a DATA_DIR that never served development`,
+    );
+  return found;
 }
 
 /** The store as it is used, measured where metrics are on. */

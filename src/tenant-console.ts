@@ -2,10 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { customDatabases } from './connections/database/custom.ts';
-import { CONSOLE_PATHS, type ConsoleDependencies } from './console/feature.ts';
+import { exampleOf } from './console/administrators/example.ts';
+import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
 import { timerPause } from './delivery/queue.ts';
+import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
+import type { Route } from './http/routes.ts';
 import { managementApi } from './management/api.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
 import type { Scripts } from './scripts/scripts.ts';
@@ -13,7 +16,7 @@ import { retentionDays } from './tenant/log-retention.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
 /** Each dependency by its name. @param own `management`: what the Management API is given; `ending` is aborted when the server ends. */
-export function consoleDependencies(
+function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
   { consoleLogins, endings, tryLogins, upstream, engine: { sessions, tokens } }: TenantEngine,
@@ -91,4 +94,18 @@ async function certificateFile({ tls }: TenantDependencies['settings']): Promise
   if (tls.mode !== 'files') return undefined;
   // That it cannot be read, the start and the doctor say.
   return readFile(tls.certFile, 'utf8').catch(() => undefined);
+}
+
+/** The routes of the console, where there is one. */
+export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>): Route[] {
+  const [{ settings }] = given;
+  return settings.console ? bind(consoleFeature, consoleDependencies(...given)) : [];
+}
+
+/** The example's administrator, where there is a console to log in to. */
+export async function exampleAdministrator({
+  settings,
+  administrators,
+}: Pick<TenantDependencies, 'settings' | 'administrators'>) {
+  return settings.console ? exampleOf(administrators) : undefined;
 }

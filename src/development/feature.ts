@@ -16,6 +16,8 @@ interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependenci
   /** Gatehouse's own, as the page shows it. */
   version: string;
   config: Config;
+  /** Who may log in to the console, where everybody knows it. */
+  exampleAdministrator(): Promise<{ email: string; password: string } | undefined>;
   views: Views;
   /** What the document of the API is made of. */
   features: ApiDescription['features'];
@@ -48,7 +50,11 @@ function tryLoginOf({ baseUrl }: DevelopmentDependencies) {
 
 async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<void> {
   const { baseUrl, version, config, views } = deps;
-  const [clients, connections] = await Promise.all([config.clients(), config.connections()]);
+  const [clients, connections, administrator] = await Promise.all([
+    config.clients(),
+    config.connections(),
+    deps.exampleAdministrator(),
+  ]);
   const model = {
     baseUrl,
     version,
@@ -57,6 +63,7 @@ async function showHome(deps: DevelopmentDependencies, ctx: Context): Promise<vo
     tryLogin: tryLoginOf(deps),
     inboxUrl: INBOX_PATH,
     scriptsUrl: SCRIPTS_PATH,
+    ...(administrator && { administrator }),
   };
   await views.page(ctx, 'development/home', model);
 }

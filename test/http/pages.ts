@@ -723,6 +723,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       version: '0.1.0',
       inboxUrl: '/dev/inbox',
       scriptsUrl: '/dev/scripts',
+      administrator: { email: 'admin@example.test', password: 'Gatehouse-1' },
       clients: [
         { name: 'Example SPA', client_id: 'example-spa', app_type: 'spa' },
         { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },

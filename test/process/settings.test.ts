@@ -34,6 +34,7 @@ describe('settings', () => {
       dataDir: './data',
       tls: { mode: 'auto' },
       signing: { kind: 'local' },
+      console: true,
       logStreamFiles: false,
       production: false,
       logLevel: 'info',

@@ -1,0 +1,60 @@
+// Where there is no console; and the example's administrator, for development alone.
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { addExample, EXAMPLE_ADMINISTRATOR } from '../../src/console/administrators/example.ts';
+import { createAgent } from '../support/agent.ts';
+import { startConsole } from '../support/console.ts';
+import { tenant } from '../support/flows.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+describe('a server without a console', () => {
+  let server: TestServer;
+  afterEach(() => server?.stop());
+
+  it('has none of its addresses', async () => {
+    server = await startConsole({ env: { CONSOLE: 'off' } });
+    const agent = createAgent(server);
+    for (const path of ['', '/administrators', '/callback?state=x', '/link?ticket=x', '/users'])
+      expect((await agent.get(`/console${path}`)).status, path).to.equal(404);
+    expect((await agent.get('/')).text).not.to.contain('/console');
+  });
+});
+
+describe('the administrator of the example', () => {
+  it('is on the start page while nobody has changed the password, and keeps a store out of production', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-console-'));
+    const server = await startServer({ tenant, dataDir });
+    const agent = createAgent(server);
+    const home = async () => (await agent.get('/')).text;
+    try {
+      expect(await home()).not.to.contain(EXAMPLE_ADMINISTRATOR.email);
+      const deps = { ...server, wallClock: Date.now };
+      await Promise.all([addExample(deps), addExample(deps)]);
+      await addExample(deps);
+      expect(await home()).to.contain(EXAMPLE_ADMINISTRATOR.email);
+      const all = await server.administrators.withEmail(EXAMPLE_ADMINISTRATOR.email);
+      expect(all).to.have.length(1);
+      const behindProxy = { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://id.example.test' };
+      const settings = {
+        ...behindProxy,
+        NODE_ENV: 'production',
+        SMTP_URL: 'smtps://localhost:1',
+        MAIL_FROM: 'a@example.test',
+      };
+      await server.stop();
+      const refused = await startServer({ tenant: { tenant: tenant.tenant }, dataDir, env: settings }).then(
+        async (running) => {
+          await running.stop();
+          return 'started';
+        },
+        (thrown: Error & { faults?: string[] }) => String(thrown.message || thrown.faults),
+      );
+      expect(refused).to.contain(EXAMPLE_ADMINISTRATOR.email);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+});
