@@ -83,6 +83,8 @@ export interface UpstreamIdentity {
   /** For a new user, from the operator's own script; never from what a provider claims. */
   metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
   grant?: UpstreamGrant;
+  /** When its user proved there who they are, epoch seconds, where the provider says so. */
+  authenticatedAt?: number;
 }
 
 /** A session that ends, at the provider that it came from. */
@@ -210,4 +212,9 @@ export function withQuery(address: string, parameters: Readonly<Record<string, s
   const url = new URL(address);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
+}
+
+/** Whether a request asks that its user proves anew who they are (OpenID Connect Core 1.0 §3.1.2.1). */
+export function asksForLogin(prompt: string | undefined): boolean {
+  return prompt?.split(' ').includes('login') === true;
 }

@@ -1,9 +1,10 @@
 // /account/security: what users log in with, at its page.
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
+import { rememberConsent } from '../../src/engine/grants.ts';
 import { codeOf, factors } from '../factors/tenant.ts';
 import { accessibilityFaults } from '../support/accessibility.ts';
-import { type Agent, createAgent } from '../support/agent.ts';
+import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { follow, logIn, pkce, spaRequest, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
@@ -126,6 +127,38 @@ describe('the page of what one logs in with', () => {
     const agent = createAgent(server);
     const again = { ...USER, password: 'Brand-New-Horse-9' };
     expect((await openAccount(agent, server, SECURITY, again)).text).to.contain('How you log in');
+  });
+
+  it('leads who has a username alone to a new password, too, and leaves them what they have allowed', async () => {
+    const made = await server.users.make({
+      identity: {
+        connection: 'users',
+        provider: 'auth0',
+        upstreamId: 'by-name',
+        addresses: { username: 'by.name' },
+        unique: ['username'],
+      },
+      profile: {},
+      password: USER.password,
+    });
+    if (!('user' in made)) throw new Error('the name is taken');
+    await rememberConsent(server.store, made.user.id, 'web', { '': ['openid'] });
+    const agent = createAgent(server);
+    const user = { email: 'by.name', password: USER.password };
+    const security = await openAccount(agent, server, SECURITY, user);
+    const form = await follow(agent, await send(agent, security, `${SECURITY}/password`), server.url);
+    const { action, fields } = readForm(form, 'password');
+    const password = 'Brand-New-Horse-9';
+    const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
+    expect(done.status, done.text).to.be.below(400);
+    // The link was for once.
+    const again = await agent.request(action, {
+      form: { ...fields, password: 'Other-New-Horse-9', repeat: 'Other-New-Horse-9' },
+    });
+    expect(again.status).to.equal(400);
+    expect(await server.users.verifyPassword(made.user.id, password)).to.be.a('number');
+    expect(await server.users.verifyPassword(made.user.id, USER.password)).to.equal(undefined);
+    expect(await server.store.collection('consents').findBy('user', made.user.id)).to.have.length(1);
   });
 
   describe('is no way in for who holds a session that is not theirs', () => {

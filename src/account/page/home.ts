@@ -34,7 +34,7 @@ export async function homeOf(
     connection,
     editsProfile: isHere && !isElsewhere,
     editsEmail: isDatabase && !isElsewhere,
-    // The link of a new password goes by the address.
-    editsPassword: isDatabase && changesPasswords(connection) && identity.email !== undefined,
+    editsPassword:
+      isDatabase && changesPasswords(connection) && (identity.email ?? identity.username) !== undefined,
   };
 }

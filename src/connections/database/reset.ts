@@ -45,7 +45,7 @@ export interface OpenReset {
   met: Met;
 }
 
-/** The reset of a valid link: its user still exists, with the address that it was sent to. */
+/** The reset of a valid link: its user still exists, with the address that it was sent to, or the username that it is for. */
 export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
   const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
   if (met?.userId === undefined) return undefined;
@@ -53,8 +53,11 @@ export async function openReset(deps: ResetDependencies, ticket: string): Promis
   const connection = await deps.config.connection(String(met.data.connection));
   if (user === undefined || connection === undefined) return undefined;
   // By the identity, not the user: one that was linked has an address and a password of its own.
-  const identity = await deps.users.identityInConnection(connection, String(met.data.email));
-  if (identity?.user_id !== user.id || identity.email !== met.data.email) return undefined;
+  const { email, username } = met.data;
+  const identity = await deps.users.identityInConnection(connection, String(email ?? username));
+  if (identity?.user_id !== user.id || identity.email !== email) return undefined;
+  // Of a ticket for who has a username alone.
+  if (email === undefined && identity.username !== username) return undefined;
   return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
 }
 
@@ -155,7 +158,8 @@ async function endWhatWasBefore(
 ): Promise<void> {
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
-  const isProved = (await deps.users.get(userId))?.email_verified === true;
+  // Where there is no address, it is nobody else's.
+  const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
   if (!isProved) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);

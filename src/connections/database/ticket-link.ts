@@ -36,7 +36,7 @@ export async function issueTicketLink(
     userId: user.id,
     ttlSeconds,
     data: {
-      ...(user.email !== undefined && { email: user.email }),
+      ...(user.email === undefined ? { username: user.username } : { email: user.email }),
       connection: connection.name,
       ...(clientId !== undefined && { clientId }),
       ...(organization !== undefined && { organization }),

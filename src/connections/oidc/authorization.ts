@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { OpenIdOptions } from '../../records/openid.ts';
 import { furtherParameters } from '../further-parameters.ts';
-import type { UpstreamRequest } from '../redirect.ts';
+import { asksForLogin, type UpstreamRequest } from '../redirect.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
 
 /** The address that the browser goes to. @throws AuthError by `upstreamFault` where there is none. */
@@ -20,7 +20,7 @@ export function authorizationUrl<Options extends OpenIdOptions>(
     redirect_uri: request.redirectUri,
     scope: scopeOf(connection, request.params.connection_scope),
     state: request.state,
-    ...(request.params.max_age !== undefined && { max_age: request.params.max_age }),
+    ...maxAge(request.params),
     ...(sendsNonce(connection) && { nonce: request.nonce }),
     ...challenge(pkceMethod(connection), request.codeVerifier),
     ...preset.parameters?.(options),
@@ -29,6 +29,15 @@ export function authorizationUrl<Options extends OpenIdOptions>(
     url.searchParams.set(name, value);
   }
   return url.href;
+}
+
+/**
+ * How old the login there may be. For one that is to be made anew it is asked for beside `prompt`, too: then the ID token says
+ * when it was made (OpenID Connect Core 1.0 §3.1.2.1).
+ */
+function maxAge({ max_age, prompt }: UpstreamRequest['params']): { max_age?: string } {
+  if (max_age !== undefined) return { max_age };
+  return asksForLogin(prompt) ? { max_age: '0' } : {};
 }
 
 /** Whether the answer's ID token must have the nonce of the request. */

@@ -131,7 +131,9 @@ export function identityOf<Options extends OpenIdOptions>(
   said: Said,
 ): UpstreamIdentity {
   const profile = profileOf(options, said);
+  const { auth_time: authenticatedAt } = said.claims;
   return {
+    ...(typeof authenticatedAt === 'number' && { authenticatedAt }),
     id: preset.idOf?.(said.claims, options) ?? said.claims.sub,
     profile: preset.profile?.(profile, said, options) ?? profile,
   };

@@ -3,7 +3,13 @@ import type { Context } from 'koa';
 import type { WaitingRequest } from '../../engine/interaction.ts';
 import { upstreamAdditional } from '../../engine/request-extensions.ts';
 import type { Connection } from '../../records/collections.ts';
-import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../redirect.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import {
+  asksForLogin,
+  type RedirectStrategy,
+  type UpstreamDependencies,
+  type UpstreamRedirect,
+} from '../redirect.ts';
 import type { PendingLogins } from './pending.ts';
 
 /** Where providers send the browser back to. */
@@ -33,6 +39,7 @@ export async function beginUpstream(
     uid,
     clientId,
     connectionId: connection.id,
+    ...freshness(deps, params),
   });
   return strategy.redirect(deps, {
     connection,
@@ -43,4 +50,15 @@ export async function beginUpstream(
     params,
     additional: upstreamAdditional(params),
   });
+}
+
+/** Since when a login there is new enough for the request. */
+function freshness(
+  { wallClock }: Pick<BeginDependencies, 'wallClock'>,
+  { prompt, max_age }: WaitingRequest['params'],
+): { freshSince?: number } {
+  const now = epochSeconds(wallClock);
+  if (asksForLogin(prompt)) return { freshSince: now };
+  const seconds = max_age === undefined ? Number.NaN : Number(max_age);
+  return Number.isFinite(seconds) ? { freshSince: now - seconds } : {};
 }

@@ -44,12 +44,27 @@ export async function complete(
     const upstream = await upstreamOf(deps.config, pending);
     connection = upstream.connection;
     const identity = await identify(deps, upstream, brought);
+    refuseStale(pending, identity);
     return { login: await loginOf(deps, ctx, pending.clientId, upstream, identity) };
   } catch (thrown) {
     const about = { clientId: pending.clientId, connection: connection?.name };
     const { error, error_description: description } = recordFault(deps, ctx, about, thrown);
     return { error, description };
   }
+}
+
+/** Clocks may be apart by that, seconds. */
+const TOLERANCE = 60;
+
+/**
+ * Whoever finds an open browser is logged in at the provider, too: where the request asked for a new login, one that the
+ * provider says is older is none.
+ * @throws AuthError by {@link upstreamFault}.
+ */
+function refuseStale({ freshSince }: PendingLogin, { authenticatedAt }: UpstreamIdentity): void {
+  if (freshSince === undefined || authenticatedAt === undefined) return;
+  if (authenticatedAt >= freshSince - TOLERANCE) return;
+  throw upstreamFault('access_denied', 'The identity provider did not have its user log in again.');
 }
 
 /** Has the strategy verify who came back. @throws AuthError by {@link upstreamFault}. */

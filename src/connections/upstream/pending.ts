@@ -20,6 +20,8 @@ export interface PendingLogin {
   connectionId: string;
   nonce: string;
   codeVerifier: string;
+  /** From when on its user must have proved at the provider who they are, epoch seconds, where that was asked for. */
+  freshSince?: number;
   /** The account that is being connected, where it is no login. */
   connecting?: Connecting;
 }

@@ -359,4 +359,25 @@ describe('a login by an OpenID provider', () => {
       expect(await told('other')).to.have.property('code');
     });
   });
+
+  it('is made anew there where the request asks for that, as far as the provider says when it was', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const old = { auth_time: now - 3600 };
+    const description = async (more: Record<string, string>, claims: object) => {
+      Object.assign(provider, { claims });
+      return (await logInUpstream(server, { connection: 'acme', ...more })).error_description;
+    };
+    const refused = 'The identity provider did not have its user log in again.';
+    expect(await description({ prompt: 'login' }, old)).to.equal(refused);
+    expect(await description({ max_age: '60' }, old)).to.equal(refused);
+    expect(await description({ prompt: 'login' }, { auth_time: now })).to.equal(undefined);
+    expect(await description({ max_age: '7200' }, old)).to.equal(undefined);
+    // One that does not say when is believed.
+    expect(await description({ prompt: 'login' }, {})).to.equal(undefined);
+    expect(await description({}, old)).to.equal(undefined);
+    const { at } = await toProvider(server, { connection: 'acme', prompt: 'login' });
+    expect(Object.fromEntries(at.searchParams)).to.include({ prompt: 'login', max_age: '0' });
+    const { at: plain } = await toProvider(server, { connection: 'acme' });
+    expect(plain.searchParams.has('max_age')).to.equal(false);
+  });
 });
