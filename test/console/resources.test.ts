@@ -301,6 +301,31 @@ describe('resources at the console', () => {
     expect(moved.text).to.contain('type it anew');
   });
 
+  it('give no record of a list the secret of another that has gone', async () => {
+    const [user] = await server.users.withEmail(USER.email);
+    const keys = [
+      { id: 'a', api_key: 'the-key-of-a' },
+      { id: 'b', api_key: 'the-key-of-b' },
+    ];
+    await server.store
+      .collection('users')
+      .update(user?.id ?? '', (one) => ({ ...one, app_metadata: { keys } }));
+    const at = `/console/change/users/${encodeURIComponent(user?.id ?? '')}`;
+    const form = await owner.get(`${at}?as=json`);
+    expect(form.text).not.to.contain('the-key-of');
+    const [, json = ''] = fieldsOf(form, at).find(([name]) => name === '$') ?? [];
+    const record = JSON.parse(json) as { app_metadata: { keys: Record<string, string>[] } };
+    const [, second = {}] = record.app_metadata.keys;
+    const kept = (all: object[]) => JSON.stringify({ ...record, app_metadata: { keys: all } });
+    const renamed = await sendForm(owner, form, at, { $: kept([{ ...second, id: 'c' }]) });
+    expect(renamed.status).to.equal(400);
+    expect(renamed.text).to.contain('type it anew');
+    const review = await sendForm(owner, form, at, { $: kept([second]) });
+    expect((await sendForm(owner, review, at)).status).to.equal(303);
+    const after = await server.store.collection('users').get(user?.id ?? '');
+    expect(after?.app_metadata).to.deep.equal({ keys: [keys[1]] });
+  });
+
   it('show a new secret once, where no page shows it again', async () => {
     const rotated = await owner.post('/console/create/clients/web/rotate-secret');
     const secret = (await server.store.collection('clients').get('web'))?.client_secret ?? 'none';

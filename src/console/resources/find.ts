@@ -38,6 +38,8 @@ type Read = (query: Query) => Promise<unknown>;
 export const PER_PAGE = 25;
 /** So many records are looked through where the list itself can neither be searched nor sorted. */
 const MOST = 1000;
+/** So many at once. */
+const BATCH = 100;
 
 /** Names of a query that say which page is meant. */
 const PAGING = ['page', 'per_page', 'include_totals', 'from', 'take', 'fields', 'include_fields'];
@@ -51,10 +53,16 @@ export async function findPage(call: CallRules, asked: AskedList, read: Read): P
   const takes = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
   if (asked.text !== '' || asked.sort !== '') return inMemory(takes, asked, read);
   const query = { ...asked.filters, ...pageQuery(takes, asked, PER_PAGE) };
-  const { items, total, next } = listOf(await read(query));
+  const { items, total, next, isPage } = listOf(await read(query));
   if (items.length > PER_PAGE) return slice(items, asked.page, false);
   const last = (asked.page + 1) * PER_PAGE;
-  return { items, total, next, hasMore: next !== undefined || (total ?? 0) > last, isPartial: false };
+  return {
+    items,
+    total,
+    next,
+    hasMore: next !== undefined || (total === undefined ? isPage && items.length === PER_PAGE : total > last),
+    isPartial: false,
+  };
 }
 
 function pageQuery(
@@ -77,11 +85,12 @@ async function inMemory(takes: (name: string) => boolean, asked: AskedList, read
   let from: string | undefined;
   let isPartial = false;
   for (let page = 0; ; page += 1) {
-    const query = { ...asked.filters, ...pageQuery(takes, { page, from }, 100) };
-    const { items, total, next } = listOf(await read(query));
+    const query = { ...asked.filters, ...pageQuery(takes, { page, from }, BATCH) };
+    const { items, total, next, isPage } = listOf(await read(query));
     all.push(...items);
     from = next;
-    const isEnd = items.length === 0 || (next === undefined && (total ?? 0) <= all.length);
+    const isLast = total === undefined ? !isPage || items.length < BATCH : total <= all.length;
+    const isEnd = items.length === 0 || (next === undefined && isLast);
     isPartial = !isEnd && all.length >= MOST;
     if (isEnd || isPartial) break;
   }
@@ -107,20 +116,26 @@ function slice(items: readonly Item[], page: number, isPartial: boolean): FoundP
   };
 }
 
-/** The records of a list's answer, whichever form it has. */
-export function listOf(body: unknown): {
+/** What a list answered, in whichever form it does. */
+interface Listed {
   items: Item[];
   total?: number | undefined;
   next?: string | undefined;
-} {
-  if (Array.isArray(body)) return { items: body.filter(isObject) };
-  if (!isObject(body)) return { items: [] };
+  /** Whether it says of itself that it is a page of more, whether or not it counts them. */
+  isPage: boolean;
+}
+
+/** The records of a list's answer. */
+export function listOf(body: unknown): Listed {
+  if (Array.isArray(body)) return { items: body.filter(isObject), isPage: false };
+  if (!isObject(body)) return { items: [], isPage: false };
   const items = Object.values(body).find((value) => Array.isArray(value)) as unknown[] | undefined;
-  const { total, next } = body;
+  const { total, next, start } = body;
   return {
     items: (items ?? []).filter(isObject),
     ...(typeof total === 'number' && { total }),
     ...(typeof next === 'string' && { next }),
+    isPage: typeof start === 'number',
   };
 }
 

@@ -32,20 +32,36 @@ export function hasSecrets(value: unknown): boolean {
 }
 
 /**
- * A value that was shown with its secrets hidden and then edited, with the secrets that were left as they were.
- * @param before as it is stored.
- * @returns undefined in place of a hidden text where there is no secret at that place.
+ * A value that was shown with its secrets hidden and then edited, with the secrets that were left as they were. A record in a
+ * list is known by all that is shown of it, so that none gets the secret of another that has moved or gone.
+ * @param before as it is stored. @param name of the member.
+ * @returns undefined in place of a hidden text where it is not known which secret is meant.
  */
-export function withSecrets(edited: unknown, before: unknown): unknown {
+export function withSecrets(edited: unknown, before: unknown, name = ''): unknown {
   if (edited === HIDDEN) return typeof before === 'string' ? before : undefined;
-  if (Array.isArray(edited))
-    return edited.map((item, index) => withSecrets(item, Array.isArray(before) ? before[index] : undefined));
+  if (Array.isArray(edited)) return edited.map((item, index) => withSecretsOf(item, before, { index, name }));
   if (typeof edited !== 'object' || edited === null) return edited;
   const base = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
   return Object.fromEntries(
-    Object.entries(edited).map(([name, value]) => [
-      name,
-      withSecrets(value, Object.hasOwn(base, name) ? base[name] : undefined),
+    Object.entries(edited).map(([member, value]) => [
+      member,
+      withSecrets(value, Object.hasOwn(base, member) ? base[member] : undefined, member),
     ]),
   );
+}
+
+/** An item of a list with its secrets. */
+function withSecretsOf(
+  item: unknown,
+  before: unknown,
+  { index, name }: { index: number; name: string },
+): unknown {
+  const shown = JSON.stringify(item);
+  if (!shown.includes(HIDDEN)) return item;
+  const all: unknown[] = Array.isArray(before) ? before : [];
+  const isIt = (one: unknown) => one !== undefined && JSON.stringify(hidden(one, name)) === shown;
+  const same = all.filter(isIt);
+  // Several that look alike are told by their places alone.
+  const found = same.length === 1 ? same[0] : isIt(all[index]) && all.length > 0 ? all[index] : undefined;
+  return found ?? withSecrets(item, undefined, name);
 }
