@@ -66,10 +66,23 @@ export function draftRenderer(faults: DraftFaults): RenderOwn {
   };
 }
 
-/** Where an SMS of a kind has a template: in its connection. */
-export function smsTemplate(kind: SmsKind, { connection }: Notice): OwnTemplate {
-  const options = (kind === 'passwordless_sms' ? connection?.options : undefined) ?? {};
-  const { template, from } = options;
+/** The settings of a second factor by phone that have its templates: by the newer name, and by the older one. */
+const FACTOR_TEMPLATES = ['phone/templates', 'sms/templates'];
+
+/** Where an SMS of a kind has a template: in its connection, or in the settings of second factors. */
+export function smsTemplate(
+  { guardianSettings }: Frozen<TenantRecord>,
+  kind: SmsKind,
+  { connection, isEnrollment }: Notice,
+): OwnTemplate {
+  if (kind === 'mfa_sms') {
+    const settings = (guardianSettings ?? {}) as Record<string, Record<string, unknown> | undefined>;
+    const name = FACTOR_TEMPLATES.find((one) => settings[one] !== undefined) ?? '';
+    const own = settings[name] ?? {};
+    const member = isEnrollment === true ? 'enrollment_message' : 'verification_message';
+    return { name: `guardian ${name}`, body: textOf(own[member]) };
+  }
+  const { template, from } = connection?.options ?? {};
   return { name: `connection ${connection?.name ?? ''}`, body: textOf(template), from: textOf(from) };
 }
 

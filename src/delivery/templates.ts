@@ -98,7 +98,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
   const render = (kind: MessageKind, notice: Notice, own: Own) =>
     kind === 'passwordless_sms' || kind === 'mfa_sms' ? text(kind, notice, own) : email(kind, notice, own);
   const kept = (kind: MessageKind, notice: Notice): OwnTemplate => {
-    if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(kind, notice);
+    if (kind === 'passwordless_sms' || kind === 'mfa_sms') return smsTemplate(settings(), kind, notice);
     return ownTemplate(settings(), kind, notice);
   };
   return {
@@ -124,8 +124,11 @@ function smsRenderer(
     const { code = '' } = notice;
     const name = notice.application?.name ?? tenant.tenant.friendly_name;
     const lead = locale.text(`sms.${kind}`, { code, application: name });
-    const variables = variablesOf(tenant, notice, { locale: locale.tag });
-    const body = await tryOwn(template, 'text', template.body, variables);
+    const all = variablesOf(tenant, notice, { locale: locale.tag });
+    const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
+    const own = await tryOwn(template, 'text', template.body, variables);
+    // Without its code a message is of no use to anybody.
+    const body = kind === 'mfa_sms' && own?.includes(code) !== true ? undefined : own;
     const { from } = template;
     return {
       channel: 'sms',
@@ -137,6 +140,11 @@ function smsRenderer(
       ...(from === undefined ? {} : { from }),
     };
   };
+}
+
+/** `tenant` in templates of second factors, as the hosted service has it: not a name, as in those of e-mails. */
+function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
+  return { friendly_name, friendlyName: friendly_name, name: friendly_name };
 }
 
 /** The tenant's own template, and what renders it. */

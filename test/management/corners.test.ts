@@ -95,6 +95,22 @@ describe('signing keys of the Management API', () => {
     expect((await management.keys.signing.list())[0]?.kid).to.equal(current?.kid);
   });
 
+  it('of an API: no policy is kept that would not be enforced; that there is none may be said', async () => {
+    const ask = async (method: string, path: string, body: object) => {
+      const answer = await callApi(server, method, path, body);
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+    const identifier = 'urn:policy-api';
+    const none = { authorization_policy: null, allow_online_access_with_ephemeral_sessions: true };
+    const made = await ask('POST', '/resource-servers', { identifier, name: 'Policy', ...none });
+    expect(made.status, JSON.stringify(made.body)).to.equal(201);
+    expect(made.body).to.include({ allow_online_access_with_ephemeral_sessions: true });
+    expect(made.body).not.to.have.property('authorization_policy');
+    const policy = { authorization_policy: { policy_id: 'apl_1' } };
+    expect((await ask('PATCH', `/resource-servers/${made.body.id}`, policy)).status).to.equal(400);
+    expect((await ask('PATCH', `/resource-servers/${made.body.id}`, none)).status).to.equal(200);
+  });
+
   describe('SCIM configurations', () => {
     const connection = async () => {
       const made = await management.connections.create({

@@ -37,6 +37,9 @@ const members = {
   signing_secret: z.string().min(16),
   allow_offline_access: z.boolean(),
   allow_online_access: z.boolean(),
+  allow_online_access_with_ephemeral_sessions: z.boolean(),
+  // Null alone: there are no policies here, and one that is kept and not enforced would let in whom it keeps out.
+  authorization_policy: z.never(),
   token_lifetime: z.number().int().max(2_592_000),
   token_lifetime_for_web: z.number().int().max(2_592_000),
   skip_consent_for_verifiable_first_party_clients: z.boolean(),

@@ -1,0 +1,68 @@
+// The templates of text messages for a second factor, as the Management API sets them.
+import { expect } from 'chai';
+import { managed } from '../actions/support.ts';
+import { callsOf, tenant } from '../factors/tenant.ts';
+import { startManaged } from '../management/support.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import type { TestServer } from '../support/server.ts';
+
+describe('templates of text messages for a second factor', () => {
+  let server: TestServer;
+  let people = 0;
+  before(async () => {
+    server = await startManaged(tenant);
+  });
+  after(() => server.stop());
+
+  const put = (of: string, enrollment_message: string, verification_message: string) =>
+    managed(server, 'PUT', `/guardian/factors/${of}/templates`, { enrollment_message, verification_message });
+  /** What somebody is sent who enrols a phone, and then is asked for its code. */
+  const texts = async () => {
+    const calls = callsOf(server);
+    const email = `mfa-${++people}@example.test`;
+    const phone_number = `+1650555${String(2_000 + people)}`;
+    const sent = async (count: number) => {
+      const { text, code = '' } = await nextMessageTo(server, phone_number, count);
+      return { code, text: text.replace(code, 'CODE') };
+    };
+    const mfa_token = await calls.mfaToken(email);
+    const begun = await calls.associate(mfa_token, {
+      authenticator_types: ['oob'],
+      oob_channels: ['sms'],
+      phone_number,
+    });
+    const first = await sent(1);
+    const { oob_code } = begun.json();
+    const done = await calls.verify('oob', { mfa_token, oob_code, binding_code: first.code });
+    expect(done.status, done.text).to.equal(200);
+    const asked = await calls.challenge({ mfa_token: await calls.mfaToken(email), challenge_type: 'oob' });
+    expect(asked.status, asked.text).to.equal(200);
+    return [first.text, (await sent(2)).text];
+  };
+
+  it('are in force with the next message, for the first one and for all later ones', async () => {
+    const usual = await texts();
+    expect(usual[0]).to.contain('CODE');
+    const answer = await put(
+      'sms',
+      '{{code}} enrols you at {{tenant.friendly_name}}',
+      '{{ code }} lets you in at {{tenant.friendlyName}}',
+    );
+    expect(answer.status).to.equal(200);
+    expect(await texts()).to.deep.equal([
+      'CODE enrols you at Test tenant',
+      'CODE lets you in at Test tenant',
+    ]);
+  });
+
+  it('that are broken, or lack the code, are replaced by ours: nobody could log in with them', async () => {
+    await put('sms', '{% if %}{{code}}', 'Welcome to {{tenant.friendly_name}}');
+    for (const text of await texts()) expect(text).to.contain('CODE').and.not.contain('Welcome');
+  });
+
+  it('of the newer name come before those of the older one', async () => {
+    await put('sms', 'old {{code}}', 'old {{code}}');
+    await put('phone', 'new {{code}}', 'newer {{code}}');
+    expect(await texts()).to.deep.equal(['new CODE', 'newer CODE']);
+  });
+});
