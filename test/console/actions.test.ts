@@ -2,9 +2,10 @@
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
-import { logIn, payload, pkce, spaRequest, spaTokens } from '../support/flows.ts';
+import { logIn, payload, pkce, spaRequest, spaTokens, tenant } from '../support/flows.ts';
 import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
 
 const ACTIONS = '/console/actions';
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`;
@@ -18,7 +19,9 @@ describe('the actions of the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   beforeEach(async () => {
-    server = await startConsole();
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: UNLIMITED.attackProtection.rateLimits } },
+    });
     owner = await openConsole(server);
   });
   afterEach(() => server.stop());

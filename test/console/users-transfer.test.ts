@@ -3,8 +3,10 @@ import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { tenant } from '../support/flows.ts';
 import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
 
 const TRANSFER = '/console/users/transfer';
 const HOSTILE = '<img src=x onerror=alert(1)>';
@@ -13,7 +15,9 @@ describe('the import and export of users at the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   before(async () => {
-    server = await startConsole();
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: UNLIMITED.attackProtection.rateLimits } },
+    });
     owner = await openConsole(server);
   });
   after(() => server.stop());

@@ -3,7 +3,7 @@
 /** Milliseconds after the last key before it is asked. */
 const PAUSE = 200;
 
-/** Searches while something is typed: the page itself is asked, and its list is put in place of this one. */
+/** Searches while something is typed: the list that is found is put in place of this one. */
 function searchAsTyped() {
   const form = document.getElementById('search');
   const found = document.getElementById('found');
@@ -15,14 +15,13 @@ function searchAsTyped() {
     asked = new AbortController();
     const { signal } = asked;
     const filled = [...new FormData(form)].filter(([, value]) => value !== '');
-    const url = `${form.action}?${new URLSearchParams(filled)}`;
+    const query = new URLSearchParams(filled);
     found.setAttribute('aria-busy', 'true');
     try {
-      const page = await load(url, signal);
-      const next = page.getElementById('found');
-      if (signal.aborted || next === null) return;
-      found.replaceChildren(...next.childNodes);
-      history.replaceState(null, '', url);
+      const list = await load(`${form.action}/found?${query}`, signal);
+      if (signal.aborted) return;
+      found.replaceChildren(...list.body.childNodes);
+      history.replaceState(null, '', `${form.action}?${query}`);
     } catch (thrown) {
       // The form is there for whoever lost the network, or the session.
       if (thrown.name !== 'AbortError') form.submit();
@@ -36,7 +35,7 @@ function searchAsTyped() {
   });
 }
 
-/** A page of the console, which is asked for with its token: other scripts of this origin have none. */
+/** A part of a page of the console, which is asked for with its token: other scripts of this origin have none. */
 async function load(url, signal) {
   const token = document.querySelector('meta[name="console-token"]').content;
   const answer = await fetch(url, { headers: { 'X-Console-Token': token }, signal });

@@ -24,10 +24,23 @@ const FILTERS = {
 } as const;
 
 export const listRoutes: RouteDeclarations<UsersDependencies> = {
-  [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, showList),
+  [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, (deps, ctx, here) =>
+    showList(deps, ctx, here, 'console/users-list'),
+  ),
+  // The list alone, which the page's script puts in place of the one before.
+  [`GET ${USERS}/found`]: consolePage<UsersDependencies>(
+    'users',
+    { scopes: ['read:users'] },
+    (deps, ctx, here) => showList(deps, ctx, here, 'console/users-found'),
+  ),
 };
 
-async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
+async function showList(
+  deps: UsersDependencies,
+  ctx: Context,
+  here: AtConsole,
+  template: 'console/users-list' | 'console/users-found',
+): Promise<void> {
   const text = textOf(ctx, 'q');
   const filter = Object.keys(FILTERS).find((one) => one === ctx.query.filter);
   const connection = textOf(ctx, 'connection');
@@ -52,7 +65,7 @@ async function showList(deps: UsersDependencies, ctx: Context, here: AtConsole):
   const { users, total, slow } = await found(deps, ctx, here, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
   await renderConsole(deps, ctx, here, {
-    template: 'console/users-list',
+    template,
     section: 'users',
     title: 't:console.users.title',
     model: {

@@ -28,6 +28,7 @@ export const USERS_PAGES = [
   'console/users-devices',
   'console/users-events',
   'console/users-factors',
+  'console/users-found',
   'console/users-identities',
   'console/users-job',
   'console/users-list',
