@@ -42,7 +42,7 @@ export function requestObjectKeys(client: Client, now: number): readonly Credent
 /**
  * Verifies the object of a client and takes its parameters out.
  * @param now epoch milliseconds.
- * @throws AuthError `invalid_request_object` (RFC 9101 §6.3).
+ * @throws AuthError `invalid_request_object` (RFC 9101 §7).
  */
 export async function readRequestObject(
   object: string,

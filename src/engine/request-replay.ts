@@ -7,7 +7,7 @@ import type { RequestObject } from './request-object.ts';
 
 const MODEL = 'ReplayDetection';
 
-/** What is told of an object that was used before (RFC 9101 §6.3). */
+/** What is told of an object that was used before (RFC 9101 §7). */
 export const USED = 'The request object is invalid: it was used before';
 
 /**
