@@ -45,7 +45,11 @@ describe('the administrator of the example', () => {
         MAIL_FROM: 'a@example.test',
       };
       await server.stop();
-      const refused = await startServer({ tenant: { tenant: { friendly_name: 'Test tenant' } }, dataDir, env: settings }).then(
+      const refused = await startServer({
+        tenant: { tenant: { friendly_name: 'Test tenant' } },
+        dataDir,
+        env: settings,
+      }).then(
         async (running) => {
           await running.stop();
           return 'started';
