@@ -167,6 +167,21 @@ describe('resources at the console', () => {
     expect(page.text).to.contain('A new API').and.to.contain('read:it');
   });
 
+  it('say it in the language of the page', async () => {
+    const path = '/console/create/resource-servers';
+    const [token] = [readForm(await owner.get('/console'), '_csrf').fields._csrf ?? ''];
+    const form = { _csrf: token, name: 'x', token_lifetime: '99999999' };
+    for (const [language, words] of [
+      ['de', 'Zu groß'],
+      ['ar', 'أكبر من اللازم'],
+      ['en', 'Too big'],
+    ] as const) {
+      const refused = await owner.agent.request(path, { form, headers: { 'accept-language': language } });
+      expect(refused.status, language).to.equal(400);
+      expect(refused.text).to.contain(words);
+    }
+  });
+
   it('refuse what another has as well, and say so on the form', async () => {
     await makeRole('Readers');
     const form = await owner.get('/console/create/roles');

@@ -51,8 +51,9 @@ export async function takeForm(
   if (isConfirmed && posted.seen !== digestOf(drawn.record))
     judged.general.push(deps.views.locale(ctx).text('console.resources.fault.changed'));
   const { body: schema } = doing.call;
+  const [language] = deps.views.locale(ctx).tag.split('-');
   const told =
-    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields);
+    hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields, language);
   if (hasFaults(told))
     return renderForm(deps, ctx, here, drawn, { faults: told, posted: typed(posted), status: 400 });
   if (isChange(doing) && !isConfirmed) return renderReview(deps, ctx, here, drawn, body);
