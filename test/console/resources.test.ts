@@ -238,6 +238,36 @@ describe('resources at the console', () => {
     expect(apis.text).to.contain('Nothing is like that');
   });
 
+  it('are listed to their end where the API does not count them', async () => {
+    const made = await owner.post('/console/create/organizations', { name: 'harbour' });
+    const at = `${pathOf(made)}/invitations`;
+    const organization_id = decodeURIComponent(pathOf(made).split('/').at(-1) ?? '');
+    for (let index = 0; index < 51; index += 1)
+      await server.store.collection('invitations').insert({
+        id: `uinv_${index}`,
+        organization_id,
+        ticketHash: `hash-${index}`,
+        inviter: { name: 'Ada' },
+        invitee: { email: `guest-${index}@example.test` },
+        client_id: 'spa',
+        app_metadata: {},
+        user_metadata: {},
+        roles: [],
+        created_at: '2026-01-01T00:00:00.000Z',
+        expires_at: '2099-01-01T00:00:00.000Z',
+      });
+    const seen = new Set<string>();
+    let next: string | undefined = at;
+    while (next !== undefined) {
+      const page: Answer = await owner.get(next);
+      for (const [, id = ''] of page.text.matchAll(/(uinv_\d+)</g)) seen.add(id);
+      next = /href="([^"]+)" rel="next"/.exec(page.text)?.[1];
+    }
+    expect(seen.size).to.equal(51);
+    const searched = await owner.get(`${at}?text=guest-50@`);
+    expect(searched.text).to.contain('uinv_50').and.to.contain('1–1');
+  });
+
   it('are removed after it was said what goes with them, by who has just logged in', async () => {
     const at = await makeRole('Readers');
     const role = decodeURIComponent(at.split('/').at(-1) ?? '');
