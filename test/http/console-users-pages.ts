@@ -200,14 +200,17 @@ const usersStates = (shell: object): Record<string, SitePage> => {
     '/console-user-events': tab('events', {
       events: [
         {
-          type: 's',
+          path: '/console/log/1',
+          words: 'Ada logged in',
+          isBad: true,
           at,
-          description: 'Success login',
+          description: 'Wrong password',
           application: 'Shop',
           address: '203.0.113.7',
           agent: AGENT,
         },
       ],
+      readsLog: true,
       hasMore: true,
       next: 1,
     }),

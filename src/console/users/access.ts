@@ -4,6 +4,7 @@ import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
+import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
 import type { AtConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
@@ -114,17 +115,6 @@ const ORGANIZATIONS: UserTab<UsersDependencies> = {
   },
 };
 
-interface LogAnswer {
-  log_id: string;
-  type: string;
-  date: string;
-  description?: string;
-  client_name?: string;
-  connection?: string;
-  ip?: string;
-  user_agent?: string;
-}
-
 /** Events of a page. */
 const EVENTS = 50;
 
@@ -137,8 +127,11 @@ const LOG: UserTab<UsersDependencies> = {
       params: { id: user.user_id },
       query: { page: String(page), per_page: String(EVENTS) },
     });
-    const events = (answer.body as LogAnswer[]).map((one) => ({
-      type: one.type,
+    const locale = deps.views.locale(ctx);
+    const events = (answer.body as (AnsweredEvent & { user_agent?: string })[]).map((one) => ({
+      path: `/console/log/${encodeURIComponent(one.log_id)}`,
+      words: wordsOf(one, locale, deps.meanings),
+      isBad: isBad(one),
       at: timeOf(deps, ctx, one.date),
       description: one.description,
       application: one.client_name,
