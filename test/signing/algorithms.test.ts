@@ -235,6 +235,33 @@ describe('signing algorithms', () => {
     expect((await userinfo(after.access_token)).status).to.equal(200);
   });
 
+  for (const alg of ['ES256', 'EdDSA'] as const)
+    it(`${alg}: tokens of an API are signed with the current key, then with the one that was published as the next`, async () => {
+      const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
+      const published = async () =>
+        (await keysOf(agent)).keys.filter((key) => key.alg === alg).map(({ kid }) => kid);
+      const signed = async () => (await tokensOf(agent, alg)).access_token;
+      const rotate = () => rotateSigningKeys(server.store, Date.now, 'localhost', alg);
+      const isGood = async (token: string) => {
+        const keys = createLocalJWKSet(await keysOf(agent));
+        return jwtVerify(token, keys, { issuer: server.issuer, algorithms: [alg] }).then(
+          () => true,
+          () => false,
+        );
+      };
+      const first = await signed();
+      const before = await published();
+      await rotate();
+      const second = await signed();
+      expect(header(second).kid).to.not.equal(header(first).kid);
+      // APIs knew it already: none has to ask anew at the moment of the change.
+      expect(before).to.include.members([header(first).kid, header(second).kid]);
+      expect([await isGood(first), await isGood(second)]).to.deep.equal([true, true]);
+      await rotate();
+      expect(await published()).to.not.include(header(first).kid);
+      expect([await isGood(first), await isGood(second)]).to.deep.equal([false, true]);
+    });
+
   it('of two rotations at once one is refused, and each algorithm has one current key and one next', async () => {
     const { rotateSigningKeys } = await import('../../src/signing/keys.ts');
     const done = await Promise.allSettled([1, 2, 3].map(() => rotateSigningKeys(server.store, Date.now)));
