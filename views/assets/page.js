@@ -66,6 +66,8 @@ function judgePassword() {
 function submitOnce() {
   for (const form of document.forms) {
     form.addEventListener('submit', (event) => {
+      // What is shown in a frame leaves the page, and its form, where they are.
+      if (event.submitter?.formTarget) return;
       if (form.ariaBusy === 'true') event.preventDefault();
       form.ariaBusy = 'true';
     });
