@@ -404,6 +404,22 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'own/profile',
     model: { ...own, section: '', ...ownProfile, said: 'own.said.saved' },
   },
+  '/own-phone': {
+    template: 'own/profile',
+    model: { ...own, section: '', ...ownProfile, editsPhone: true },
+  },
+  '/own-phone-code': {
+    template: 'own/profile',
+    model: {
+      ...own,
+      section: '',
+      ...ownProfile,
+      phoneAsked: '+442079460001',
+      alert: 'own.profile.failed',
+      faults: { code: 'own.phone.wrong' },
+    },
+    status: 400,
+  },
   '/own-failed': {
     template: 'own/profile',
     model: {

@@ -9,6 +9,7 @@ import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
 import { addFactorRoutes } from './enrollment-pages.ts';
 import { finishLogin } from './login.ts';
 import { requirePage } from './page.ts';
+import { phoneRoutes } from './phone-page.ts';
 import { profileRoutes } from './profile.ts';
 import { type SecurityDependencies, securityRoutes } from './security.ts';
 import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
@@ -49,6 +50,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
   routes: {
     ...profileRoutes,
     ...emailRoutes,
+    ...phoneRoutes,
     ...securityRoutes,
     ...addFactorRoutes,
     ...sessionsRoutes,

@@ -1,6 +1,7 @@
 // /account: the profile.
 import type { Context } from 'koa';
 import { z } from 'zod';
+import type { FactorDependencies } from '../../factors/factor.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import type { User } from '../../users/user.ts';
@@ -8,9 +9,13 @@ import { ACCOUNT } from './callbacks.ts';
 import { homeOf } from './home.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
 import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
+import { editsPhone } from './phone-change.ts';
 import type { AtAccount } from './session.ts';
 
-export interface ProfileDependencies extends AccountPageDependencies, NoticeDependencies {}
+export interface ProfileDependencies
+  extends AccountPageDependencies,
+    NoticeDependencies,
+    Pick<FactorDependencies, 'factors'> {}
 
 const text = (longest: number) => z.string().trim().max(longest);
 
@@ -47,7 +52,14 @@ export async function showProfile(
     values = {},
     faults = {},
     alert,
-  }: { values?: Partial<Profile> & { email?: string }; faults?: Faults; alert?: string } = {},
+    phoneAsked,
+  }: {
+    values?: Partial<Profile> & { email?: string; phone?: string };
+    faults?: Faults;
+    alert?: string;
+    /** The number that a code was sent to. */
+    phoneAsked?: string;
+  } = {},
 ): Promise<void> {
   const { user } = here;
   const home = await homeOf(deps, user.id);
@@ -59,6 +71,8 @@ export async function showProfile(
     editsEmail,
     email: { address: user.email, isVerified: user.email_verified },
     phone: { number: user.phone_number, isVerified: user.phone_verified === true },
+    editsPhone: await editsPhone(deps, user.id),
+    phoneAsked,
     username: user.username,
     provider: connection?.display_name ?? connection?.name,
     locales: deps.config.settings().tenant.enabled_locales.map((tag) => ({ tag, name: languageName(tag) })),
@@ -68,7 +82,7 @@ export async function showProfile(
 }
 
 /** Message keys by field. */
-export type Faults = Partial<Record<keyof Profile | 'email', string>>;
+export type Faults = Partial<Record<keyof Profile | 'email' | 'phone' | 'code', string>>;
 
 function valuesOf(user: User): Profile {
   return Object.fromEntries(MEMBERS.map((name) => [name, user[name] ?? ''])) as Profile;

@@ -1,0 +1,50 @@
+// The forms of a phone number: where it is asked for, and where its code is typed.
+import type { Context } from 'koa';
+import type { FactorDependencies } from '../../factors/factor.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { languagesOf } from '../../http/languages.ts';
+import type { RouteDeclarations } from '../../http/routes.ts';
+import { ACCOUNT } from './callbacks.ts';
+import { recordChange, tellUser } from './notices.ts';
+import { back, posted } from './page.ts';
+import { askForPhone, editsPhone, type PhoneRequest, provePhone } from './phone-change.ts';
+import { type ProfileDependencies, showProfile } from './profile.ts';
+import type { AtAccount } from './session.ts';
+
+export interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
+
+/** The routes: both take a fresh login, as whoever finds an open browser could put a number of theirs there. */
+export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
+  [`POST ${ACCOUNT}/profile/phone`]: posted('', { isSensitive: true }, ask),
+  [`POST ${ACCOUNT}/profile/phone/code`]: posted('', { isSensitive: true }, prove),
+};
+
+const requestOf = (ctx: Context, { user, login, client, sid }: AtAccount): PhoneRequest => ({
+  user,
+  clientId: client.client_id,
+  credentialVersion: login.credentialVersion,
+  sid,
+  languages: languagesOf(ctx),
+  ip: ctx.ip,
+});
+
+async function ask(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
+  if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
+  const { phone } = formFields(ctx, 'phone');
+  const asked = await askForPhone(deps, requestOf(ctx, here), phone);
+  if (asked !== undefined) return showProfile(deps, ctx, here, { phoneAsked: asked });
+  const faults = { phone: 'own.phone.none' };
+  await showProfile(deps, ctx, here, { values: { phone }, faults, alert: 'own.profile.failed' });
+}
+
+async function prove(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
+  if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
+  const { code, phone } = formFields(ctx, 'code', 'phone');
+  if ((await provePhone(deps, requestOf(ctx, here), code)) === undefined) {
+    const faults = { code: 'own.phone.wrong' };
+    return showProfile(deps, ctx, here, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
+  }
+  recordChange(deps, ctx, here, { type: 'account_changed', description: 'phone number' });
+  await tellUser(deps, ctx, here.user, 'phone');
+  back(ctx, '', 'saved');
+}

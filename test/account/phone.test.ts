@@ -1,0 +1,97 @@
+// The phone number of one's own account: set by a code that was sent to it, and by nothing else.
+import { expect } from 'chai';
+import { factors } from '../factors/tenant.ts';
+import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { follow, USER } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { openAccount, send } from './support.ts';
+import { tenant } from './tenant.ts';
+
+const PHONE = '+442079460011';
+
+describe('a phone number of one’s own account', () => {
+  let server: TestServer;
+  let agent: Agent;
+  beforeEach(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
+        guardianFactors: factors('sms'),
+        users: tenant.users.map((one) => (one.email === USER.email ? { ...one, email_verified: true } : one)),
+      },
+    });
+    agent = createAgent(server);
+  });
+  afterEach(() => server.stop());
+
+  const user = async () => (await server.users.withEmail(USER.email))[0];
+  const ask = async (phone = PHONE): Promise<Answer> =>
+    send(agent, await openAccount(agent, server), '/account/profile/phone', { phone });
+  const codeTo = async (phone = PHONE) => (await nextMessageTo(server, phone)).code ?? '';
+  const prove = (page: Answer, code: string) => send(agent, page, '/account/profile/phone/code', { code });
+  const other = (code: string) => (code === '000000' ? '000001' : '000000');
+
+  it('is set by the code that was sent there, and told by mail', async () => {
+    const page = await ask('+44 20 7946 0011');
+    expect((await user())?.phone_number).to.equal(undefined);
+    const done = await follow(agent, await prove(page, await codeTo()), server.url);
+    expect(done.text).to.include('Saved.').and.to.include(PHONE);
+    expect(await user()).to.include({ phone_number: PHONE, phone_verified: true });
+    const isTold = ({ subject }: { subject?: string }) => subject?.includes('new phone number') === true;
+    expect((await nextMessageTo(server, USER.email, 1, isTold)).subject).to.be.a('string');
+  });
+
+  it('is not set by a wrong code, one that was used, one that is over, or one for another number', async () => {
+    const page = await ask();
+    const code = await codeTo();
+    expect((await prove(page, other(code))).status).to.equal(400);
+    // The number of the form is shown, and nothing more.
+    const lied = await send(agent, page, '/account/profile/phone/code', { code, phone: '+442079460099' });
+    expect(lied.status).to.equal(303);
+    expect((await user())?.phone_number).to.equal(PHONE);
+    expect((await prove(page, code)).status).to.equal(400);
+    const next = await ask('+442079460012');
+    const late = await codeTo('+442079460012');
+    server.tick(301_000);
+    expect((await prove(next, late)).status).to.equal(400);
+    expect((await user())?.phone_number).to.equal(PHONE);
+  });
+
+  it('ends its code with the third wrong one', async () => {
+    const page = await ask();
+    const code = await codeTo();
+    for (let i = 0; i < 3; i++) expect((await prove(page, other(code))).status).to.equal(400);
+    expect((await prove(page, code)).status).to.equal(400);
+    expect((await user())?.phone_number).to.equal(undefined);
+  });
+
+  it('is set once, of any number of forms at once', async () => {
+    const page = await ask();
+    const code = await codeTo();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => prove(page, code)));
+    expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
+  });
+
+  it('takes a fresh login, both to ask and to prove', async () => {
+    const page = await ask();
+    const code = await codeTo();
+    const home = await openAccount(agent, server);
+    server.tick(11 * 60_000);
+    for (const answer of [
+      await send(agent, home, '/account/profile/phone', { phone: PHONE }),
+      await prove(page, code),
+    ])
+      expect(answer.location).to.include('prompt=login');
+    expect((await user())?.phone_number).to.equal(undefined);
+  });
+
+  it('is none: what is no number, and no more than five in a while', async () => {
+    for (const wrong of ['', 'x', '12', '020 7946 0011'])
+      expect((await ask(wrong)).status, wrong).to.equal(400);
+    const statuses = [];
+    for (let i = 20; i < 26; i++) statuses.push((await ask(`+4420794600${i}`)).status);
+    expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
+  });
+});
