@@ -13,6 +13,7 @@ import { epochSeconds } from '../runtime/clock.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import type { Login } from '../users/login.ts';
+import type { User } from '../users/user.ts';
 import { memberOf } from './administrators/members.ts';
 import { scopesOf } from './roles.ts';
 
@@ -123,11 +124,20 @@ export async function atConsole(
 export async function isProved(deps: ConsoleSessionDependencies, { login, factors }: Kept): Promise<boolean> {
   const user = isAdministratorId(login.userId) ? await deps.users.get(login.userId) : undefined;
   if (user === undefined) return false;
-  if (!login.amr.includes('mfa') && (await activeAuthenticators(deps, user)).length > 0) return false;
+  if (!login.amr.includes('mfa') && (await hasEnrolled(deps, user))) return false;
   const { userId, amr, credentialVersion } = login;
   const claims = { amr, credential_version: credentialVersion, factors_changed: factors };
   const proof = { userId, clientId: CONSOLE_CLIENT, scopes: [], id: userId, claims };
   return (await deps.elevation.judge(proof)) !== undefined;
+}
+
+/** An address is none: who may change the tenant's mail could keep all administrators out by it. */
+async function hasEnrolled(deps: ConsoleSessionDependencies, user: User): Promise<boolean> {
+  const [counting, enrolled] = await Promise.all([
+    activeAuthenticators(deps, user),
+    deps.authenticators.of(user.id),
+  ]);
+  return counting.some(({ id }) => enrolled.some((one) => one.id === id));
 }
 
 function isFresh({ wallClock }: Pick<ConsoleSessionDependencies, 'wallClock'>, login: Login): boolean {

@@ -138,7 +138,13 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/console-password': {
     template: 'console/administrators-password',
-    model: { ...consoleModel, rules: judged, faults: { password: 'signup.weak' }, alert: 'No' },
+    model: {
+      ...consoleModel,
+      rules: judged,
+      faults: { password: 'signup.weak' },
+      alert: 'No',
+      factorsUrl: '/account/security',
+    },
   },
   '/console-link': {
     template: 'console/administrators-link',

@@ -6,7 +6,7 @@ import { isSameSecret } from '../../runtime/secrets.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type CopyDependencies, copyOfData } from './copy.ts';
 import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
+import { type AccountPageDependencies, allowsDeletion, back, posted, renderAccount, shown } from './page.ts';
 import { type AtAccount, leaveAccount } from './session.ts';
 
 export interface DataDependencies extends AccountPageDependencies, NoticeDependencies, CopyDependencies {
@@ -41,7 +41,7 @@ function identifierOf({ user }: AtAccount): string {
 }
 
 async function deleteAccount(deps: DataDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  if (!deps.config.settings().tenant.account_page.allow_deletion) return back(ctx, SECTION);
+  if (!allowsDeletion(deps, here)) return back(ctx, SECTION);
   const { confirm } = formFields(ctx, 'confirm');
   const isMeant = isSameSecret(confirm.trim().toLowerCase(), identifierOf(here).toLowerCase());
   if (!isMeant) return showData(deps, ctx, here, 'own.delete.differs');

@@ -1,4 +1,5 @@
 // What of an account its user may change here: what another provider says of them is changed there.
+import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { changesPasswords, customDatabase } from '../../records/database-options.ts';
@@ -33,7 +34,8 @@ export async function homeOf(
     identity,
     connection,
     editsProfile: isHere && !isElsewhere,
-    editsEmail: isDatabase && !isElsewhere,
+    // Owners invite by the address: it is theirs to say.
+    editsEmail: isDatabase && !isElsewhere && connection.name !== CONSOLE_DIRECTORY,
     editsPassword:
       isDatabase && changesPasswords(connection) && (identity.email ?? identity.username) !== undefined,
   };

@@ -6,6 +6,7 @@ import type { Sessions } from '../../engine/sessions.ts';
 import { activeAuthenticators, MFA_POLICY } from '../../factors/policy.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { AuthError } from '../../http/errors.ts';
+import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT, isOwnApplication } from './callbacks.ts';
@@ -68,6 +69,9 @@ async function applicationOf(
   const { client_id: preferred } = config.settings().tenant.account_page;
   const own = (await config.clients()).filter(isOwnApplication);
   const named = typeof asked === 'string' ? asked : preferred;
+  // Where administrators have their second factors; it is in no list.
+  const ofConsole = named === CONSOLE_CLIENT ? await config.client(named) : undefined;
+  if (ofConsole !== undefined) return ofConsole;
   if (named === undefined) {
     const inSession = (await sessions.current(ctx))?.clientIds ?? [];
     const found = own.find(({ client_id }) => inSession.includes(client_id)) ?? (own.length === 1 && own[0]);

@@ -5,6 +5,7 @@ import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclaration } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
+import { isAdministratorId } from '../../records/administrators.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type AccountLoginDependencies, goToLogin, type Section } from './login.ts';
 import { type AtAccount, atAccount } from './session.ts';
@@ -64,6 +65,14 @@ export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>)
   if (!config.settings().tenant.account_page.enabled) throw new AuthError(404, 'not_found', 'Not Found');
 }
 
+/** Whether somebody may delete their own account: an administrator goes by an owner's word, and the last owner not at all. */
+export function allowsDeletion(
+  { config }: Pick<AccountPageDependencies, 'config'>,
+  { user }: Pick<AtAccount, 'user'>,
+): boolean {
+  return config.settings().tenant.account_page.allow_deletion && !isAdministratorId(user.id);
+}
+
 /** Back to a page after its form (RFC 9110 §15.4.4). @param said a message key of what was done. */
 export function back(ctx: Context, section: Section, said?: Said): void {
   ctx.redirect(`${ACCOUNT}${section}${said === undefined ? '' : `?said=${said}`}`);
@@ -118,10 +127,11 @@ interface PageOptions {
 export async function renderAccount(
   { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
   ctx: Context,
-  { user, client, isFresh }: AtAccount,
+  here: AtAccount,
   { template, section, model }: { template: string; section: Section; model: object },
   { status = 200, alert }: PageOptions = {},
 ): Promise<void> {
+  const { user, client, isFresh } = here;
   const { name, logo_uri: logo } = client;
   const said = SAID.find((one) => one === ctx.query.said);
   await views.page(
@@ -136,7 +146,7 @@ export async function renderAccount(
       isFresh,
       person: { name: user.name ?? user.email ?? user.username ?? user.phone_number ?? '' },
       client: { name, ...(logo !== undefined && { logo }) },
-      allowsDeletion: config.settings().tenant.account_page.allow_deletion,
+      allowsDeletion: allowsDeletion({ config }, here),
       ...(alert !== undefined && { alert }),
       ...(alert === undefined && said !== undefined && { said: `own.said.${said}` }),
     },

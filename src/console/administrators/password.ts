@@ -1,10 +1,11 @@
 // The pages where administrators set their passwords: by a link that was given to them, or for themselves.
 import type { Context } from 'koa';
+import { enrollable } from '../../factors/policy.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { linkExpired } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
-import type { AdministratorLink } from '../../records/administrators.ts';
+import { type AdministratorLink, CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Frozen } from '../../records/record.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
 import { passwordRefusal } from '../../users/signup.ts';
@@ -37,7 +38,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
     renderConsole(deps, ctx, here, {
       template: 'console/administrators-password',
       title: 't:console.password.title',
-      model: formOf(),
+      model: { ...formOf(), ...factorsOf(deps) },
     }),
   ),
   [`POST ${PASSWORD}` as const]: consoleForm(
@@ -53,7 +54,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
           title: 't:console.password.title',
           alert: 't:reset.failed',
           status: 400,
-          model: formOf(faults, password),
+          model: { ...formOf(faults, password), ...factorsOf(deps) },
         });
       }
       await deps.administrators.setPassword(userId, password);
@@ -171,4 +172,11 @@ function formOf(faults: Faults = {}, tried?: string): object {
     faults,
     rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
   };
+}
+
+/** Where second factors are set up: at the account page, where the tenant has one and takes any. */
+function factorsOf(deps: Deps): { factorsUrl?: string } {
+  const { enabled } = deps.config.settings().tenant.account_page;
+  if (!enabled || enrollable(deps).length === 0) return {};
+  return { factorsUrl: `/account/security?client_id=${CONSOLE_CLIENT}` };
 }

@@ -1,0 +1,105 @@
+// Second factors of administrators: set up at the account page, asked for at the console.
+import { expect } from 'chai';
+import { codeOf, factors } from '../factors/tenant.ts';
+import { createAgent, readForm } from '../support/agent.ts';
+import { launchBrowser, type TestBrowser } from '../support/browser.ts';
+import { addressOf, openConsole, openConsolePage, PASSWORD, startConsole } from '../support/console.ts';
+import { authorize, follow, pkce, spaRequest, tenant } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+describe('second factors of administrators', () => {
+  let server: TestServer;
+  let browser: TestBrowser | undefined;
+  const start = async (...names: string[]) => {
+    server = await startConsole({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_page: { allow_deletion: true } },
+        guardianFactors: factors(...names),
+      },
+    });
+  };
+  afterEach(async () => {
+    await browser?.close();
+    await server.stop();
+  });
+
+  it('are set up by themselves, and asked for from then on, whatever the tenant asks of its users', async () => {
+    await start('otp');
+    browser = await launchBrowser(server.ca);
+    const context = await browser.newContext({ reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    await openConsolePage(page, server, { path: '/console/password' });
+    await page.getByRole('link', { name: 'Set up a second factor' }).click();
+    const logIn = async () => {
+      await page.locator('input[name="username"]').fill(addressOf('owner'));
+      await page.locator('input[name="password"]').fill(PASSWORD);
+      await page.locator('form button[type="submit"]').first().click();
+    };
+    await logIn();
+    await page.getByRole('link', { name: 'Add a second step' }).click();
+    await page.locator('a[href="/account/security/add/otp"]').click();
+    await page.locator('summary').click();
+    const secret = ((await page.locator('.secret code').textContent()) ?? '').replace(/\s/g, '');
+    await page.getByLabel('Code', { exact: true }).fill(codeOf(secret));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Added.', { exact: true }).waitFor();
+    await page.goto(`${server.url}/console`);
+    await logIn();
+    server.tick(30_000);
+    await page.getByLabel('Code', { exact: true }).fill(codeOf(secret, Date.now() + 30_000));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  });
+
+  it('are asked for at the console once they are enrolled; an address alone is none', async () => {
+    await start('otp', 'email');
+    const before = await openConsole(server);
+    expect((await before.get('/console')).status).to.equal(200);
+    const [owner] = await server.administrators.withEmail(addressOf('owner'));
+    const secret = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+    await server.store.collection('authenticators').insert({
+      id: 'totp|dev_owner',
+      user_id: owner?.id ?? '',
+      kind: 'otp',
+      active: true,
+      secret,
+      created_at: new Date().toISOString(),
+    } as never);
+    expect((await before.agent.get('/console')).status).to.equal(303);
+    const agent = createAgent(server);
+    const login = await follow(agent, await agent.get('/console'), server.url);
+    const { action, fields } = readForm(login, 'password');
+    const form = { ...fields, username: addressOf('owner'), password: PASSWORD };
+    const asked = await follow(agent, await agent.request(action, { form }), server.url);
+    expect(asked.text).to.contain('name="code"');
+    expect((await agent.get('/console')).status).to.equal(303);
+    const factor = readForm(asked, 'code');
+    const wrong = await agent.request(factor.action, { form: { ...factor.fields, code: '000000' } });
+    expect(wrong.status).to.be.within(400, 499);
+    const right = { ...factor.fields, code: codeOf(secret) };
+    const done = await follow(agent, await agent.request(factor.action, { form: right }), server.url);
+    expect(done.text).to.contain('The owner');
+  });
+
+  it('let an administrator see their account, and neither delete it nor take it to an application', async () => {
+    await start('otp');
+    const agent = createAgent(server);
+    const open = async (path: string) => {
+      const page = await follow(agent, await agent.get(path), server.url);
+      if (!page.text.includes('name="password"')) return page;
+      const { action, fields } = readForm(page, 'password');
+      const form = { ...fields, username: addressOf('editor'), password: PASSWORD };
+      return follow(agent, await agent.request(action, { form }), server.url);
+    };
+    await open('/account?client_id=gatehouse-console');
+    const silent = await authorize(agent, spaRequest(pkce().challenge, { prompt: 'none' }));
+    expect(silent.location).to.contain('login_required');
+    const page = await agent.get('/account/data');
+    expect(page.text).not.to.contain('name="confirm"');
+    const { fields } = readForm(await agent.get('/account'), '_csrf');
+    const form = { ...fields, confirm: addressOf('editor') };
+    await agent.request('/account/data/delete', { form });
+    expect(await server.administrators.withEmail(addressOf('editor'))).to.have.length(1);
+  });
+});
