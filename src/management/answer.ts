@@ -34,6 +34,11 @@ export function allow<D>({ events }: AnswerDependencies, call: Call<D>, about: C
   }
 }
 
+/** The query of a call. @throws AuthError 400 for one that it does not take. */
+export function queryFor<D>(call: Call<D>, query: unknown): unknown {
+  return validated('query', call.query ?? NOTHING, query);
+}
+
 /**
  * Carries out a call that is allowed.
  * @param about as the log is to have it.
@@ -46,7 +51,7 @@ export async function carryOut<D>(
   brought: Brought,
 ): Promise<Answer> {
   try {
-    const query = validated('query', call.query ?? NOTHING, brought.query);
+    const query = queryFor(call, brought.query);
     const body = call.body === undefined ? undefined : validated('body', call.body, brought.body ?? {});
     const watched = watchStore(deps.store);
     const to = call.method === 'GET' ? deps : { ...deps, store: watched.store };

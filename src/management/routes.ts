@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyOf } from '../http/body-fields.ts';
 import { readMultipart } from '../http/multipart.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { type AnswerDependencies, allow, carryOut, recordFailure } from './answer.ts';
+import { type AnswerDependencies, allow, carryOut, queryFor, recordFailure } from './answer.ts';
 import type { Call, Caller, CallRequest, CallRules } from './call.ts';
 import { type CallerDependencies, callerOf } from './caller.ts';
 import { managementShape } from './errors.ts';
@@ -59,6 +59,8 @@ async function received<D>(
   const about = aboutOf(ctx, ctx.state.caller as Caller);
   if (call.file === undefined) return { about, body: about.body };
   try {
+    // Before the file is read, which is the larger part of it.
+    queryFor(call, queryOf(ctx));
     const form = await formOf(call.file, ctx);
     return { about: { ...about, body: form.fields }, body: form.all };
   } catch (thrown) {
