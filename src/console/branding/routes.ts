@@ -12,8 +12,11 @@ type D = BrandingDependencies;
 
 const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<D>>[2]) =>
   consolePage<D>(SECTION, { scopes }, handle);
-const form = (scopes: readonly string[], handle: Parameters<typeof consoleForm<D>>[2]) =>
-  withLongTexts(consoleForm<D>(SECTION, { scopes, isDangerous: false }, handle));
+const form = (
+  scopes: readonly string[],
+  handle: Parameters<typeof consoleForm<D>>[2],
+  { isDangerous = false } = {},
+) => withLongTexts(consoleForm<D>(SECTION, { scopes, isDangerous }, handle));
 
 const LOOK = ['read:branding'];
 const CHANGE = ['update:branding'];
@@ -26,7 +29,8 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/preview` as const]: form(LOOK, showDraft),
   [`POST ${PATH}/theme/delete` as const]: form(['delete:branding'], removeTheme),
   [`GET ${PATH}/template` as const]: page(LOOK, showTemplate),
-  [`POST ${PATH}/template` as const]: form(CHANGE, saveTemplate),
+  // It may hold scripts, which run where users type their passwords.
+  [`POST ${PATH}/template` as const]: form(CHANGE, saveTemplate, { isDangerous: true }),
   [`GET ${PATH}/messages` as const]: page(LOOK, showMessages),
   [`GET ${PATH}/messages/:message` as const]: page([], showMessage),
   [`POST ${PATH}/messages/:message` as const]: form([], takeMessage),

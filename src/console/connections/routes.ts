@@ -34,7 +34,8 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, harmless(CHANGE), saveApplications),
   [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
   [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
-    consoleForm<D>(SECTION, harmless(CHANGE), takeScript),
+    // A draft that is run has the connection's secrets and the network.
+    consoleForm<D>(SECTION, dangerous(CHANGE), takeScript),
   ),
   [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
   [`POST ${PATH}/:id/try` as const]: consoleForm<D>(SECTION, harmless(CHANGE), tryConnection),
