@@ -399,9 +399,17 @@ describe('resources at the console', () => {
     const forged = await owner.post(changeOf(at), { step: 'save', seen, body: '{"id":"rol_mine"}' });
     expect(forged.status).to.equal(400);
     expect(forged.text).to.contain('Additional properties not allowed: id');
+    const odd = { scopes: '[{"console.resources.fault.none":1}]', identifier: 'x' };
+    expect((await owner.post('/console/create/resource-servers', odd)).status).to.equal(400);
+    const keyed = {
+      name: 'x',
+      jwt_configuration: '{}',
+      client_metadata: '{"console.resources.fault.none":1}',
+    };
+    expect((await owner.post('/console/create/clients', keyed)).status).to.equal(400);
     for (const body of ['', 'null', '[]', '"x"', '{"__proto__":{"a":1}}']) {
-      const odd = await owner.post(changeOf(at), { step: 'save', seen, body });
-      expect(odd.status, body).to.be.oneOf([303, 400]);
+      const answer = await owner.post(changeOf(at), { step: 'save', seen, body });
+      expect(answer.status, body).to.be.oneOf([303, 400]);
     }
   });
 
@@ -467,6 +475,22 @@ describe('resources at the console', () => {
       .and.to.contain('/console/replace/email-templates/verify_email');
     for (const at of ['//evil.example/:x', '/email-templates/:templateName', 'https://evil.example'])
       expect((await owner.agent.get(`/console/open?at=${encodeURIComponent(at)}`)).status, at).to.equal(404);
+  });
+
+  it('are ended by a form of their own where a call takes nothing, by who has just logged in', async () => {
+    expect((await owner.post('/console/create/keys/signing/rotate')).status).to.be.oneOf([200, 303]);
+    const keys = server.store.collection('signingKeys');
+    const before = (await keys.list({ limit: 10 })).records.find(({ state }) => state === 'previous');
+    const path = `/console/replace/keys/signing/${encodeURIComponent(before?.id ?? '')}/revoke`;
+    server.tick(11 * 60_000);
+    expect((await owner.post(path)).location).to.contain('/authorize');
+    const again = await openConsole(server);
+    const form = await again.get(path);
+    expect(form.text).to.contain('It is done as soon as you confirm it');
+    const done = await sendForm(again, form, path);
+    expect(done.status).to.equal(303);
+    expect(pathOf(done)).to.equal('/console/resources/keys/signing');
+    expect(await keys.get(before?.id ?? '')).to.equal(undefined);
   });
 
   it('are single settings, too', async () => {

@@ -42,8 +42,8 @@ export interface Drawn extends Doing {
 const QUERY = '?';
 
 /** Whether an operation changes what is there, so that only what differs is sent. */
-export const isChange = ({ operation }: Pick<Doing, 'operation'>): boolean =>
-  operation === 'change' || operation === 'replace';
+export const isChange = ({ operation, call }: Pick<Doing, 'operation' | 'call'>): boolean =>
+  call.body !== undefined && (operation === 'change' || operation === 'replace');
 
 /** What the form of an operation is made of. @throws AuthError 404 */
 export async function drawnOf(
@@ -106,14 +106,7 @@ export async function renderForm(
   { faults = { at: {}, general: [] }, posted, status = 200 }: Told = {},
 ): Promise<void> {
   const { place, call, record, fields, queryFields, isJson } = drawn;
-  const { text } = deps.views.locale(ctx);
-  const worded = Object.fromEntries(
-    Object.entries(faults.at).map(([path, fault]) => [
-      path,
-      fault.startsWith('console.resources.fault.') ? text(fault) : fault,
-    ]),
-  );
-  const filling = { posted, faults: worded };
+  const filling = { posted, faults: faults.at };
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-form',
     section: sectionOf(place),

@@ -98,7 +98,9 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   const section = sectionOf(place);
   const doing = { places, place, operation, call };
   const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
-  const rules = { ...rulesFor(call), isDangerous: operation === 'remove' || isToldOnce(doing) };
+  // What is replaced by nothing is ended: a key that is revoked.
+  const isGone = operation === 'remove' || (operation === 'replace' && call.body === undefined);
+  const rules = { ...rulesFor(call), isDangerous: isGone || isToldOnce(doing) };
   return [
     [
       `GET /console/${operation}${place.path}`,

@@ -46,12 +46,14 @@ export async function takeForm(
   const posted = (bodyOf(ctx) ?? {}) as Posted;
   const drawn = await drawnOf(deps, ctx, here, doing, posted.as === 'json');
   const isConfirmed = isChange(doing) && posted.step === 'save';
+  const { text, tag } = deps.views.locale(ctx);
   const { body, faults } = isConfirmed ? confirmed(posted) : askedFor(drawn, posted);
-  const judged = { at: faults, general: [] as string[] };
+  const at = Object.fromEntries(Object.entries(faults).map(([path, key]) => [path, text(key)]));
+  const judged = { at, general: [] as string[] };
   if (isConfirmed && posted.seen !== digestOf(drawn.record))
-    judged.general.push(deps.views.locale(ctx).text('console.resources.fault.changed'));
+    judged.general.push(text('console.resources.fault.changed'));
   const { body: schema } = doing.call;
-  const [language] = deps.views.locale(ctx).tag.split('-');
+  const [language] = tag.split('-');
   const told =
     hasFaults(judged) || schema === undefined ? judged : faultsBySchema(schema, body, drawn.fields, language);
   if (hasFaults(told))
@@ -117,7 +119,9 @@ async function carryOut(
   if (operation === 'create' && made !== undefined && own !== undefined)
     return back(ctx, pageOf(made.path, own), 'console.said.created');
   if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, here, drawn, answer);
-  back(ctx, placeAfter(drawn, params), 'console.said.saved');
+  // What was ended has no page any more: its list has.
+  const list = call.body === undefined ? crumbsOf(places, place.path, params).at(-2) : undefined;
+  back(ctx, operation === 'replace' && list ? list.href : placeAfter(drawn, params), 'console.said.saved');
 }
 
 /** Whether what is answered can be seen on no page afterwards: a token that is told once, a ticket. */

@@ -97,7 +97,7 @@ function rowsOf(kind: Field['kind'], text: string): number {
   return Math.min(Math.max(lines, isLong ? 3 : 1), 16);
 }
 
-/** What a form asks for, or what of it cannot be read, by the path of the field. */
+/** What a form asks for, or what of it cannot be read: message keys, by the path of the field. */
 export interface Asked {
   body: unknown;
   faults: Record<string, string>;
