@@ -9,13 +9,14 @@ import { atConsole } from './session.ts';
 /** Bytes of a form with a script. */
 const LARGEST_FORM = 400 * 1024;
 
-/** A form with long texts: who is nobody here has none of it read. */
+/** A form with long texts: who is nobody here has none of it read. @param largest bytes. */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
+  largest = LARGEST_FORM,
 ): RouteDeclaration<D> {
   return {
     ...route,
-    bodies: { largest: LARGEST_FORM },
+    bodies: { largest },
     admit: async (deps, ctx) => {
       if ((await atConsole(deps, ctx)) === undefined)
         throw new AuthError(401, 'login_required', 'The session is over. Log in again.');

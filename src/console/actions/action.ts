@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
+import { withLongTexts } from '../forms.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import {
   ACTIONS,
@@ -131,5 +132,5 @@ export function tabForm(
       await showTab(deps, ctx, here, tab, shown);
     },
   );
-  return { ...form, bodies: { largest: LARGEST_FORM } };
+  return withLongTexts(form, LARGEST_FORM);
 }
