@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
-import type { ConsolePageDependencies } from './page.ts';
+import type { ConsolePageDependencies, Words } from './page.ts';
 import { atConsole } from './session.ts';
 
 /** Bytes of a form with a script. */
@@ -31,7 +31,8 @@ export function fieldsBelow(ctx: Context, prefix: string): Record<string, string
 }
 
 /** What a call refuses, for the page to tell; anything else is thrown. */
-export function refusalOf(thrown: unknown): string {
-  if (thrown instanceof AuthError && [400, 409].includes(thrown.status)) return thrown.error_description;
+export function refusalOf(thrown: unknown): Words {
+  if (thrown instanceof AuthError && [400, 409].includes(thrown.status))
+    return { text: thrown.error_description };
   throw thrown;
 }

@@ -129,11 +129,14 @@ interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
   /** That of the route, where nothing else is said. */
   section?: string;
   model: object;
-  /** What the page's title says: the text itself, or a message key in `t:`. */
-  title: string;
-  /** The text of what went wrong; a message key in `t:`. */
-  alert?: string | undefined;
+  /** What the page's title says. */
+  title: Words;
+  /** What went wrong. */
+  alert?: Words | undefined;
 }
+
+/** A message key after `t:`, or a text that somebody else has chosen, which is never read as a key. */
+export type Words = `t:${string}` | { text: string };
 
 /** Answers with a page of the console. */
 export async function renderConsole(
@@ -145,7 +148,7 @@ export async function renderConsole(
   const { administrator, isFresh, token } = here;
   const { said } = ctx.query;
   const { text } = views.locale(ctx);
-  const worded = (words: string) => (words.startsWith('t:') ? text(words.slice(2)) : words);
+  const worded = (words: Words) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
   await views.page(
     ctx,
     template,

@@ -230,6 +230,19 @@ describe('the users of the console', () => {
     });
   });
 
+  it('has pages of whoever calls themselves like a message of ours, and is told of them by that name', async () => {
+    for (const name of ['t:nothing', 't:console.nav.users', 't:']) {
+      const { id, path } = await newUser({ name });
+      for (const address of [path, `${path}/delete`]) {
+        const page = await owner.get(address);
+        expect(page.status, address).to.equal(200);
+        expect(page.text).to.contain(`<title>${name}`);
+      }
+      expect((await owner.post(`${path}/block`)).status).to.equal(303);
+      expect((await recordOf(id)).blocked).to.equal(true);
+    }
+  });
+
   describe('what is done to a user', () => {
     it('is a block, which ends sessions, and its end', async () => {
       const { id, email, path } = await newUser();

@@ -65,7 +65,7 @@ export async function showTab(
   await renderConsole(deps, ctx, here, {
     template: `console/actions-${tab}`,
     section: 'actions',
-    title: action.name,
+    title: { text: action.name },
     model: {
       ...own,
       ...result,

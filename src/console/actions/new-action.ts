@@ -90,7 +90,7 @@ async function showRemoval(
   await renderConsole(deps, ctx, here, {
     template: 'console/actions-delete',
     section: 'actions',
-    title: action.name,
+    title: { text: action.name },
     model: {
       actionsPath: ACTIONS,
       path: actionPath(action.id),

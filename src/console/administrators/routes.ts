@@ -15,6 +15,7 @@ import {
   consoleForm,
   consolePage,
   renderConsole,
+  type Words,
 } from '../page.ts';
 import { ADMINISTRATORS_SCOPE } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
@@ -52,7 +53,7 @@ export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies>
 interface Also {
   /** A link that is shown this once. */
   link?: { url: string; email: string; isInvitation: boolean };
-  alert?: string;
+  alert?: Words;
   values?: { email: string; role: string };
 }
 

@@ -4,7 +4,7 @@ import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { fieldsBelow, refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { brandFields, themeGroups, typedBrand, typedTheme } from './look.ts';
 import { SAMPLES } from './samples.ts';
@@ -123,7 +123,7 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { typed, alert }: { typed?: { brand: Section; theme: Section }; alert?: string },
+  { typed, alert }: { typed?: { brand: Section; theme: Section }; alert?: Words },
 ): Promise<void> {
   const now = await lookNow(deps, ctx, here);
   const { brand, theme } = typed ?? now;

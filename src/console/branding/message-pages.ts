@@ -6,7 +6,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import {
   draftOf,
@@ -141,7 +141,7 @@ interface Editor {
   message: Message;
   written: Written;
   draft?: Draft;
-  alert?: string;
+  alert?: Words;
   sent?: boolean;
 }
 
@@ -166,7 +166,7 @@ async function send(
     await showEditor(deps, ctx, here, { ...editor, sent: true });
   } catch (thrown) {
     if (!(thrown instanceof DeliveryError)) throw thrown;
-    await showEditor(deps, ctx, here, { ...editor, alert: thrown.message });
+    await showEditor(deps, ctx, here, { ...editor, alert: { text: thrown.message } });
   }
 }
 

@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 
@@ -47,7 +47,7 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { source, alert }: { source?: string; alert?: string },
+  { source, alert }: { source?: string; alert?: Words },
 ): Promise<void> {
   const kept = await templateNow(deps, ctx, here);
   await renderConsole(deps, ctx, here, {

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { fieldsBelow, refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
@@ -91,7 +91,7 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { at: { prompt, language, places }, kept, alert }: { at: At; kept: KeptTexts; alert?: string },
+  { at: { prompt, language, places }, kept, alert }: { at: At; kept: KeptTexts; alert?: Words },
 ): Promise<void> {
   const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
   const screens = [...new Set(places.map(({ screen }) => screen))];

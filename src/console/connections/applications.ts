@@ -35,7 +35,7 @@ export async function showApplications(
   const pageUrl = (number: number) => `${head.connection.path}/applications?page=${number}`;
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-applications',
-    title: head.connection.title,
+    title: { text: head.connection.title },
     model: {
       ...head,
       page,

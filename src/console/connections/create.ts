@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { isKnown, kindOf, kindsByGroup } from './kinds.ts';
 import { filledFields, withTyped } from './options.ts';
@@ -52,7 +52,7 @@ interface Form {
   display_name: string;
   typed?: Record<string, string>;
   faults?: readonly string[];
-  alert?: string;
+  alert?: Words;
 }
 
 async function showForm(

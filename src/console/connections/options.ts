@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { strategyRecord } from '../../records/connections.ts';
 import { textsIn } from '../../scripts/scripts.ts';
+import type { Words } from '../page.ts';
 
 /** How an option is typed. */
 export type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
@@ -122,16 +123,17 @@ interface Refused {
   /** Names of fields that cannot be read. */
   faults?: readonly string[] | undefined;
   /** What the Management API says of the options; it names the one it means. */
-  alert?: string | undefined;
+  alert?: Words | undefined;
 }
 
 /** The fields of a form, with what the options have, or with what was typed where that was refused. */
 export function filledFields(
   strategy: string,
   options: Options,
-  { typed, faults = [], alert = '' }: Refused = {},
+  { typed, faults = [], alert }: Refused = {},
 ) {
-  const named = new Set([...faults, ...[...alert.matchAll(/options[./](\w+)/g)].map(([, name]) => name)]);
+  const said = typeof alert === 'object' ? alert.text : '';
+  const named = new Set([...faults, ...[...said.matchAll(/options[./](\w+)/g)].map(([, name]) => name)]);
   const shown = (field: OptionField) => {
     const one = filled(field, options);
     const value = typed === undefined || one.kind === 'secret' ? one.value : (typed[field.name] ?? '');

@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { fieldsBelow, refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {
@@ -57,7 +57,7 @@ interface Editor {
   /** Arguments, JSON, by their names. */
   typed?: Readonly<Record<string, string>>;
   run?: TestRun;
-  alert?: string;
+  alert?: Words;
 }
 
 async function runScript(
@@ -99,7 +99,7 @@ async function showEditor(
   }));
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-script',
-    title: head.connection.title,
+    title: { text: head.connection.title },
     alert,
     status: alert === undefined ? 200 : 400,
     model: {

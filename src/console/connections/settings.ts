@@ -6,7 +6,7 @@ import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
-import { back, renderConsole } from '../page.ts';
+import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { filledFields, withTyped } from './options.ts';
 import {
@@ -65,7 +65,7 @@ export async function showRemoval(
   const connection = await connectionAt(deps, ctx, here);
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-delete',
-    title: headOf(here, connection, '').connection.title,
+    title: { text: headOf(here, connection, '').connection.title },
     model: {
       ...headOf(here, connection, ''),
       applications: connection.enabled_clients.length,
@@ -116,7 +116,7 @@ async function statusOf(
 interface Form {
   typed?: Record<string, string>;
   faults?: readonly string[];
-  alert?: string;
+  alert?: Words;
   check?: { fault?: string } | undefined;
 }
 
@@ -131,7 +131,7 @@ async function showForm(
   const head = headOf(here, connection, 'settings');
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-settings',
-    title: head.connection.title,
+    title: { text: head.connection.title },
     alert,
     status: alert === undefined ? 200 : 400,
     model: {

@@ -99,7 +99,7 @@ async function showPage(
   const head = headOf(here, connection, 'try');
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-try',
-    title: head.connection.title,
+    title: { text: head.connection.title },
     model: {
       ...head,
       by: tryingOf(connection).by,

@@ -58,7 +58,7 @@ async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Pr
       newest: hrefOf(PATH, filter, { before: '' }),
       ...(next !== undefined && { older: hrefOf(PATH, filter, { before: next }) }),
     },
-    ...('refusal' in found && { alert: found.refusal, status: 400 }),
+    ...('refusal' in found && { alert: { text: found.refusal }, status: 400 }),
   });
 }
 

@@ -110,7 +110,7 @@ export async function renderForm(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-form',
     section: sectionOf(place),
-    title: call.summary,
+    title: { text: call.summary },
     model: {
       ...framed(drawn, ctx),
       isChange: isChange(drawn),
@@ -152,7 +152,7 @@ export async function renderReview(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-review',
     section: sectionOf(place),
-    title: call.summary,
+    title: { text: call.summary },
     model: {
       ...frame,
       cancel: `${frame.at}${isJson ? '?as=json' : ''}`,

@@ -50,7 +50,7 @@ export async function showList(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-list',
     section: sectionOf(place),
-    title: titleOf(place.path),
+    title: { text: titleOf(place.path) },
     model: {
       heading: titleOf(place.path),
       crumbs: crumbsOf(places, place.path, params),

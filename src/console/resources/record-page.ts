@@ -37,7 +37,7 @@ export async function showRecord(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-record',
     section: sectionOf(place),
-    title: titleOf(place.path),
+    title: { text: titleOf(place.path) },
     model: {
       kind: titleOf(place.path),
       heading: isRecord ? labelOf(record, last) : titleOf(place.path),

@@ -73,7 +73,7 @@ export async function showRemoval(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-remove',
     section: sectionOf(place),
-    title: call.summary,
+    title: { text: call.summary },
     model: {
       heading: call.summary,
       label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),

@@ -156,7 +156,7 @@ async function showAnswer(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-answer',
     section: sectionOf(place),
-    title: call.summary,
+    title: { text: call.summary },
     model: {
       heading: call.summary,
       crumbs: crumbsOf(places, `${place.path}/:end`, params),

@@ -89,7 +89,7 @@ async function showKeys(
     },
     ...(fault !== undefined && {
       status: fault.status,
-      alert: fault.message ?? 't:console.security.refused',
+      alert: fault.message === undefined ? 't:console.security.refused' : { text: fault.message },
     }),
   });
 }

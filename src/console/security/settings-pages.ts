@@ -82,6 +82,7 @@ async function showPart(
       };
     }),
   );
+  const said = refused?.fault.message;
   await renderConsole(deps, ctx, here, {
     template: 'console/security-settings',
     section: 'security',
@@ -89,7 +90,7 @@ async function showPart(
     model: { tabs: tabsOf(here, part), part, forms },
     ...(refused !== undefined && {
       status: refused.fault.status,
-      alert: refused.fault.message ?? 't:console.security.refused',
+      alert: said === undefined ? 't:console.security.refused' : { text: said },
     }),
   });
 }

@@ -71,7 +71,7 @@ export async function showTab<D extends UsersDependencies>(
   await renderConsole(deps, ctx, here, {
     template: `console/users-${tab}`,
     section: 'users',
-    title: name,
+    title: { text: name },
     model: {
       ...own,
       ...once,

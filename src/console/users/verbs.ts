@@ -110,7 +110,7 @@ async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConso
   await renderConsole(deps, ctx, here, {
     template: 'console/users-delete',
     section: 'users',
-    title: name,
+    title: { text: name },
     model: {
       users: USERS,
       path: userPath(user.user_id),
