@@ -19,7 +19,7 @@ export function configsOf(
     tenantConfig,
     /** What the Management API is given: it sees nothing of the console. */
     apiConfig,
-    config: withConsole(apiConfig, random),
+    config: settings.console ? withConsole(apiConfig, random) : apiConfig,
   };
 }
 

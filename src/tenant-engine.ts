@@ -103,6 +103,8 @@ function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): 
   return customExchange({
     ...deps,
     ...capabilities,
+    // Whom an action names is read and changed before the login is judged.
+    users: capabilities.apiUsers,
     askToVerify: async (user, connection, clientId, ip) => {
       const client = await capabilities.config.client(clientId);
       await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });

@@ -77,13 +77,12 @@ export function createViews({ directory, random, settings, look: ownLook, log }:
     { status = 200, formAction, frames = [], uiLocales, organization } = {},
   ) => {
     const locale = localeOf(ctx, uiLocales);
-    const look = isUnbranded(template, model)
-      ? unbranded(settings())
-      : { settings: settings(), look: ownLook() };
+    const isOfConsole = isUnbranded(template, model);
+    const look = isOfConsole ? unbranded(settings()) : { settings: settings(), look: ownLook() };
     const { html, ...policy } = await render(template, model, { ...look, organization, locale });
     ctx.status = status;
     const formTargets = [formAction ?? []].flat();
-    setPageHeaders(ctx, template, { ...policy, locale, frames, formTargets });
+    setPageHeaders(ctx, template, { ...policy, locale, frames, formTargets, isOfConsole });
     ctx.body = html;
   };
 
@@ -127,9 +126,11 @@ function setPageHeaders(
   template: string,
   {
     locale,
+    isOfConsole,
     ...policy
   }: {
     locale: Locale;
+    isOfConsole: boolean;
     nonce: string;
     formTargets: readonly string[];
     frames: readonly string[];
@@ -146,8 +147,8 @@ function setPageHeaders(
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects }));
   // A login in an application's popup must keep its opener until the end (response_mode web_message). No page that opens the
-  // console has a hold on it.
-  ctx.set('Cross-Origin-Opener-Policy', isDevelopment || isConsole ? 'same-origin' : 'unsafe-none');
+  // console, or the login to it, has a hold on it: scripts of the tenant's pages are of the same origin.
+  ctx.set('Cross-Origin-Opener-Policy', isDevelopment || isOfConsole ? 'same-origin' : 'unsafe-none');
   // With no-referrer browsers would post our own forms with `Origin: null` (Fetch §3.2).
   ctx.set('Referrer-Policy', 'same-origin');
 }

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { tenant as base } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
+import { addAdministrators, addressOf } from '../support/console.ts';
 import { API, payload, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
@@ -113,6 +114,16 @@ describe('actions of custom-token-exchange', () => {
     // An application that cannot keep a secret, too.
     const open = await exchange(`good:${id}`, { client_id: 'spa', client_secret: '' });
     expect(open.status, JSON.stringify(open.body)).to.equal(200);
+  });
+
+  it('come to no administrator: nothing of theirs is read or changed', async () => {
+    await addAdministrators(server);
+    const [owner] = await server.administrators.withEmail(addressOf('owner'));
+    await profile(judge('api.authentication.setUserById(id); api.user.setAppMetadata("legacy", true);'));
+    const answer = await exchange(`good:${owner?.id}`);
+    expect(answer).to.deep.equal(await exchange('good:nobody'));
+    expect(answer.status).to.equal(400);
+    expect(await server.administrators.get(owner?.id ?? '')).to.deep.equal(owner);
   });
 
   it('say who acts for the user, in each token, and there is none that would not say it', async () => {

@@ -22,6 +22,15 @@ describe('the way in to the console', () => {
     expect(page.headers['cache-control']).to.equal('no-store');
   });
 
+  it('is in the hands of no other page, whose scripts may be the tenant’s', async () => {
+    const agent = createAgent(server);
+    const asked = await follow(agent, await agent.get('/console'), server.url);
+    expect(asked.text).to.contain('name="password"');
+    expect(asked.headers['cross-origin-opener-policy']).to.equal('same-origin');
+    const other = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);
+    expect(other.headers['cross-origin-opener-policy']).to.equal('unsafe-none');
+  });
+
   it('lets no user of the tenant in, by their password, nor by a session that they have', async () => {
     const agent = createAgent(server);
     const login = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);

@@ -21,6 +21,19 @@ describe('a server without a console', () => {
       expect((await agent.get(`/console${path}`)).status, path).to.equal(404);
     expect((await agent.get('/')).text).not.to.contain('/console');
   });
+
+  it('has no login of administrators elsewhere', async () => {
+    server = await startConsole({ env: { CONSOLE: 'off' } });
+    const agent = createAgent(server);
+    const account = await agent.get('/account?client_id=gatehouse-console');
+    expect(account.status, account.text).to.equal(400);
+    const query = new URLSearchParams({
+      client_id: 'gatehouse-console',
+      response_type: 'code',
+      redirect_uri: `${server.url}/account/callback/gatehouse-console`,
+    });
+    expect((await agent.get(`/authorize?${query}`)).status).to.equal(400);
+  });
 });
 
 describe('the administrator of the example', () => {
