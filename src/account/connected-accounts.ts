@@ -99,8 +99,9 @@ export async function completeConnection(
   if (found === undefined) throw unknownSession();
   const given = { upstreamId, grant, asked: connecting.scopes };
   const kept = await keepConnectedAccount(deps, user.id, found.connection, given);
-  // Whatever ended the login meanwhile did not find it.
-  if (!(await isStillGood(deps, actor))) {
+  // Whatever ended the login or removed the connection meanwhile did not find it.
+  const isThere = (await deps.store.collection('connections').get(connecting.connectionId)) !== undefined;
+  if (!isThere || !(await isStillGood(deps, actor))) {
     await deps.store.collection('connectedAccounts').delete(kept.id);
     throw unknownSession();
   }

@@ -26,6 +26,13 @@ const limits = {
     per: 'user',
     where: 'codes of a second factor that are sent, wherever to; used ones are given back',
   },
+  methodMail: {
+    capacity: 10,
+    perMinute: 1 / 6,
+    per: 'user',
+    where:
+      'mails that tell of what was added to and removed from what a user logs in with; beyond it none is sent',
+  },
   mfaPush: {
     capacity: 10,
     perMinute: 1 / 6,

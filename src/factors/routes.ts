@@ -230,7 +230,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   if (authenticator.active) {
     const application = await deps.config.client(clientId);
     const about = { application, user, languages: languagesOf(ctx), ip: ctx.ip };
-    await tellOfMethod(deps.messages, 'method_removed', {
+    await tellOfMethod(deps, 'method_removed', {
       ...about,
       method: methodTypeOf(authenticator.kind),
     });

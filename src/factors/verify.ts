@@ -93,7 +93,7 @@ export async function confirmFirstUse(
   // Whoever did not do it hears of it, wherever it was done.
   const application = await deps.config.client(clientId);
   const method = methodTypeOf(authenticator.kind);
-  await tellOfMethod(deps.messages, 'method_added', { application, user, languages, ip, method });
+  await tellOfMethod(deps, 'method_added', { application, user, languages, ip, method });
   return true;
 }
 

@@ -1,6 +1,7 @@
 // Connected accounts of the My Account API: begun by an application, made in the user's browser, completed once, by nobody else.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
+import { removeConnectionParts } from '../../src/management/resources/connections.ts';
 import { codeOf } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { authorize, logIn, USER, WEB_CALLBACK, webRequest } from '../support/flows.ts';
@@ -359,6 +360,26 @@ describe('connected accounts', () => {
     expect((await complete(bearer, begun, code)).status).to.equal(400);
     await set(true);
     expect((await list(bearer)).accounts).to.deep.equal([]);
+  });
+
+  it('leave nothing behind when the connection is removed while they are completed', async () => {
+    const connections = server.store.collection('connections');
+    const [calendar] = await connections.findBy('name', 'calendar');
+    if (calendar === undefined) throw new Error('there is no such connection');
+    for (let round = 0; round < 5; round++) {
+      const id = `con_removed${round}`;
+      await connections.insert({ ...calendar, id, name: `removed-${round}` });
+      const bearer = await tokenOf(someone());
+      const begun = await connect(bearer, { connection: `removed-${round}` });
+      const code = (await browse(begun)).get('connect_code');
+      const remove = async () => {
+        await connections.delete(id);
+        await removeConnectionParts(server.store, id);
+      };
+      const [answer] = await Promise.all([complete(bearer, begun, code), remove()]);
+      expect(answer.status).to.be.oneOf([201, 400]);
+      expect(await server.store.collection('connectedAccounts').findBy('connection', id)).to.deep.equal([]);
+    }
   });
 
   it('stand on the account page, in the copy of the data, and end with the account', async () => {

@@ -59,6 +59,25 @@ describe('the My Account API', () => {
     expect(await typesOf(bearer)).to.deep.equal(['password']);
   });
 
+  it('tells of no more than a few changes in a while: the address may be that of somebody else', async () => {
+    const user = someone();
+    const bearer = await calls.accountToken(user);
+    for (let i = 0; i < 6; i++) {
+      const { verify, authn_response } = await calls.beginPasskey(bearer);
+      expect((await verify({ authn_response })).status).to.equal(201);
+      const made = (await calls.methods(bearer)).find(({ type }) => type === 'passkey');
+      const gone = await calls.me(bearer, `authentication-methods/${made?.id}`, undefined, 'DELETE');
+      expect(gone.status, gone.text).to.equal(204);
+    }
+    await nextMessageTo(server, user, 10);
+    // What is sent later has come, too.
+    const other = someone();
+    const { verify, authn_response } = await calls.beginPasskey(await calls.accountToken(other));
+    expect((await verify({ authn_response })).status).to.equal(201);
+    await nextMessageTo(server, other);
+    expect(await messagesTo(server, user)).to.have.length(10);
+  });
+
   it('makes no second passkey of the same authenticator', async () => {
     const bearer = await calls.accountToken(someone());
     const { verify, authn_response } = await calls.beginPasskey(bearer);

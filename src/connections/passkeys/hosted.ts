@@ -16,6 +16,7 @@ import {
 import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -48,6 +49,7 @@ export interface PasskeyPagesDependencies
     EnrollmentDependencies {
   events: Pick<Events, 'record'>;
   messages: Pick<Messages, 'post'>;
+  rateLimits: Pick<RateLimits, 'spend'>;
   showNext: ShowNext;
   users: Users;
 }
@@ -219,18 +221,18 @@ async function enroll(
 
 /** Records a new passkey, and mails its owner: who had their password may have made it. */
 async function tellOwner(
-  { events, users, messages }: PasskeyPagesDependencies,
+  deps: PasskeyPagesDependencies,
   ctx: Context,
   page: RequestPage,
   { userId, connection }: Login,
 ): Promise<void> {
   const { client: application } = page;
   const client_id = application.client_id;
-  events.record({ type: 'passkey_enrolled', user_id: userId, connection, client_id, ip: ctx.ip });
-  const user = await users.get(userId);
+  deps.events.record({ type: 'passkey_enrolled', user_id: userId, connection, client_id, ip: ctx.ip });
+  const user = await deps.users.get(userId);
   if (user === undefined) return;
   const languages = requestLanguages(ctx, page);
-  await tellOfMethod(messages, 'method_added', {
+  await tellOfMethod(deps, 'method_added', {
     user,
     application,
     languages,

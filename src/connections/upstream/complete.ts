@@ -125,7 +125,7 @@ async function upstreamOf(config: Config, { clientId, connectionId }: PendingLog
 
 /** The login of somebody whom a strategy has verified. @throws AuthError as {@link userOf}. */
 export async function loginOf(
-  deps: Pick<CompleteDependencies, 'users' | 'events' | 'wallClock' | 'store' | 'random'>,
+  deps: Pick<CompleteDependencies, 'config' | 'users' | 'events' | 'wallClock' | 'store' | 'random'>,
   ctx: Context,
   clientId: string,
   { connection, strategy }: Upstream,
@@ -137,9 +137,26 @@ export async function loginOf(
     userId: user.id,
     connection: connection.name,
     amr: strategy.amr,
-    authTime: epochSeconds(deps.wallClock),
+    authTime: authTimeOf(deps, identity),
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
     ...(providerSession !== undefined && { providerSession }),
   };
+}
+
+/** What is older than that is no fresh login anywhere, seconds. */
+const OLD = 900;
+
+/**
+ * When the user was there, epoch seconds: whoever finds an open browser comes back by the provider's session without a
+ * proof, and that must not count as one. The session here lives from that time on, so it is told as old, not as older.
+ */
+function authTimeOf(
+  { config, wallClock }: Pick<CompleteDependencies, 'config' | 'wallClock'>,
+  { authenticatedAt }: UpstreamIdentity,
+): number {
+  const now = epochSeconds(wallClock);
+  if (authenticatedAt === undefined || authenticatedAt >= now - TOLERANCE) return now;
+  const most = Math.min(OLD, (config.settings().tenant.session_lifetime * 3600) / 2);
+  return Math.floor(Math.max(authenticatedAt, now - most));
 }

@@ -1,7 +1,16 @@
 // Logins by an OpenID provider: what it says when all is well, and what is refused of a hostile one.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
-import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import {
+  authorize,
+  follow,
+  payload,
+  responseOf,
+  tenant,
+  token,
+  WEB_CALLBACK,
+  webRequest,
+} from '../../support/flows.ts';
 import {
   type OpenIdProvider,
   type SigningKey,
@@ -379,5 +388,26 @@ describe('a login by an OpenID provider', () => {
     expect(Object.fromEntries(at.searchParams)).to.include({ prompt: 'login', max_age: '0' });
     const { at: plain } = await toProvider(server, { connection: 'acme' });
     expect(plain.searchParams.has('max_age')).to.equal(false);
+  });
+
+  it('is no fresh one where its user came back by a session there that is older', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const ageBy = async (claims: object) => {
+      Object.assign(provider, { claims });
+      const agent = createAgent(server);
+      const { code } = await logInUpstream(server, { connection: 'acme' }, agent);
+      const given = await token(agent, {
+        ...{ client_id: 'web', client_secret: 'web-secret', redirect_uri: WEB_CALLBACK },
+        ...{ grant_type: 'authorization_code', code },
+      });
+      // Its session lasts all the same.
+      const again = await authorize(agent, webRequest({ prompt: 'none' }));
+      expect(responseOf(again)).to.have.property('code');
+      return Number(payload(given.json().id_token).iat) - Number(payload(given.json().id_token).auth_time);
+    };
+    expect(await ageBy({ auth_time: now - 30 * 86_400 })).to.be.within(890, 910);
+    expect(await ageBy({ auth_time: now - 700 })).to.be.within(690, 800);
+    for (const claims of [{ auth_time: now }, { auth_time: now + 86_400 }, { auth_time: 'old' }, {}])
+      expect(await ageBy(claims), JSON.stringify(claims)).to.be.below(60);
   });
 });
