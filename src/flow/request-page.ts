@@ -9,9 +9,9 @@ import {
 import type { Csrf } from '../http/csrf.ts';
 import type { AuthError } from '../http/errors.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
+import { type ShownClient, shownClient } from '../pages/shown-client.ts';
 import type { Views } from '../pages/views.ts';
 import { THROTTLED } from '../protection/counts.ts';
-import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { Client, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Finish } from './finish.ts';
@@ -38,7 +38,7 @@ export interface PageModel {
   /** Where the form posts. */
   action: string;
   csrf: string;
-  client: { name: string; logo?: string; isConsole?: true };
+  client: ShownClient;
   /** A message key. */
   alert?: string;
   /** In place of it, what the tenant's own code says: text as it is. */
@@ -62,16 +62,7 @@ export function stepPath({ uid }: PendingInteraction, step: string): string {
 
 /** The part of the model that all steps share. */
 export function pageModel({ pending, client, csrf }: RequestPage, step: string): PageModel {
-  const { name, logo_uri: logo } = client;
-  return {
-    action: stepPath(pending, step),
-    csrf,
-    client: {
-      name,
-      ...(logo === undefined ? {} : { logo }),
-      ...(client.client_id === CONSOLE_CLIENT && { isConsole: true }),
-    },
-  };
+  return { action: stepPath(pending, step), csrf, client: shownClient(client) };
 }
 
 /** Answers with a page of the request, in its language; its form may lead to the request's callback. */

@@ -95,11 +95,48 @@ describe('second factors of administrators', () => {
     await open('/account?client_id=gatehouse-console');
     const silent = await authorize(agent, spaRequest(pkce().challenge, { prompt: 'none' }));
     expect(silent.location).to.contain('login_required');
+    const security = await agent.get('/account/security');
+    expect(security.headers['cross-origin-opener-policy']).to.equal('same-origin');
+    expect(security.text).not.to.contain('/account/security/password');
     const page = await agent.get('/account/data');
     expect(page.text).not.to.contain('name="confirm"');
     const { fields } = readForm(await agent.get('/account'), '_csrf');
     const form = { ...fields, confirm: addressOf('editor') };
     await agent.request('/account/data/delete', { form });
     expect(await server.administrators.withEmail(addressOf('editor'))).to.have.length(1);
+    await agent.request('/account/security/password', { form: { ...fields } });
+    const [editor] = await server.administrators.withEmail(addressOf('editor'));
+    const begun = await server.store.collection('challenges').findBy('user', editor?.id ?? '');
+    expect(begun.map(({ purpose }) => purpose)).to.deep.equal(['account_page']);
+  });
+
+  it('are set up on pages that have nothing of the tenant’s, and by no script of its other pages', async () => {
+    await start('otp');
+    const own =
+      '<html><head>{%- auth0:head -%}</head><body id="of-the-tenant">{%- auth0:widget -%}</body></html>';
+    const owner = await openConsole(server);
+    const kept = await owner.post('/console/branding/template', { source: own });
+    expect(kept.location, kept.text).to.contain('said=');
+    const stranger = createAgent(server);
+    const login = await follow(stranger, await authorize(stranger, spaRequest(pkce().challenge)), server.url);
+    expect(login.text).to.contain('of-the-tenant');
+    const open = async (path: string) => {
+      const page = await owner.get(path);
+      expect(page.status, page.text).to.equal(200);
+      return page;
+    };
+    await open('/account?client_id=gatehouse-console');
+    const setUp = await open('/account/security/add/otp');
+    expect(setUp.text).to.contain('name="code"').and.not.to.contain('of-the-tenant');
+    for (const path of [
+      '/account',
+      '/account/security',
+      '/account/security/add',
+      '/account/security/add/otp',
+    ])
+      for (const dest of ['empty', 'iframe']) {
+        const headers = { 'Sec-Fetch-Dest': dest, 'Sec-Fetch-Site': 'same-origin' };
+        expect((await owner.agent.get(path, headers)).status, path).to.equal(403);
+      }
   });
 });

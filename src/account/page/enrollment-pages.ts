@@ -4,10 +4,11 @@ import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollmentPages } from '../../factors/page-routes.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { shownClient } from '../../pages/shown-client.ts';
 import { factorRequestOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin } from './login.ts';
-import { type AccountPageDependencies, back, requirePage } from './page.ts';
+import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
 import { type AtAccount, atAccount, provedFactor, rememberPages } from './session.ts';
 
 interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
@@ -30,6 +31,8 @@ export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = e
 async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promise<FactorPage | undefined> {
   requirePage(deps);
   const here = await atAccount(deps, ctx);
+  // A page that waits for a device asks by a script how it goes, and is told no more than that.
+  if (!ctx.path.endsWith('/status')) refuseScripts(ctx, here);
   if (here?.isFresh !== true) {
     await goToLogin(deps, ctx, { to: SECTION, ...(here !== undefined && { isFresh: true, as: here }) });
     return undefined;
@@ -41,7 +44,6 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
   const { actor, client, pages: state } = here;
   const request = factorRequestOf(actor);
   const urlOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
-  const { name, logo_uri: logo } = client;
   const permit = {
     // Whether it may be more than the first, the login says.
     several: false,
@@ -62,7 +64,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     model: (step) => ({
       action: urlOf(step),
       csrf: deps.csrf.token(ctx),
-      client: { name, ...(logo !== undefined && { logo }) },
+      client: shownClient(client),
     }),
     render: (template, model, status = 200) => deps.views.page(ctx, template, model, { status }),
     remember: (next) => rememberPages(deps, ctx, next),

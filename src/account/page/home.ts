@@ -36,7 +36,11 @@ export async function homeOf(
     editsProfile: isHere && !isElsewhere,
     // Owners invite by the address: it is theirs to say.
     editsEmail: isDatabase && !isElsewhere && connection.name !== CONSOLE_DIRECTORY,
+    // Administrators do that at the console, where nothing is the tenant's.
     editsPassword:
-      isDatabase && changesPasswords(connection) && (identity.email ?? identity.username) !== undefined,
+      isDatabase &&
+      connection.name !== CONSOLE_DIRECTORY &&
+      changesPasswords(connection) &&
+      (identity.email ?? identity.username) !== undefined,
   };
 }

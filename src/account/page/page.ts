@@ -4,6 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclaration } from '../../http/routes.ts';
+import { shownClient } from '../../pages/shown-client.ts';
 import type { Views } from '../../pages/views.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { ACCOUNT } from './callbacks.ts';
@@ -27,6 +28,7 @@ export function shown<D extends AccountPageDependencies>(
     handle: async (deps, ctx) => {
       requirePage(deps);
       const here = await atAccount(deps, ctx);
+      refuseScripts(ctx, here);
       if (here === undefined) return goToLogin(deps, ctx, { to: section });
       await handle(deps, ctx, here);
     },
@@ -49,6 +51,7 @@ export function posted<D extends AccountPageDependencies>(
       requirePage(deps);
       deps.csrf.verify(ctx);
       const here = await atAccount(deps, ctx);
+      refuseScripts(ctx, here);
       if (here === undefined) return goToLogin(deps, ctx, { to: section });
       if (rules.isSensitive && !here.isFresh)
         return goToLogin(deps, ctx, { to: section, isFresh: true, as: here });
@@ -58,6 +61,16 @@ export function posted<D extends AccountPageDependencies>(
       await handle(deps, ctx, here);
     },
   };
+}
+
+/**
+ * Pages of the same origin may have scripts of the tenant's, which must not reach what administrators log in with.
+ * @throws AuthError 403 for what a browser says to ask for in an administrator's name in another way than as a page.
+ */
+export function refuseScripts(ctx: Context, here: AtAccount | undefined): void {
+  const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+  if (here === undefined || isPage || !isAdministratorId(here.user.id)) return;
+  throw new AuthError(403, 'access_denied', 'This page is for no script.');
 }
 
 /** @throws AuthError 404 where the tenant has no such page. */
@@ -132,7 +145,6 @@ export async function renderAccount(
   { status = 200, alert }: PageOptions = {},
 ): Promise<void> {
   const { user, client, isFresh } = here;
-  const { name, logo_uri: logo } = client;
   const said = SAID.find((one) => one === ctx.query.said);
   await views.page(
     ctx,
@@ -145,7 +157,7 @@ export async function renderAccount(
       section,
       isFresh,
       person: { name: user.name ?? user.email ?? user.username ?? user.phone_number ?? '' },
-      client: { name, ...(logo !== undefined && { logo }) },
+      client: shownClient(client),
       allowsDeletion: allowsDeletion({ config }, here),
       ...(alert !== undefined && { alert }),
       ...(alert === undefined && said !== undefined && { said: `own.said.${said}` }),
