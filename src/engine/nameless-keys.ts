@@ -11,6 +11,8 @@ interface ClientKeys {
  */
 export function matchKeysWithoutId(client: Client): void {
   const { asymmetricKeyStore: keys } = client as unknown as { asymmetricKeyStore: ClientKeys };
+  // The engine gives the same client again where a change of an application is none to it: each would cost every look-up more.
+  if (Object.hasOwn(keys, 'selectForVerify')) return;
   const select = keys.selectForVerify.bind(keys);
   keys.selectForVerify = ({ kid, ...wanted }) => {
     const found = select({ ...wanted, kid });

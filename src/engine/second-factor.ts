@@ -83,7 +83,7 @@ export interface FactorChallenge {
   clientId: string | undefined;
   factors: FactorsAsked;
   /** What they were at, and where they go on. */
-  back: { uid: string; path: string };
+  back: { uid: string; path: string; step: string };
 }
 
 /**

@@ -24,6 +24,8 @@ interface Leaving {
   userId?: string;
   /** Where they come back to, where that is no page of a request. */
   path?: string;
+  /** Which of several questions in turn they go to answer: what they bring answers no other. */
+  step?: string;
 }
 
 /** The users whom actions have sent elsewhere. */
@@ -38,7 +40,7 @@ export interface AwayUsers {
   /** Takes the user of this browser back with a second factor that they gave at our pages. @returns where they go on. */
   bring(ctx: Context, of: Leaving & { path: string }, given: { factor: string }): Promise<string>;
   /** What was brought back to a request; once, and in its own browser. */
-  takeBrought(ctx: Context, uid: string, ticket: string): Promise<Brought | undefined>;
+  takeBrought(ctx: Context, of: Pick<Leaving, 'uid' | 'step'>, ticket: string): Promise<Brought | undefined>;
 }
 
 export interface AwayDependencies extends HostedDependencies {
@@ -59,11 +61,7 @@ const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 /** `None`: the page that the user was sent to may post what it has to say. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
 
-interface Kept {
-  uid: string;
-  userId?: string;
-  /** @see Leaving.path */
-  path?: string;
+interface Kept extends Leaving {
   /** The hash of {@link BROWSER}'s secret. */
   browser: string;
 }
@@ -84,7 +82,7 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
     return issued.secret;
   };
   return {
-    leave: async (ctx, { uid, userId, path }) => {
+    leave: async (ctx, { uid, userId, path, step }) => {
       const gone = waiting.add(uid, ctx.ip);
       await Promise.all(gone.map((one) => challenges.discard(AWAY, one)));
       const browser = sha256(BROWSER.keep(ctx, random));
@@ -93,6 +91,7 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
         browser,
         ...(userId !== undefined && { userId }),
         ...(path !== undefined && { path }),
+        ...(step !== undefined && { step }),
       };
       return issue(AWAY, TTL, kept);
     },
@@ -103,14 +102,14 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
       const ticket = await issue(BROUGHT, BROUGHT_TTL, { ...kept, brought });
       return `${kept.path ?? `/u/${kept.uid}/continue`}?ticket=${ticket}`;
     },
-    bring: async (ctx, { uid, userId, path }, brought) => {
+    bring: async (ctx, { userId, ...of }, brought) => {
       const browser = sha256(BROWSER.keep(ctx, random));
-      const kept = { uid, browser, path, brought, ...(userId !== undefined && { userId }) };
-      return `${path}?ticket=${await issue(BROUGHT, BROUGHT_TTL, kept)}`;
+      const kept = { ...of, browser, brought, ...(userId !== undefined && { userId }) };
+      return `${of.path}?ticket=${await issue(BROUGHT, BROUGHT_TTL, kept)}`;
     },
-    takeBrought: async (ctx, uid, ticket) => {
+    takeBrought: async (ctx, { uid, step }, ticket) => {
       const met = await challenges.peekTicket(BROUGHT, ticket);
-      if (met?.data.uid !== uid) return undefined;
+      if (met?.data.uid !== uid || met.data.step !== step) return undefined;
       return (await take<{ brought: Brought }>(ctx, BROUGHT, ticket))?.brought;
     },
   };
@@ -157,7 +156,9 @@ async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;
   const returned =
-    typeof ticket === 'string' ? await deps.away.takeBrought(ctx, page.pending.uid, ticket) : undefined;
+    typeof ticket === 'string'
+      ? await deps.away.takeBrought(ctx, { uid: page.pending.uid }, ticket)
+      : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
   // Who was away was linked to another user meanwhile, whom the request asks to log in.
   if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));

@@ -34,7 +34,8 @@ describe('a second factor at a password reset', () => {
       })),
     );
   const link = async (email = EMAIL) => {
-    const before = (await messagesTo(server, email)).length;
+    // The mail that tells of the factor that was added has no link, and comes when it comes.
+    const before = (await messagesTo(server, email)).filter((one) => one.link !== undefined).length;
     const json = { connection: 'users', email };
     await createAgent(server).request('/dbconnections/change_password', { json });
     return (await nextMessageTo(server, email, before + 1, 'link')).link ?? '';
@@ -112,6 +113,46 @@ describe('a second factor at a password reset', () => {
     // Another user's link in the same browser asks for that user's.
     expect((await agent.get(await link(OTHER))).status).to.equal(403);
     expect(await isNew()).to.equal(false);
+  });
+
+  it('is due to each who is asked: what somebody brought for an earlier question answers no later one', async () => {
+    const away = `api.redirect.sendUserTo('https://verify.example.test/id');`;
+    await bind(away, `api.authentication.challengeWith({ type: 'otp' });`);
+    const url = await link();
+    const stateOf = ({ location }: Answer) => new URL(location).searchParams.get('state') ?? '';
+    const [first, second] = [createAgent(server), createAgent(server)];
+    const left = await first.get(url);
+    const back = await first.get(`/continue?state=${stateOf(left)}`);
+    const leftToo = await second.get(url);
+    // Both were sent away. Whichever of them comes to the factor, the other has only been away.
+    await first.get(back.location);
+    const backToo = await second.get(`/continue?state=${stateOf(leftToo)}`);
+    for (const agent of [second, first]) {
+      const answer = await agent.get(agent === second ? backToo.location : back.location);
+      const end = await follow(agent, answer, server.url);
+      expect(end.text).not.to.contain('name="password"');
+    }
+  });
+
+  it('of each kind that is asked for is given: of two, none stands for the other', async () => {
+    await bind(
+      `api.authentication.challengeWith({ type: 'otp' });`,
+      `api.authentication.challengeWith({ type: 'recovery-code' });`,
+    );
+    const url = await link();
+    const [first, second] = [createAgent(server), createAgent(server)];
+    const answered = async (agent: Agent, code: string) => {
+      const form = readForm(await open(agent, url), 'code');
+      return agent.request(form.action, { form: { ...form.fields, code } });
+    };
+    const given = await answered(first, codeOf(secret, Date.now()));
+    const asked = readForm(await open(second, url), 'code');
+    const next = await follow(first, given, server.url);
+    expect(next.text).not.to.contain('name="password"');
+    const code = later();
+    const late = await second.request(asked.action, { form: { ...asked.fields, code } });
+    const end = await follow(second, late, server.url);
+    expect(end.text).not.to.contain('name="password"');
   });
 
   it('given once opens one form: the pages are over then', async () => {

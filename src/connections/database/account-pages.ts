@@ -33,12 +33,13 @@ import {
   tellRefusedReset,
 } from './reset.ts';
 import {
+  broughtTo,
   challengeReset,
   isAllowed,
+  leftReset,
   RESET_RETURN,
   type ResetChallengeDependencies,
   resultUrlOf,
-  returnedReset,
 } from './reset-challenge.ts';
 import { PASSWORD_RESET, type RequestReset } from './reset-link.ts';
 import { ticketTarget } from './ticket-link.ts';
@@ -73,9 +74,11 @@ async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Prom
 
 /** An action has sent the user elsewhere, and they are back. */
 async function returnToReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const back = await returnedReset(deps, ctx);
-  if (back === undefined) throw linkExpired();
-  await challengeAndShow(deps, ctx, { ...back, open: await requireReset(deps, back.ticket) });
+  const ticket = leftReset(ctx);
+  const open = await requireReset(deps, ticket);
+  const returned = await broughtTo(deps, ctx, { ticket, open });
+  if (returned === undefined) throw linkExpired();
+  await challengeAndShow(deps, ctx, { ticket, open, returned });
 }
 
 async function challengeAndShow(

@@ -43,6 +43,8 @@ interface Kept {
   /** Hashes of what the forms have that were allowed: several windows may be open. */
   allowed: readonly string[];
   progress?: Progress;
+  /** What they asked for last, by a name of its own: nothing that was brought for another lets them go on. */
+  step?: string;
   /** The types of second factors that were given since they began to run. */
   given?: readonly string[];
   resultUrl?: string;
@@ -98,11 +100,12 @@ export async function challengeReset(
     return new AuthError(403, 'access_denied', description);
   };
   if (denied !== undefined) throw refuse(denied.reason);
-  const back = { uid: uidOf(ticket), path: RESET_RETURN };
+  const step = random(16).toString('base64url');
+  const back = { uid: uidOf(ticket), path: RESET_RETURN, step };
   const { redirect, factors } = login;
   if (redirect !== undefined || factors !== undefined) {
     const { progress } = outcome;
-    await keep({ allowed: kept.allowed, given, ...(progress && { progress }) });
+    await keep({ allowed: kept.allowed, given, step, ...(progress && { progress }) });
     LINK.give(ctx, ticket);
   }
   if (redirect !== undefined) {
@@ -146,16 +149,22 @@ function clientOfReset({ met: { data } }: OpenReset): { clientId: string | undef
   return { clientId: typeof data.clientId === 'string' ? data.clientId : undefined };
 }
 
-/** The reset whose user is back, with what they brought; once, and in the browser that they left with. */
-export async function returnedReset(
+/** The ticket of the link whose user this browser's was when they left; empty for none. */
+export const leftReset = (ctx: Context): string => LINK.secret(ctx) ?? '';
+
+/**
+ * What the user of a reset is back with; once, and in the browser that they left with.
+ * @param reset as it is gone on with: what the actions wait for must not be another by then.
+ */
+export async function broughtTo(
   { away }: Pick<ResetChallengeDependencies, 'away'>,
   ctx: Context,
-): Promise<{ ticket: string; returned: Brought } | undefined> {
-  const ticket = LINK.secret(ctx);
+  { ticket, open }: { ticket: string; open: OpenReset },
+): Promise<Brought | undefined> {
   const { ticket: brought } = ctx.query;
-  if (ticket === undefined || typeof brought !== 'string') return undefined;
-  const returned = await away.takeBrought(ctx, uidOf(ticket), brought);
-  return returned && { ticket, returned };
+  const { step } = keptOf(open);
+  if (typeof brought !== 'string' || step === undefined) return undefined;
+  return away.takeBrought(ctx, { uid: uidOf(ticket), step }, brought);
 }
 
 /** Stands for a link among users who are away. */
