@@ -335,7 +335,7 @@ describe('resources at the console', () => {
     const record = JSON.parse(json) as { options: Record<string, string> };
     record.options.scope = 'openid email';
     const review = await sendForm(owner, form, changeOf(at), { $: JSON.stringify(record) });
-    expect(review.text.replaceAll(/<input[^>]*>/g, '')).not.to.contain('a-secret-of-theirs');
+    expect(review.text).not.to.contain('a-secret-of-theirs');
     expect((await sendForm(owner, review, changeOf(at))).status).to.equal(303);
     expect((await owner.post(revealOf(at))).text)
       .to.contain('a-secret-of-theirs')

@@ -18,6 +18,7 @@ import {
   sectionOf,
 } from './model.ts';
 import { operationPath, pageOf } from './operations.ts';
+import { withKeptHidden } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
 /** An operation that a page is for. */
@@ -160,7 +161,7 @@ export async function renderReview(
         isObject(body) && (record === undefined || isObject(record))
           ? differences(record ?? {}, body)
           : differences({ [name]: record }, { [name]: body }),
-      body: JSON.stringify(body),
+      body: JSON.stringify(withKeptHidden(body, record)),
     },
   });
 }

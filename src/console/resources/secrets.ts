@@ -1,4 +1,5 @@
 // Which members of a record are secrets: they are on no page until somebody asks for them.
+import { isDeepStrictEqual } from 'node:util';
 
 /** What stands in place of a secret. */
 export const HIDDEN = '••••••••';
@@ -46,6 +47,31 @@ export function withSecrets(edited: unknown, before: unknown, name = ''): unknow
     Object.entries(edited).map(([member, value]) => [
       member,
       withSecrets(value, Object.hasOwn(base, member) ? base[member] : undefined, member),
+    ]),
+  );
+}
+
+/** What is asked for, with those secrets hidden that stay as they are: {@link withSecrets} puts them back. */
+export function withKeptHidden(after: unknown, before: unknown): unknown {
+  const shown = keptHidden(after, before, '', false);
+  // Of records that look alike it may not be known which one is meant.
+  return isDeepStrictEqual(withSecrets(shown, before), after) ? shown : after;
+}
+
+function keptHidden(after: unknown, before: unknown, name: string, isWithinSecret: boolean): unknown {
+  if (typeof after === 'string') return after === before ? hidden(after, name, isWithinSecret) : after;
+  if (Array.isArray(after)) {
+    const all: unknown[] = Array.isArray(before) ? before : [];
+    const isKept = (item: unknown) => all.some((one) => isDeepStrictEqual(one, item));
+    return after.map((item) => (isKept(item) ? hidden(item, name, isWithinSecret) : item));
+  }
+  if (typeof after !== 'object' || after === null) return after;
+  const base = typeof before === 'object' && before !== null ? (before as Record<string, unknown>) : {};
+  const isWithin = isWithinSecret || ALL_SECRET.test(name);
+  return Object.fromEntries(
+    Object.entries(after).map(([member, value]) => [
+      member,
+      keptHidden(value, Object.hasOwn(base, member) ? base[member] : undefined, member, isWithin),
     ]),
   );
 }

@@ -25,6 +25,7 @@ import {
   sectionOf,
 } from './model.ts';
 import { nameOfCall, type Params, pageOf } from './operations.ts';
+import { withSecrets } from './secrets.ts';
 import { shownMembers } from './shown.ts';
 import { type Asked, bodyOfForm, type Posted, parsed } from './values.ts';
 
@@ -47,7 +48,7 @@ export async function takeForm(
   const drawn = await drawnOf(deps, ctx, here, doing, posted.as === 'json');
   const isConfirmed = isChange(doing) && posted.step === 'save';
   const { text, tag } = deps.views.locale(ctx);
-  const { body, faults } = isConfirmed ? confirmed(posted) : askedFor(drawn, posted);
+  const { body, faults } = isConfirmed ? confirmed(posted, drawn) : askedFor(drawn, posted);
   const at = Object.fromEntries(Object.entries(faults).map(([path, key]) => [path, text(key)]));
   const judged = { at, general: [] as string[] };
   if (isConfirmed && posted.seen !== digestOf(drawn.record))
@@ -66,8 +67,9 @@ export async function takeForm(
 const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
 
 /** The body that was shown before, and came back with the confirmation; it is judged like any other. */
-function confirmed(posted: Posted): Asked {
-  return { body: typeof posted.body === 'string' ? parsed(posted.body) : undefined, faults: {} };
+function confirmed(posted: Posted, { record }: Drawn): Asked {
+  const body = typeof posted.body === 'string' ? parsed(posted.body) : undefined;
+  return { body: withSecrets(body, record), faults: {} };
 }
 
 function askedFor(drawn: Drawn, posted: Posted): Asked {
