@@ -1,5 +1,6 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Actions } from './actions/actions.ts';
 import { phoneActions } from './actions/phone-message.ts';
@@ -54,6 +55,8 @@ import { clientCertificates } from './tls/client-certificates.ts';
 import { withAdministrators } from './users/administrators.ts';
 import type { Users } from './users/users.ts';
 
+const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
+
 /** What a tenant is built from; nothing else is reached for. */
 export interface TenantDependencies {
   settings: Settings;
@@ -83,10 +86,9 @@ interface CapabilityDependencies extends TenantDependencies {
 
 /**
  * What there is before the engine, and needs none.
- * @param viewsDirectory the `views` directory.
  * @throws Error when the store holds no tenant.
  */
-export async function createCapabilities(deps: CapabilityDependencies, viewsDirectory: string) {
+export async function createCapabilities(deps: CapabilityDependencies) {
   const { settings, store, log, clock, wallClock, random, metrics } = deps;
   const configs = configsOf(await openConfig(store), deps);
   const { config } = configs;
@@ -102,11 +104,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
   const deliveries = createDeliveries(deps);
   const own = ownCode(deps, { background, config, deliveries, events, outbound, rateLimits });
   const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
-  const sending = delivery(
-    deps,
-    { ...own, ...challenges, config, deliveries, events, outbound },
-    viewsDirectory,
-  );
+  const sending = delivery(deps, { ...own, ...challenges, config, deliveries, events, outbound });
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users: deps.users });
@@ -129,7 +127,7 @@ export async function createCapabilities(deps: CapabilityDependencies, viewsDire
     ...sending,
     tickets: createLoginTickets(challenges, random),
     views: createViews({
-      directory: viewsDirectory,
+      directory: VIEWS,
       random,
       settings: config.settings,
       look: config.look,
@@ -183,7 +181,6 @@ function delivery(
     outbound: Outbound;
     takeBack: Challenges['takeBack'];
   },
-  viewsDirectory: string,
 ) {
   const { settings, log, clock, random } = deps;
   const { config, deliveries, outbound } = own;
@@ -191,7 +188,7 @@ function delivery(
   const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
   const sms = phoneActions(own.actions, transports.sms, settings.sms !== undefined);
   const templates = createTemplates({
-    directory: viewsDirectory,
+    directory: VIEWS,
     baseUrl: settings.baseUrl,
     settings: config.settings,
     mailFrom,

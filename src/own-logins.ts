@@ -9,15 +9,18 @@ import { approvalCallbacks } from './grants/ciba/callbacks.ts';
 import { deviceCallbacks } from './grants/device/callbacks.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
 
-/** The logins of a tenant. @param baseUrl our public origin. */
-export function ownLogins(baseUrl: string, deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>) {
+/** The logins of a tenant. @param origins ours: `baseUrl`, and `consoleUrl`, which is the same or the console's own. */
+export function ownLogins(
+  { baseUrl, consoleUrl }: { baseUrl: string; consoleUrl: string },
+  deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>,
+) {
   const kinds = {
     saml: samlCallbacks(baseUrl),
     device: deviceCallbacks(baseUrl),
     approval: approvalCallbacks(baseUrl),
     account: accountCallbacks(baseUrl),
-    console: consoleCallbacks(baseUrl),
-    tried: tryCallbacks(baseUrl),
+    console: consoleCallbacks(consoleUrl),
+    tried: tryCallbacks(consoleUrl),
   };
   const logins = {
     delegatedLogins: delegatedLogins({ ...deps, purpose: 'internal_login', callbacks: kinds.saml }),

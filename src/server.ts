@@ -1,5 +1,4 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
-import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
 import { account, accountArea } from './account/feature.ts';
 import { accountPage } from './account/page/feature.ts';
@@ -15,7 +14,6 @@ import { describeConnections } from './connections/resolve.ts';
 import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
-import { TRIED } from './console/connections/shared.ts';
 import { development } from './development/feature.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
@@ -47,7 +45,7 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
-import { consoleRoutesOf, exampleAdministrator } from './tenant-console.ts';
+import { consoleAtItsHost, consoleRoutesOf, exampleAdministrator, triedUrl } from './tenant-console.ts';
 import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
@@ -69,8 +67,6 @@ export interface Tenant {
   close(deadline?: Deadline): Promise<void>;
 }
 
-const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
-
 /** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. Bytes. */
 const LARGEST_BODY = 56 * 1024;
 
@@ -85,7 +81,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const { settings, log } = given;
   /** Aborted when the server is about to end. */
   const ending = new AbortController();
-  const capabilities = await createCapabilities({ ...given, ending: ending.signal }, VIEWS);
+  const capabilities = await createCapabilities({ ...given, ending: ending.signal });
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
   const { config, views, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
@@ -101,8 +97,8 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh().then(next));
-  app.use(
-    createRouter(routes, {
+  const router = (some: readonly Route[]) =>
+    createRouter(some, {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: (ctx, error) => views.error(ctx, error),
@@ -112,8 +108,8 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
       readBody: ({ largest = LARGEST_BODY, texts }) => readBody(largest, texts),
       areas: [managementArea, accountArea],
       mostAtOnce: MOST_AT_ONCE,
-    }),
-  );
+    });
+  app.use(consoleAtItsHost(routes, settings, router));
   return {
     app,
     routes,
@@ -203,7 +199,13 @@ function routesOf(
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...accountDependencies(deps, capabilities, tenantEngine), ...endings }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, sessions, tickets, triedUrl: `${baseUrl}${TRIED}`, users }),
+    ...bind(upstream, {
+      ...elsewhere,
+      sessions,
+      tickets,
+      triedUrl: triedUrl(settings),
+      users,
+    }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {

@@ -29,6 +29,9 @@ export function crossFaults(read: Environment): string[] {
   if (read.MTLS_BASE_URL !== undefined && !isOrigin(read.MTLS_BASE_URL)) {
     faults.push('MTLS_BASE_URL: must be an https origin, such as https://mtls.example.com, without a path');
   }
+  if (read.CONSOLE_URL !== undefined && !isOrigin(read.CONSOLE_URL)) {
+    faults.push('CONSOLE_URL: must be an https origin, such as https://console.example.com, without a path');
+  }
   for (const address of list(read.TRUSTED_PROXIES)) {
     if (!isAddressRange(address)) faults.push(`TRUSTED_PROXIES: ${address} is no IP address or CIDR range`);
   }

@@ -135,6 +135,11 @@ export const environment = z.object({
   CONSOLE: z.enum(['on', 'off']).default('on').meta({
     description: '`off`: there is no `/console`, and nobody logs in to it',
   }),
+  CONSOLE_URL: z.string().optional().meta({
+    description:
+      'the public origin of the console where it has a host of its own, such as `https://console.example.com`: it is there alone, and nothing else is',
+    fallback: '`BASE_URL`',
+  }),
   LOG_STREAM_FILES: z.enum(['on', 'off']).default('off').meta({
     description: '`on`: log streams of the type `file` are written, to `$DATA_DIR/log-streams`',
   }),

@@ -47,6 +47,8 @@ export interface Settings {
   metrics?: MetricsSettings;
   /** Whether there is a console. */
   console: boolean;
+  /** The public origin of the console, where it has a host of its own. */
+  consoleUrl?: string;
   /** Whether log streams may write files. */
   logStreamFiles: boolean;
   production: boolean;
@@ -96,6 +98,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     ...(read.DNS_SERVERS !== undefined && { dnsServers: list(read.DNS_SERVERS) }),
     ...metricsOf(read),
     console: read.CONSOLE === 'on',
+    ...(read.CONSOLE_URL !== undefined && { consoleUrl: new URL(read.CONSOLE_URL).origin }),
     logStreamFiles: read.LOG_STREAM_FILES === 'on',
     production: read.NODE_ENV === 'production',
     logLevel: read.LOG_LEVEL,
@@ -120,6 +123,11 @@ export function isForThisMachine({ production, baseUrl }: Settings): boolean {
 /** What requests to addresses that others name may reach beside the public Internet: ranges and hosts. */
 export function outboundAllow(settings: Settings): readonly string[] {
   return settings.outboundAllow ?? (isForThisMachine(settings) ? LOOPBACK_RANGES : []);
+}
+
+/** The public origin of the console: that of everything else, unless it has a host of its own. */
+export function consoleOrigin({ consoleUrl, baseUrl }: Pick<Settings, 'consoleUrl' | 'baseUrl'>): string {
+  return consoleUrl ?? baseUrl;
 }
 
 function withoutFaulty(given: Record<string, unknown>, error: z.ZodError): Record<string, unknown> {

@@ -1,17 +1,23 @@
 // What the console is given of a tenant.
 import { readFile } from 'node:fs/promises';
+import type { Middleware } from 'koa';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { customDatabases } from './connections/database/custom.ts';
 import { exampleOf } from './console/administrators/example.ts';
+import { CONSOLE } from './console/callbacks.ts';
+import { TRIED } from './console/connections/shared.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
-import type { Route } from './http/routes.ts';
+import { PROBES } from './health.ts';
+import { createCsrf } from './http/csrf.ts';
+import { addressOf, type Route } from './http/routes.ts';
 import { managementApi } from './management/api.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
 import type { Scripts } from './scripts/scripts.ts';
+import { consoleOrigin, type Settings } from './settings.ts';
 import { retentionDays } from './tenant/log-retention.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 
@@ -27,6 +33,7 @@ function consoleDependencies(
     ...factorDependencies(deps, capabilities),
     ...trying(deps, capabilities, upstream),
     baseUrl: settings.baseUrl,
+    consoleUrl: consoleOrigin(settings),
     connectionChecks: connectionChecks({ ...deps, ...capabilities, ...capabilities.providers, ending }),
     consoleLogins,
     mailReset: ({ ip, ...about }) =>
@@ -40,7 +47,7 @@ function consoleDependencies(
     issuer: settings.issuer,
     logCounts: capabilities.logCounts,
     administrators: deps.administrators,
-    csrf: capabilities.csrf,
+    csrf: createCsrf(consoleOrigin(settings), deps.random),
     endPending: endings.endPending,
     isMailed: settings.mail !== undefined,
     management,
@@ -102,10 +109,37 @@ export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>
   return settings.console ? bind(consoleFeature, consoleDependencies(...given)) : [];
 }
 
-/** The example's administrator, where there is a console to log in to. */
+/**
+ * Answers requests at the host of the console, where it has one of its own, with the console alone, and requests at others
+ * with all but the console: what the tenant's pages may be made to show is of another origin then.
+ * @param router answers the requests that some routes declare.
+ */
+export function consoleAtItsHost(
+  routes: readonly Route[],
+  settings: Settings,
+  router: (some: readonly Route[]) => Middleware,
+): Middleware {
+  const consoleUrl = consoleOrigin(settings);
+  if (consoleUrl === settings.baseUrl) return router(routes);
+  const ofConsole = new Set(Object.keys(consoleFeature.routes ?? {}).map((key) => addressOf(key).path));
+  const isOfBoth = ({ path }: Route) => path.startsWith('/assets/') || PROBES.includes(path);
+  const own = router(routes.filter((one) => ofConsole.has(one.path) || isOfBoth(one)));
+  const others = router(routes.filter(({ path }) => !ofConsole.has(path)));
+  const { host } = new URL(consoleUrl);
+  const names = new Set([host, `${host}:443`]);
+  return (ctx, next) => (names.has(ctx.host.toLowerCase()) ? own : others)(ctx, next);
+}
+
+/** Where a browser goes after a try at a connection. */
+export function triedUrl(settings: Settings): string {
+  return `${consoleOrigin(settings)}${TRIED}`;
+}
+
+/** The example's administrator, where there is a console to log in to, and its address. */
 export async function exampleAdministrator({
   settings,
   administrators,
 }: Pick<TenantDependencies, 'settings' | 'administrators'>) {
-  return settings.console ? exampleOf(administrators) : undefined;
+  const example = settings.console ? await exampleOf(administrators) : undefined;
+  return example && { ...example, consoleUrl: `${consoleOrigin(settings)}${CONSOLE}` };
 }

@@ -38,6 +38,7 @@ import { logout } from './logout/feature.ts';
 import { ownLogins } from './own-logins.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
+import { consoleOrigin } from './settings.ts';
 
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
@@ -57,7 +58,10 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const exchanges = { exchangeToken, exchangeForeign: foreignExchange(deps, capabilities) };
   const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
   const { firstFactors, parts, secondFactor } = engineParts(deps, capabilities, own);
-  const { logins, ...ours } = ownLogins(baseUrl, { ...deps, challenges, redeemOwnCode });
+  const { logins, ...ours } = ownLogins(
+    { baseUrl, consoleUrl: consoleOrigin(settings) },
+    { ...deps, challenges, redeemOwnCode },
+  );
   const channels = parts.flatMap(({ logoutChannels }) => logoutChannels);
   const engine: Engine = await createEngine({
     ...deps,

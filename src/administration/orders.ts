@@ -9,7 +9,7 @@ import { managementAudience } from '../management/audience.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { outboundAllow, type Settings } from '../settings.ts';
+import { consoleOrigin, outboundAllow, type Settings } from '../settings.ts';
 import { openHolder } from '../signing/holder.ts';
 import { rotateSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
@@ -89,8 +89,8 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
       return kid;
     }
     case 'administrator': {
-      const { baseUrl } = deps.settings;
-      const link = await ownerLink({ ...deps, baseUrl, wallClock: deps.clock }, order.email);
+      const consoleUrl = consoleOrigin(deps.settings);
+      const link = await ownerLink({ ...deps, consoleUrl, wallClock: deps.clock }, order.email);
       const after = { administrator: order.email, role: 'owner' };
       recordOrder(deps.events, 'admin create --email', 'Make a link for an owner of the console', { after });
       deps.log.info({ email: order.email }, 'a link for an owner of the console was made by a command');

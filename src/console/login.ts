@@ -7,10 +7,10 @@ import type { DelegatedLogins } from '../flow/delegated-login.ts';
 import { AuthError } from '../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import { memberOf } from './administrators/members.ts';
-import { CONSOLE } from './callbacks.ts';
+import { CONSOLE, type ConsoleOrigins, outsideOf } from './callbacks.ts';
 import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved } from './session.ts';
 
-export interface ConsoleLoginDependencies extends ConsoleSessionDependencies {
+export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
   consoleLogins: DelegatedLogins;
   sessions: Pick<Sessions, 'end' | 'forget'>;
 }
@@ -42,11 +42,12 @@ function isOfConsole(address: string): boolean {
 }
 
 async function begin(
-  { consoleLogins }: ConsoleLoginDependencies,
+  deps: ConsoleLoginDependencies,
   ctx: Context,
   request: { params: Record<string, string>; data: Record<string, unknown> },
 ): Promise<void> {
-  ctx.redirect(await consoleLogins.begin(ctx, { clientId: CONSOLE_CLIENT, ...request }));
+  const address = await deps.consoleLogins.begin(ctx, { clientId: CONSOLE_CLIENT, ...request });
+  ctx.redirect(outsideOf(deps, address));
   // After a post, too (RFC 9110 §15.4.4).
   ctx.status = 303;
 }

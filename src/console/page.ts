@@ -6,7 +6,7 @@ import { AuthError } from '../http/errors.ts';
 import { type MultipartRules, readMultipart } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
 import type { PageOptions, Views } from '../pages/views.ts';
-import { CONSOLE } from './callbacks.ts';
+import { CONSOLE, formsLeadOutside } from './callbacks.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { navOf, pathOf } from './nav.ts';
 import { isSaid } from './said.ts';
@@ -15,7 +15,6 @@ import { type AtConsole, atConsole, requireOwn } from './session.ts';
 export type { AtConsole } from './session.ts';
 
 export interface ConsolePageDependencies extends ConsoleLoginDependencies {
-  baseUrl: string;
   views: Views;
   /** The addresses of the console's pages. */
   paths: ReadonlySet<string>;
@@ -56,7 +55,7 @@ export function consolePage<D extends ConsolePageDependencies>(
       if (!isPage) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
       return goToLogin(deps, ctx, { to: ctx.url });
     }
-    if (!isPage) requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+    if (!isPage) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
     requireScopes(here, scopes);
     await handle(deps, ctx, here);
   });
@@ -74,7 +73,7 @@ export function consoleForm<D extends ConsolePageDependencies>(
     if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
     requireScopes(here, scopes);
     if (file !== undefined) await readFile(ctx, file);
-    requireOwn(ctx, here, deps.baseUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+    requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
     if (isDangerous && !here.isFresh)
       return goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section), as: here });
     await handle(deps, ctx, here);
@@ -106,10 +105,10 @@ function requireScopes(here: AtConsole, scopes: readonly string[]): void {
 }
 
 /** The page that a form was on, where the browser says so. */
-function cameFrom({ baseUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
+function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
   const url = URL.parse(ctx.get('Referer'));
   const isOfConsole = url?.pathname === CONSOLE || url?.pathname.startsWith(`${CONSOLE}/`) === true;
-  const isPage = isOfConsole && url?.origin === new URL(baseUrl).origin;
+  const isPage = isOfConsole && url?.origin === new URL(consoleUrl).origin;
   return isPage && url !== null ? `${url.pathname}${url.search}` : pathOf(section);
 }
 
@@ -140,7 +139,12 @@ export type Words = `t:${string}` | { text: string };
 
 /** Answers with a page of the console. */
 export async function renderConsole(
-  { views, paths }: Pick<ConsolePageDependencies, 'views' | 'paths'>,
+  {
+    views,
+    paths,
+    baseUrl,
+    consoleUrl,
+  }: Pick<ConsolePageDependencies, 'views' | 'paths' | 'baseUrl' | 'consoleUrl'>,
   ctx: Context,
   here: AtConsole,
   { template, section = String(ctx.state.section), model, title, alert, status = 200, frames = [] }: Shown,
@@ -164,6 +168,6 @@ export async function renderConsole(
       ...(alert !== undefined && { alert: worded(alert) }),
       ...(alert === undefined && isSaid(said) && { said }),
     },
-    { status, frames },
+    { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },
   );
 }

@@ -156,8 +156,9 @@ function tokenOf(secret: string): string {
  * @param sent the token that came with it.
  * @throws AuthError 403 `invalid_request`, reason `form_expired`.
  */
-export function requireOwn(ctx: Context, { token }: AtConsole, baseUrl: string, sent: unknown): void {
-  if (typeof sent === 'string' && isOurs(ctx, new URL(baseUrl).origin) && isSameSecret(sent, token)) return;
+export function requireOwn(ctx: Context, { token }: AtConsole, consoleUrl: string, sent: unknown): void {
+  if (typeof sent === 'string' && isOurs(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))
+    return;
   throw new AuthError(
     403,
     'invalid_request',

@@ -17,7 +17,7 @@ interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependenci
   version: string;
   config: Config;
   /** Who may log in to the console, where everybody knows it. */
-  exampleAdministrator(): Promise<{ email: string; password: string } | undefined>;
+  exampleAdministrator(): Promise<{ email: string; password: string; consoleUrl: string } | undefined>;
   views: Views;
   /** What the document of the API is made of. */
   features: ApiDescription['features'];

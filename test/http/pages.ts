@@ -745,7 +745,11 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       version: '0.1.0',
       inboxUrl: '/dev/inbox',
       scriptsUrl: '/dev/scripts',
-      administrator: { email: 'admin@example.test', password: 'Gatehouse-1' },
+      administrator: {
+        email: 'admin@example.test',
+        password: 'Gatehouse-1',
+        consoleUrl: 'https://localhost:3000/console',
+      },
       clients: [
         { name: 'Example SPA', client_id: 'example-spa', app_type: 'spa' },
         { name: 'Example web app', client_id: 'w3bQ1nqYk2v0JZ8rT5uXcD7eFgH9aBsL', app_type: 'regular_web' },

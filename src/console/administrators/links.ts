@@ -15,7 +15,8 @@ import { CONSOLE } from '../callbacks.ts';
 import { addAdministrator, isOwner, type MemberDependencies, registerOf } from './members.ts';
 
 export interface LinkDependencies extends MemberDependencies {
-  baseUrl: string;
+  /** The console's public origin. */
+  consoleUrl: string;
   random: Random;
 }
 
@@ -39,7 +40,7 @@ type Register = Frozen<AdministratorsRecord>;
  * @returns its address, or undefined where whoever asks is no owner any more, or there are too many.
  */
 export async function makeLink(
-  { store, baseUrl, random, wallClock }: LinkDependencies,
+  { store, consoleUrl, random, wallClock }: LinkDependencies,
   purpose: Purpose,
   by: string | undefined,
 ): Promise<string | undefined> {
@@ -59,7 +60,7 @@ export async function makeLink(
     return isAllowed ? { ...register, links: [...others, link] } : register;
   });
   const isKept = kept.links?.some(({ id }) => id === link.id) === true;
-  return isKept ? `${baseUrl}${LINK_PATH}?ticket=${secret}` : undefined;
+  return isKept ? `${consoleUrl}${LINK_PATH}?ticket=${secret}` : undefined;
 }
 
 /** The links that are still good. */

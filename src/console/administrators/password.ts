@@ -9,7 +9,7 @@ import { type AdministratorLink, CONSOLE_CLIENT } from '../../records/administra
 import type { Frozen } from '../../records/record.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
 import { passwordRefusal } from '../../users/signup.ts';
-import { CONSOLE } from '../callbacks.ts';
+import { CONSOLE, formsLeadOutside, outsideOf } from '../callbacks.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import { recordAdministrator } from './events.ts';
@@ -98,7 +98,7 @@ async function showLink(
       name,
       ...(faults !== undefined && { alert: 'reset.failed' }),
     },
-    { status: faults === undefined ? 200 : 400 },
+    { status: faults === undefined ? 200 : 400, ...formsLeadOutside(deps) },
   );
 }
 
@@ -178,5 +178,5 @@ function formOf(faults: Faults = {}, tried?: string): object {
 function factorsOf(deps: Deps): { factorsUrl?: string } {
   const { enabled } = deps.config.settings().tenant.account_page;
   if (!enabled || enrollable(deps).length === 0) return {};
-  return { factorsUrl: `/account/security?client_id=${CONSOLE_CLIENT}` };
+  return { factorsUrl: outsideOf(deps, `/account/security?client_id=${CONSOLE_CLIENT}`) };
 }

@@ -17,13 +17,13 @@ const PURPOSE = 'console_try';
 /** How long a login may take, seconds. */
 const TTL = 900;
 
-/** The callbacks of all applications that take codes. @param baseUrl our public origin. */
-export function tryCallbacks(baseUrl: string): OwnCallback {
+/** The callbacks of all applications that take codes. @param consoleUrl the console's public origin. */
+export function tryCallbacks(consoleUrl: string): OwnCallback {
   return {
     isFor: ({ client_id, grant_types = [] }) =>
       client_id !== CONSOLE_CLIENT && grant_types.includes('authorization_code'),
-    of: (clientId) => `${baseUrl}${TRIED}/${encodeURIComponent(clientId)}`,
-    has: addressesBelow(baseUrl, TRIED),
+    of: (clientId) => `${consoleUrl}${TRIED}/${encodeURIComponent(clientId)}`,
+    has: addressesBelow(consoleUrl, TRIED),
     // It is tried as its users log in: one of a third party asks for consent.
     needsConsent: true,
     protocol: 'oidc-basic-profile',

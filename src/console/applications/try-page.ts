@@ -6,6 +6,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { Client } from '../../records/collections.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Config } from '../../tenant/config.ts';
+import { outsideOf } from '../callbacks.ts';
 import type { AtConsole } from '../page.ts';
 import { allOf } from './all-of.ts';
 import {
@@ -88,7 +89,7 @@ export async function beginTry(deps: TryDependencies, ctx: Context, here: AtCons
     ...(connection !== '' && { connection }),
     ...(fresh === 'true' && { prompt: 'login' }),
   };
-  const goUrl = await deps.tryLogins.begin(sessionOf(here), { clientId, params });
+  const goUrl = outsideOf(deps, await deps.tryLogins.begin(sessionOf(here), { clientId, params }));
   // No redirect: from a form of this page a browser follows none to a provider elsewhere.
   ctx.set('Refresh', `0; url=${goUrl}`);
   await showPage(deps, ctx, here, application, { goUrl });
