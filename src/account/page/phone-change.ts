@@ -1,4 +1,5 @@
 // A phone number for an account, proved by a code that is sent to it. It is no way in, and no second factor.
+import { sms } from '../../connections/passwordless/sms.ts';
 import { DeliveryError } from '../../delivery/messages.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { numberOf } from '../../factors/message/countries.ts';
@@ -39,7 +40,7 @@ export async function editsPhone(
   const home = await homeOf(deps, userId);
   if (home?.editsEmail !== true || home.connection.strategy !== DATABASE) return false;
   if (enabledFactors(deps).some(({ kind }) => kind === 'sms')) return true;
-  return (await deps.config.connections()).some(({ strategy }) => strategy === 'sms');
+  return (await deps.config.connections()).some(({ strategy }) => strategy === sms.name);
 }
 
 /**

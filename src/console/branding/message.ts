@@ -1,6 +1,9 @@
 // The messages that the tenant can write itself, each with the template that there is: e-mails by their kind, and those of
 // passwordless connections, which stand in the connection's options.
+
 import type { Context } from 'koa';
+import { email } from '../../connections/passwordless/email.ts';
+import { sms } from '../../connections/passwordless/sms.ts';
 import type { EmailKind, MessageKind, Notice } from '../../delivery/messages.ts';
 import type { DraftTemplate } from '../../delivery/own-template.ts';
 import type { Draft } from '../../delivery/templates.ts';
@@ -98,12 +101,12 @@ async function connectionMessage(
   const { body } = await ask(deps, ctx, here, 'GET /connections/:id', { params: { id } });
   const connection = body as Connection;
   const { strategy, options } = connection;
-  if (strategy !== 'email' && strategy !== 'sms') throw new AuthError(404, 'not_found', 'Not Found');
+  if (strategy !== email.name && strategy !== sms.name) throw new AuthError(404, 'not_found', 'Not Found');
   const written =
-    strategy === 'sms'
+    strategy === sms.name
       ? textsIn({ from: options.from, body: options.template })
       : textsIn((options.email ?? {}) as Record<string, unknown>);
-  const kind = strategy === 'sms' ? 'passwordless_sms' : 'passwordless_email';
+  const kind = strategy === sms.name ? 'passwordless_sms' : 'passwordless_email';
   return { name: id, kind, connection, written, isKept: true, isOwn: isOwn(written) };
 }
 
@@ -151,7 +154,7 @@ async function writeOptions(
     Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
   const { template: _template, from: _from, email: _email, ...others } = before;
   const options =
-    strategy === 'sms'
+    strategy === sms.name
       ? { ...others, ...given({ from, template: body }) }
       : { ...others, email: { ...withoutTexts(before.email), ...given({ from, subject, body }) } };
   await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body: { options } });

@@ -1,4 +1,5 @@
 // The scripts of a connection: which it may have, what each is called with, and how one is run once from its editor.
+import { oauth2 } from '../../connections/oauth2/strategy.ts';
 import { DATABASE } from '../../records/connections.ts';
 import type { ScriptFailure, ScriptLimits, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
 import { SCRIPT_LIMITS } from '../../scripts/limits.ts';
@@ -65,7 +66,7 @@ const CUSTOM: readonly ScriptKind[] = [
 
 /** The scripts that a connection of a strategy may have. */
 export function scriptKinds(strategy: string): readonly ScriptKind[] {
-  if (strategy === 'oauth2') return OAUTH2;
+  if (strategy === oauth2.name) return OAUTH2;
   return strategy === DATABASE ? CUSTOM : [];
 }
 

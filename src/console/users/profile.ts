@@ -1,8 +1,10 @@
 // The first tab of a user: who they are, what is noted of them, and what can be done to them.
+
 import type { Context } from 'koa';
 import { timeOf } from '../../account/page/page.ts';
 import { bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { DATABASE } from '../../records/connections.ts';
 import { ask } from '../ask.ts';
 import { mergePatch, readObject, stampOf, writtenObject } from '../json-text.ts';
 import type { AtConsole } from '../page.ts';
@@ -49,7 +51,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
 
 /** Whether it is a password of ours that they log in with. */
 export const hasPassword = ({ identities }: UserAnswer): boolean =>
-  identities.some(({ provider }) => provider === 'auth0');
+  identities.some(({ provider }) => provider === DATABASE);
 
 const PATH = '/console/users/:id';
 const UPDATE = { scopes: ['update:users'] };
