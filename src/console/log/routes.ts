@@ -142,7 +142,7 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
   const outcome = outcomeOf(story);
   const { text } = deps.views.locale(ctx);
   const who = story.map(whoOf).find((one) => one !== undefined) ?? text('console.log.somebody');
-  const users = deps.paths.has(`GET ${CONSOLE}/users/:id`) || deps.paths.has(`${CONSOLE}/users/:id`);
+  const users = deps.paths.has(`${CONSOLE}/users/:id`);
   const shown = shownBy(deps, ctx);
   await renderConsole(deps, ctx, here, {
     template: 'console/log-event',
