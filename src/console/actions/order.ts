@@ -1,5 +1,5 @@
 // Which actions run at a trigger, and in which order.
-import { createHash } from 'node:crypto';
+import { stampOf } from '../json-text.ts';
 import type { BindingAnswer } from './view.ts';
 
 /** What is to become of the actions of a trigger. */
@@ -8,8 +8,7 @@ export const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop
 
 /** Tells whether the bindings are still those that a form was opened with. */
 export function stampOfBindings(bindings: readonly BindingAnswer[]): string {
-  const text = JSON.stringify(bindings.map(({ action, on_error }) => [action.id, on_error ?? 'stop']));
-  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+  return stampOf(bindings.map(({ action, on_error }) => [action.id, on_error ?? 'stop']));
 }
 
 interface Bound {

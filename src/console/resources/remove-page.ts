@@ -113,20 +113,18 @@ async function hangingOn(
   ];
   const counted = await Promise.all(
     lists.map(async ({ place, query, params: own }) => {
-      if (place?.kind !== 'list' || place.read === undefined || !mayCall(here, place.read)) return undefined;
-      const takes = (name: string) => Object.hasOwn(place.read?.query?.shape ?? {}, name);
+      const read = place?.kind === 'list' ? place.read : undefined;
+      if (place === undefined || read === undefined || !mayCall(here, read)) return undefined;
+      const takes = (name: string) => Object.hasOwn(read.query?.shape ?? {}, name);
       const paging = {
         ...(takes('per_page') && { per_page: '1' }),
         ...(takes('include_totals') && { include_totals: 'true' }),
       };
       const answer = await askedFor(() =>
-        ask(deps, ctx, here, nameOfCall(place.read as never), {
-          params: own,
-          query: { ...paging, ...query },
-        }),
+        ask(deps, ctx, here, nameOfCall(read), { params: own, query: { ...paging, ...query } }),
       );
       const { items, total } = listOf(answer?.body);
-      const filters = filterNames(place.read).filter((name) => Object.hasOwn(query, name));
+      const filters = filterNames(read).filter((name) => Object.hasOwn(query, name));
       const search = filters.length === 0 ? '' : `?${new URLSearchParams(query)}`;
       return {
         href: `${pageOf(place.path, own)}${search}`,
