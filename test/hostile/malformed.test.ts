@@ -17,14 +17,18 @@ describe('malformed input', () => {
     ({ server, requester } = started());
   });
   const agent = () => createAgent(server);
-  const posts = () =>
-    server.tenant.routes
-      .filter(({ methods }) => methods.includes('POST'))
-      .map(({ path }) => path.replaceAll(/:[a-z_]+/g, 'nobody'));
+  const postRoutes = () => server.tenant.routes.filter(({ methods }) => methods.includes('POST'));
+  const pathOf = ({ path }: { path: string }) => path.replaceAll(/:[a-z_]+/g, 'nobody');
+  const posts = () => postRoutes().map(pathOf);
   /** Bytes of a body that no POST takes; answers of identity providers may be larger than others. */
   const longerThanTaken = (path: string) => (path === '/login/callback' ? 0x50000 : 0x10000);
+  /** Forms of the console that are larger than others: they are read for administrators alone. */
+  const isLarge = (path: string) =>
+    path.startsWith('/console/') &&
+    postRoutes().some((one) => pathOf(one) === path && one.bodies !== undefined);
   /** A stranger's body is not read there. */
-  const isManaged = (path: string) => path.startsWith('/api/v2/') || path.startsWith('/me/v1/');
+  const isManaged = (path: string) =>
+    path.startsWith('/api/v2/') || path.startsWith('/me/v1/') || isLarge(path);
   const statusLine = (answer: string) => answer.slice(0, answer.indexOf('\r\n'));
 
   for (const target of [
