@@ -12,13 +12,13 @@ import { EVENT_STREAM, KEY_HOLDER, LEFT_OUT, MAPPINGS, SECRETS, writeSample } fr
 import { ADMIN, callApi, startManaged } from './support.ts';
 
 const run = promisify(execFile);
-const PRELOADED = ['quick-clock', 'kept-functions'].flatMap((name) => [
+const PRELOADED = ['quick-clock', 'few-languages'].flatMap((name) => [
   '--import',
   `./test/support/${name}.ts`,
 ]);
 
 describe('the deploy tool', function () {
-  // It paces itself, and checks what it reads for seconds of processor time.
+  // It paces itself.
   this.timeout(900_000);
   const servers: TestServer[] = [];
   let folder: string;
