@@ -17,5 +17,6 @@ if (isOlder(process.versions.node, needed)) {
   const [command = 'start'] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   leaveOutHttpClient();
-  await import('./commands.ts');
+  const { runCommand } = await import('./commands.ts');
+  await runCommand(process.argv.slice(2), process);
 }

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { fetchBackup, writeBackup } from './administration/backup.ts';
 import { systemClock } from './runtime/clock.ts';
+import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { directorySync, fileMode } from './store/files.ts';
@@ -14,14 +15,12 @@ import { movedParts } from './store/moving/moved.ts';
 import { openStore } from './store/open.ts';
 import { checkOf, keyFile, readKey } from './store/sealing/key.ts';
 
-type Print = (text: string) => void;
-
 const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
   secretsKey === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
 
 /** Writes a backup to a file that is not there yet, and reads it through before it says that it is one. */
-export async function backup(file: string, log: Logger, print: Print): Promise<void> {
-  const settings = readSettings(process.env);
+export async function backup(file: string, host: CommandProcess, log: Logger): Promise<void> {
+  const settings = readSettings(host.env);
   // Whoever may not read the data may not read its backup, from the first byte on.
   const handle = await open(file, 'wx', fileMode).catch((thrown: NodeJS.ErrnoException) => {
     throw thrown.code === 'EEXIST' ? new Error(`${file} is there already`) : thrown;
@@ -32,8 +31,9 @@ export async function backup(file: string, log: Logger, print: Print): Promise<v
     const sync = await directorySync(dirname(file));
     await sync.now();
     await sync.end();
-    print(`${file}: ${records} records`);
+    print(host, `${file}: ${records} records`);
     print(
+      host,
       `its secrets are sealed with ${keyName(settings)}, which is not in it: keep that elsewhere, a backup without it is not whole`,
     );
   } catch (thrown) {
@@ -71,15 +71,15 @@ async function withStore<T>(
 }
 
 /** Fills the store of the settings, which must be empty, with a backup. Nothing is written before all of it was read. */
-export async function restore(file: string, log: Logger, print: Print): Promise<void> {
-  const settings = readSettings(process.env);
+export async function restore(file: string, host: CommandProcess, log: Logger): Promise<void> {
+  const settings = readSettings(host.env);
   const { header } = await checkArchive(file);
   const key = await archiveKey(settings, file, header.key);
   // Time stands still: what had not expired then is still there to be compared.
   const opening = { log, clock: () => header.at, isFilling: true };
   const records = await withStore(settings, opening, (store) => fillStore(store, archiveParts(file, key)));
   const where = settings.databaseUrl === undefined ? settings.dataDir : 'DATABASE_URL';
-  print(`${where}: ${records} records, as they were at ${new Date(header.at).toISOString()}`);
+  print(host, `${where}: ${records} records, as they were at ${new Date(header.at).toISOString()}`);
 }
 
 async function archiveKey(settings: Settings, file: string, check: string): Promise<KeyObject> {
@@ -93,23 +93,23 @@ async function archiveKey(settings: Settings, file: string, check: string): Prom
 /** Copies a store to another that is empty, or where an earlier try was cut short; each is a directory or a database. */
 export async function move(
   { from, to }: { from: string; to: string },
+  host: CommandProcess,
   log: Logger,
-  print: Print,
 ): Promise<void> {
-  const settings = readSettings({ ...process.env, DATABASE_URL: undefined });
+  const settings = readSettings({ ...host.env, DATABASE_URL: undefined });
   const [source, target] = [placeOf(from, settings), placeOf(to, settings)];
   if (JSON.stringify(source) === JSON.stringify(target)) throw new Error('both are the same store');
   const at = Date.now();
   const clock = () => at;
-  const tell = everyTime(print);
+  const tell = everyTime(host);
   const records = await withStore(source, { log, clock }, (one) =>
     withStore(target, { log, clock, isFilling: true }, (other) =>
       one.atOneMoment((moment) => fillStore(other, movedParts(moment), tell)),
     ),
   );
-  print(`${records} records, counted and compared`);
+  print(host, `${records} records, counted and compared`);
   if (target.databaseUrl === undefined && target.dataDir !== settings.dataDir)
-    print(`its secrets are sealed with ${keyName(target)}`);
+    print(host, `its secrets are sealed with ${keyName(target)}`);
 }
 
 /** A directory, or the address of a database; the key of that is in the data directory of the settings. */
@@ -123,12 +123,12 @@ function placeOf(
 }
 
 /** A line for each collection, and for each hundred thousand records. */
-function everyTime(print: Print): (progress: Progress) => void {
+function everyTime(host: CommandProcess): (progress: Progress) => void {
   let last = { collection: '', hundred: 0 };
   return ({ collection, records }) => {
     const hundred = Math.floor(records / 100_000);
     if (collection === last.collection && hundred === last.hundred) return;
     last = { collection, hundred };
-    print(`${collection} (${records} so far)`);
+    print(host, `${collection} (${records} so far)`);
   };
 }

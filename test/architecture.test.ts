@@ -10,7 +10,7 @@ import { cruise, type ICruiseResult } from 'dependency-cruiser';
 const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
   ['commands.ts', 'node-version.ts'],
-  ['run.ts', 'store-commands.ts', 'operating-commands.ts'],
+  ['run.ts', 'store-commands.ts', 'tenant-commands.ts', 'user-commands.ts', 'operating-commands.ts'],
   ['terminal.ts', 'workers.ts'],
   ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts'],

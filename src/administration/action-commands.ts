@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import type { StoredAction } from './action-test.ts';
 import type { Order } from './orders.ts';
@@ -11,7 +12,7 @@ import type { Order } from './orders.ts';
 type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
 
 /** Adds them to the program. */
-export function addActionCommands(program: Command, ordered: Ordered): void {
+export function addActionCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
   program
     .command('actions')
     .description('the actions of the tenant')
@@ -21,23 +22,24 @@ export function addActionCommands(program: Command, ordered: Ordered): void {
     .option('--draft', 'as it would be if it were deployed now')
     .option('--continue', 'onContinuePostLogin: the user is back from where the action sent them')
     .option('--data-dir <folder>', 'the data directory, instead of DATA_DIR')
-    .action((name: string, options: ActionTestOptions) => testAnAction(ordered, name, options));
+    .action((name: string, options: ActionTestOptions) => testAnAction(host, ordered, name, options));
 }
 
 /** Runs an action with an event that was saved in a file. */
 async function testAnAction(
+  host: CommandProcess,
   ordered: Ordered,
   name: string,
   { event: file, draft = false, continue: isContinued = false, dataDir }: ActionTestOptions,
 ) {
-  const settings = readSettings(dataDir === undefined ? process.env : { ...process.env, DATA_DIR: dataDir });
-  const event = eventOf(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
+  const settings = readSettings(dataDir === undefined ? host.env : { ...host.env, DATA_DIR: dataDir });
+  const event = eventOf(file === '-' ? await text(host.stdin) : await readFile(file, 'utf8'));
   const action = (await ordered(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
   // Only this command needs it.
   const { actionReport, testAction } = await import('./action-test.ts');
   const tried = await testAction(settings, action, { event, isContinued });
-  process.stdout.write(`${actionReport(tried)}\n`);
-  if (tried.fault !== undefined || tried.refused.length > 0) process.exitCode = 1;
+  print(host, actionReport(tried));
+  if (tried.fault !== undefined || tried.refused.length > 0) host.exitCode = 1;
 }
 
 /** @throws Error when it is no JSON object. */

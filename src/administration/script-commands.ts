@@ -1,6 +1,7 @@
 // `gatehouse script`.
 import { text } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
+import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings.ts';
 import type { Order } from './orders.ts';
 import {
@@ -22,7 +23,7 @@ interface ScriptTestOptions {
 }
 
 /** Adds them to the program. */
-export function addScriptCommands(program: Command, ordered: Ordered): void {
+export function addScriptCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
   program
     .command('script')
     .description('the scripts of connections')
@@ -37,38 +38,40 @@ export function addScriptCommands(program: Command, ordered: Ordered): void {
     .option('-u, --username <name>', 'whom login and get_user are asked for: an address or username')
     .option('--password-stdin', 'read the password for login from standard input')
     .action((connection: string, script: TriedScript, options: ScriptTestOptions) =>
-      testScript(ordered, { connection, script }, options),
+      testScript(host, ordered, { connection, script }, options),
     );
 }
 
 async function testScript(
+  host: CommandProcess,
   ordered: Ordered,
   which: { connection: string; script: TriedScript },
   options: ScriptTestOptions,
 ): Promise<void> {
-  const settings = readSettings(process.env);
-  const { args, secrets } = await givenTo(settings, which, options);
+  const settings = readSettings(host.env);
+  const { args, secrets } = await givenTo(settings, host, which, options);
   const script = (await ordered(settings, { command: 'script', ...which })) as ConnectionScript;
   const { report, hasFailed } = await tryScript(settings, script, { ...which, args, secrets });
-  process.stdout.write(`${report}\n`);
-  if (hasFailed) process.exitCode = 1;
+  print(host, report);
+  if (hasFailed) host.exitCode = 1;
 }
 
 /** What a script is called with. Others on the machine see what a command is started with, so secrets come by standard input. */
 async function givenTo(
   settings: Settings,
+  { stdin }: CommandProcess,
   { connection, script }: { connection: string; script: TriedScript },
   { token: given, context, username, passwordStdin = false }: ScriptTestOptions,
 ): Promise<{ args: readonly unknown[]; secrets: readonly string[] }> {
   if (script === 'fetchUserProfile') {
     if (given === undefined) throw new Error('fetchUserProfile needs --token');
-    const token = given === '-' ? (await text(process.stdin)).trim() : given;
+    const token = given === '-' ? (await text(stdin)).trim() : given;
     const read = JSON.parse(context) as Record<string, unknown>;
     return { args: profileArguments(settings, { connection, token, context: read }), secrets: [token] };
   }
   if (username === undefined) throw new Error(`${script} needs --username`);
   if (script === 'get_user') return { args: [username], secrets: [] };
   if (!passwordStdin) throw new Error('login needs --password-stdin');
-  const password = (await text(process.stdin)).replace(/\r?\n$/, '');
+  const password = (await text(stdin)).replace(/\r?\n$/, '');
   return { args: [username, password], secrets: [password] };
 }

@@ -7,8 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as x509 from '@peculiar/x509';
 import { expect } from 'chai';
+import { runCommand } from '../support/command.ts';
 import { freePort } from '../support/free-port.ts';
-import { CLI, runServer, runToEnd } from '../support/process.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { serveFolder } from '../support/server.ts';
 import { startMailServer } from '../support/smtp.ts';
 
 interface Finding {
@@ -27,16 +29,14 @@ describe('gatehouse doctor', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  const run = (env: Record<string, string> = {}, ...options: string[]) =>
-    runToEnd({ cwd, env, command: [process.execPath, CLI, 'doctor', ...options] });
   const found = async (env: Record<string, string> = {}) => {
-    const { code, stdout } = await run(env, '--json');
+    const { code, stdout } = await runCommand({ cwd, env, args: ['doctor', '--json'] });
     return { code, stdout, findings: JSON.parse(stdout) as Finding[] };
   };
   const of = (findings: Finding[], check: string) => findings.filter((one) => one.check === check);
 
   it('finds nothing wrong in an empty folder, and leaves it empty', async () => {
-    const { code, stdout } = await run();
+    const { code, stdout } = await runToEnd({ cwd, command: [process.execPath, CLI, 'doctor'] });
     expect(code).to.equal(0);
     expect(stdout)
       .to.contain('the first start makes it')
@@ -73,7 +73,7 @@ describe('gatehouse doctor', () => {
   });
 
   it('asks the server that runs, which has the store', async () => {
-    const server = await runServer({ cwd });
+    const server = await serveFolder(cwd);
     try {
       const { code, findings } = await found();
       expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
@@ -81,7 +81,7 @@ describe('gatehouse doctor', () => {
       expect(of(findings, 'clock')[0]).to.include({ verdict: 'ok' });
       expect(code).to.equal(0);
     } finally {
-      await server.end('SIGTERM');
+      await server.stop();
     }
     // And the same of itself when none does.
     const { findings } = await found();
@@ -89,8 +89,7 @@ describe('gatehouse doctor', () => {
   });
 
   it('finds a store that is damaged, or a database that does not answer', async () => {
-    const server = await runServer({ cwd });
-    await server.end('SIGTERM');
+    await (await serveFolder(cwd)).stop();
     writeFileSync(join(cwd, 'data/store/gatehouse.db'), 'no database');
     const damaged = await found();
     expect(damaged.code).to.equal(1);
@@ -102,8 +101,7 @@ describe('gatehouse doctor', () => {
   });
 
   it('finds data that others on the machine can read', async () => {
-    const server = await runServer({ cwd });
-    await server.end('SIGTERM');
+    await (await serveFolder(cwd)).stop();
     chmodSync(join(cwd, 'data'), 0o755);
     const open = await found();
     expect(open.code).to.equal(0);
@@ -218,8 +216,7 @@ describe('gatehouse doctor', () => {
     const stream = (name: string, url: string) =>
       `  - { name: ${name}, type: http, sink: { httpEndpoint: '${url}/secret-path?key=1' } }\n`;
     writeFileSync(join(cwd, 'tenant.yaml'), `logStreams:\n${stream('There', at)}${stream('Away', away)}`);
-    const server = await runServer({ cwd, env: { TENANT_FILE: 'tenant.yaml' } });
-    await server.end('SIGTERM');
+    await (await serveFolder(cwd, { TENANT_FILE: 'tenant.yaml' })).stop();
     asked.length = 0;
     try {
       const { code, findings, stdout } = await found({ TENANT_FILE: 'tenant.yaml' });

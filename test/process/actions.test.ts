@@ -3,7 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { runCommand } from '../support/command.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { serveFolder, type TestServer } from '../support/server.ts';
 
 const CODE = `exports.onExecutePostLogin = async (event, api) => {
   console.log('for', event.user.email, event.secrets.KEY);
@@ -16,7 +18,7 @@ exports.onContinuePostLogin = async (event, api) => { api.authentication.recordM
 
 describe('gatehouse actions test', () => {
   let cwd: string;
-  let server: ServerProcess | undefined;
+  let server: TestServer | undefined;
   before(() => {
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse-actions-'));
     mkdirSync(join(cwd, 'config'));
@@ -40,12 +42,11 @@ describe('gatehouse actions test', () => {
     writeFileSync(join(cwd, 'list.json'), '[]');
   });
   after(async () => {
-    await server?.end('SIGKILL');
+    await server?.stop();
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  const test = (...args: string[]) =>
-    runToEnd({ cwd, command: [process.execPath, CLI, 'actions', 'test', ...args] });
+  const test = (...args: string[]) => runCommand({ cwd, args: ['actions', 'test', ...args] });
   const works = async () => {
     const { code, stdout, stderr } = await test('Plan', '--event', 'good.json');
     expect(stderr).to.equal('');
@@ -56,12 +57,14 @@ describe('gatehouse actions test', () => {
   };
 
   it('prints what it asks for, its log and what it used, while the server runs', async () => {
-    server = await runServer({ cwd });
+    server = await serveFolder(cwd);
     await works();
   });
 
   it('says how it failed, or what would be refused, and exits with 1', async () => {
-    const failed = await test('Plan', '--event', 'bad.json');
+    // As people do, in a process of its own.
+    const command = [process.execPath, CLI, 'actions', 'test', 'Plan', '--event', 'bad.json'];
+    const failed = await runToEnd({ cwd, command });
     expect(failed.stdout).to.match(
       /^failed: script: no key \*\*\*\nlog:\n {2}info {2}for bad@example\.test \*\*\*\n/,
     );
@@ -93,7 +96,7 @@ describe('gatehouse actions test', () => {
   });
 
   it('prints the same while no server runs, in the folder that it is told', async () => {
-    await server?.end('SIGTERM');
+    await server?.stop();
     server = undefined;
     await works();
     const elsewhere = join(cwd, 'nothing');

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { runCommand } from '../support/command.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 
 describe('gatehouse check', () => {
@@ -12,11 +13,10 @@ describe('gatehouse check', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  const check = (env: Record<string, string> = {}) =>
-    runToEnd({ cwd, env, command: [process.execPath, CLI, 'check'] });
+  const check = (env: Record<string, string> = {}) => runCommand({ cwd, env, args: ['check'] });
 
   it('says in an empty folder what the first start does, and does not do it', async () => {
-    const { code, stdout } = await check();
+    const { code, stdout } = await runToEnd({ cwd, command: [process.execPath, CLI, 'check'] });
     expect(code).to.equal(0);
     expect(stdout).to.contain('config/tenant.yaml is not there: the first start writes the example');
     expect(readdirSync(cwd)).to.deep.equal([]);

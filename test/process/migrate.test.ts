@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { runCommand } from '../support/command.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
-import { CLI, runServer, runToEnd } from '../support/process.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { serveFolder } from '../support/server.ts';
 
 describe('gatehouse migrate', () => {
   let cwd: string;
@@ -18,28 +20,28 @@ describe('gatehouse migrate', () => {
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  const run = (args: string[], env: Record<string, string> = {}) =>
-    runToEnd({ cwd, env, command: [process.execPath, CLI, ...args] });
+  const run = (args: string[], env: Record<string, string> = {}) => runCommand({ cwd, env, args });
   const all = async (env: Record<string, string>) => [
     (await run(['users', 'export', '--with-hashes'], env)).stdout,
     (await run(['export'], env)).stdout,
   ];
 
   it('takes a store to a database, which then serves the same, and back', async () => {
-    const server = await runServer({ cwd });
+    const server = await serveFolder(cwd);
     const running = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
     expect(running.code).to.equal(1);
     expect(running.stderr).to.contain('the store is in use');
-    await server.end('SIGTERM');
+    await server.stop();
     const before = await all({});
     expect(before[0]).to.contain('@');
 
-    const there = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
+    // As operators do, in a process of its own.
+    const command = [process.execPath, CLI, 'migrate', '--from', 'data', '--to', cluster.url()];
+    const there = await runToEnd({ cwd, command });
     expect(there.code, there.stderr).to.equal(0);
     expect(there.stdout).to.match(/\d+ records, counted and compared/);
     expect(await all({ DATABASE_URL: cluster.url() })).to.deep.equal(before);
-    const served = await runServer({ cwd, env: { DATABASE_URL: cluster.url() } });
-    expect(await served.end('SIGTERM')).to.equal(0);
+    await (await serveFolder(cwd, { DATABASE_URL: cluster.url() })).stop();
 
     const again = await run(['migrate', '--from', 'data', '--to', cluster.url()]);
     expect(again.code).to.equal(1);
@@ -53,10 +55,10 @@ describe('gatehouse migrate', () => {
   it('writes a backup of a database beside the server that uses it, and restores it to either', async () => {
     const env = { DATABASE_URL: cluster.url() };
     const before = await all(env);
-    const server = await runServer({ cwd, env });
+    const server = await serveFolder(cwd, env);
     const made = await run(['backup', 'database.backup'], env);
     expect(made.code, made.stderr).to.equal(0);
-    await server.end('SIGTERM');
+    await server.stop();
     await cluster.query('CREATE DATABASE second');
     const second = { DATABASE_URL: cluster.url('second') };
     const restored = await run(['restore', 'database.backup'], second);

@@ -4,20 +4,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Provider, startProvider } from '../scripts/support.ts';
+import { runCommand } from '../support/command.ts';
 import {
   elsewhereOptions,
   KEY,
   type LegacyDatabase,
   startLegacyDatabase,
 } from '../support/legacy-database.ts';
-import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { serveFolder, type TestServer } from '../support/server.ts';
 
 describe('gatehouse script test', () => {
   let cwd: string;
   const PASSWORD = 'a-password-of-ada';
   let provider: Provider;
   let legacy: LegacyDatabase;
-  let server: ServerProcess | undefined;
+  let server: TestServer | undefined;
   before(async () => {
     provider = await startProvider();
     cwd = mkdtempSync(join(tmpdir(), 'gatehouse-script-'));
@@ -57,7 +59,7 @@ describe('gatehouse script test', () => {
     writeFileSync(join(cwd, 'config/tenant.yaml'), JSON.stringify(tenant));
   });
   after(async () => {
-    await server?.end('SIGKILL');
+    await server?.stop();
     await provider.stop();
     await legacy.stop();
     rmSync(cwd, { recursive: true, force: true });
@@ -66,11 +68,7 @@ describe('gatehouse script test', () => {
   const test = (...args: string[]) => testWith(undefined, ...args);
   /** @param input what comes by standard input. */
   const testWith = (input: string | undefined, ...args: string[]) =>
-    runToEnd({
-      cwd,
-      command: [process.execPath, CLI, 'script', 'test', ...args],
-      ...(input !== undefined && { input }),
-    });
+    runCommand({ cwd, args: ['script', 'test', ...args], ...(input !== undefined && { input }) });
   const PROFILE =
     /^profile:\n\{\n {2}"user_id": "p-248289761001",\n {2}"email": "jane@example.test"\n\}\nlog:\n {2}info {2}asked by with-script more\nused:\n {2}time +\d+ of 20000 ms\n {2}processor +\d+ of 5000 ms\n {2}memory +\d+ of 64 MiB\n {2}output +\d+ of 100000 bytes\n {2}requests +1 of 10\n$/;
   const works = async () => {
@@ -82,7 +80,7 @@ describe('gatehouse script test', () => {
   };
 
   it('prints the profile, the log and what was used, while the server runs', async () => {
-    server = await runServer({ cwd });
+    server = await serveFolder(cwd);
     await works();
   });
 
@@ -106,7 +104,17 @@ describe('gatehouse script test', () => {
   it('tries a login at a database elsewhere, and shows neither the password nor the configuration', async () => {
     const ask = (password: string) =>
       testWith(password, 'elsewhere', 'login', '--username', 'ada@example.test', '--password-stdin');
-    const right = await ask(`${PASSWORD}\n`);
+    // As people do, in a process of its own that reads its standard input.
+    const args = [
+      'script',
+      'test',
+      'elsewhere',
+      'login',
+      '--username',
+      'ada@example.test',
+      '--password-stdin',
+    ];
+    const right = await runToEnd({ cwd, command: [process.execPath, CLI, ...args], input: `${PASSWORD}\n` });
     expect(right.stderr).to.equal('');
     expect(right.stdout).to.match(/^profile:\n\{\n {2}"user_id": "1",\n {2}"email": "ada@example.test"/);
     expect(right.stdout).to.include('asked for ada@example.test with *** by ***').and.include('"Ada of ***"');
@@ -140,7 +148,7 @@ describe('gatehouse script test', () => {
   });
 
   it('prints the same while no server runs', async () => {
-    await server?.end('SIGTERM');
+    await server?.stop();
     server = undefined;
     await works();
   });

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { usersOf } from '../../src/users/transfer/split.ts';
-import { CLI, runServer, runToEnd } from '../support/process.ts';
+import { runCommand } from '../support/command.ts';
+import { CLI, runToEnd } from '../support/process.ts';
+import { serveFolder } from '../support/server.ts';
 
 const TENANT = 'databases:\n  - name: people\n';
 const TOTP = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
@@ -19,12 +21,8 @@ describe('gatehouse users', () => {
   });
   after(() => rmSync(cwd, { recursive: true, force: true }));
 
-  const run = (data: string, ...args: string[]) =>
-    runToEnd({
-      cwd,
-      env: { TENANT_FILE: 'tenant.yaml', DATA_DIR: join(cwd, data) },
-      command: [process.execPath, CLI, ...args],
-    });
+  const envOf = (data: string) => ({ TENANT_FILE: 'tenant.yaml', DATA_DIR: data });
+  const run = (data: string, ...args: string[]) => runCommand({ cwd, env: envOf(data), args });
   const linesOf = (text: string) =>
     text
       .trim()
@@ -67,12 +65,18 @@ describe('gatehouse users', () => {
     ];
     writeFileSync(join(cwd, 'in.json'), JSON.stringify(users));
     expect((await run('one', 'apply')).code).to.equal(0);
-    const imported = await run('one', 'users', 'import', 'in.json');
+    // As operators do, in a process of its own.
+    const command = [process.execPath, CLI, 'users', 'import', 'in.json'];
+    const imported = await runToEnd({ cwd, env: envOf('one'), command });
     expect(imported.stdout).to.contain('3 users: 2 inserted, 0 updated, 1 failed');
     expect(imported.code).to.equal(1);
     expect(linesOf(imported.stderr).at(-1)).to.deep.include({ user: { email: 'nobody' } });
 
-    const plain = await run('one', 'users', 'export');
+    const plain = await runToEnd({
+      cwd,
+      env: envOf('one'),
+      command: [process.execPath, CLI, 'users', 'export'],
+    });
     expect(plain.stdout).not.to.match(/hash|secret|mfa_factors/i);
     const out = await run('one', 'users', 'export', '--with-hashes', '-o', 'out.json');
     expect(out.code, out.stderr).to.equal(0);
@@ -141,7 +145,7 @@ describe('gatehouse users', () => {
   });
 
   it('come and go while the server runs, with the same answers', async () => {
-    const server = await runServer({ cwd, env: { TENANT_FILE: 'tenant.yaml', DATA_DIR: 'live' } });
+    const server = await serveFolder(cwd, envOf('live'));
     try {
       const imported = await run('live', 'users', 'import', 'in.json');
       expect(imported.stdout, imported.stderr).to.contain('3 users: 2 inserted, 0 updated, 1 failed');
@@ -157,7 +161,7 @@ describe('gatehouse users', () => {
       const again = await run('live', 'users', 'import', 'in.json', '--upsert');
       expect(again.stdout).to.contain('3 users: 0 inserted');
     } finally {
-      await server.end('SIGTERM');
+      await server.stop();
     }
   });
 

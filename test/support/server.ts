@@ -1,12 +1,14 @@
 // Starts a whole server in this process, on a port of the system's choosing, with a directory of its own.
-import { existsSync, mkdtempSync, statfsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
+import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import type { openStore } from '../../src/store/open.ts';
+import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
@@ -117,4 +119,21 @@ export async function startServer({
       await database?.drop();
     },
   };
+}
+
+/**
+ * Starts a server with its tenant file and its data in a folder, as `runServer` has them, and in this process: for what
+ * goes on beside a server, or with the data that one has left.
+ */
+export async function serveFolder(cwd: string, env: Record<string, string> = {}): Promise<TestServer> {
+  const tenantFile = join(cwd, env.TENANT_FILE ?? 'config/tenant.yaml');
+  if (!existsSync(tenantFile)) {
+    mkdirSync(dirname(tenantFile), { recursive: true });
+    copyFileSync(EXAMPLE_FILE, tenantFile);
+  }
+  const dataDir = join(cwd, env.DATA_DIR ?? 'data');
+  if (!existsSync(dataDir)) await fillDataDir(dataDir, true);
+  const tenant = parse(readFileSync(tenantFile, 'utf8'));
+  // The store is in that folder also where those of other tests are in a database.
+  return startServer({ tenant, dataDir, env: { DATABASE_URL: '', ...env, DATA_DIR: dataDir } });
 }

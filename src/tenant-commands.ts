@@ -1,0 +1,108 @@
+// What the command does with the tenant file: check it, and take it to the store and back.
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import type { Order } from './administration/orders.ts';
+import { faultText } from './fault.ts';
+import { unknownLimits } from './protection/settings.ts';
+import { systemClock } from './runtime/clock.ts';
+import { type CommandProcess, print } from './runtime/command-process.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { TENANT_FILE } from './settings-schema.ts';
+import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
+import { NOT_HELD } from './tenant/export.ts';
+import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
+import { tlsOptions } from './tls/options.ts';
+
+/** Has an order carried out, by the server that has the store open or by this process. */
+type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+
+/** Adds `check`, `apply`, `plan` and `export`. */
+export function addTenantCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
+  program
+    .command('check')
+    .description('check the settings and the tenant file, and name every fault')
+    .action(() => check(host));
+  program
+    .command('apply')
+    .description('make the tenant in the store equal to the tenant file')
+    .action(async () => void (await changes('apply', host, ordered)));
+  program
+    .command('plan')
+    .description('print what apply would change; the exit code is 2 where that is anything')
+    .action(async () => {
+      if ((await changes('plan', host, ordered)) > 0) host.exitCode = 2;
+    });
+  program
+    .command('export')
+    .description('write the tenant in the store as a tenant file')
+    .option('-o, --output <file>', 'where to (standard output otherwise)')
+    .action((options: { output?: string }) => exportTo(options, host, ordered));
+}
+
+/** Validates the settings and the tenant file. */
+async function check(host: CommandProcess): Promise<void> {
+  const { env } = host;
+  const tenantFile = env.TENANT_FILE || TENANT_FILE;
+  const wrong: string[] = [];
+  const reported = (thrown: unknown) => {
+    wrong.push(faultText(thrown));
+    return undefined;
+  };
+  const settings = await (async () => readSettings(env))().catch(reported);
+  const production = settings?.production ?? false;
+  const isFirst = isFirstStart({ tenantFile, production }, env);
+  const file = isFirst ? fileURLToPath(EXAMPLE_FILE) : tenantFile;
+  const loaded = await tenantOf({ ...settings, tenantFile: file, production }, host).catch(reported);
+  if (settings?.tls.mode === 'files') {
+    const tls = await tlsOptions(settings, systemClock).catch(reported);
+    for (const warning of tls?.warnings ?? []) print(host, `warning: ${warning}`);
+  }
+  if (wrong.length > 0 || loaded === undefined) throw new Error(wrong.join('\n'));
+  const { clients, resourceServers } = loaded.tenant;
+  if (isFirst) print(host, `${tenantFile} is not there: the first start writes the example`);
+  print(host, `${file}: ${clients.length} applications, ${resourceServers.length} APIs, no faults`);
+}
+
+/** Loads the tenant file, checked for production where needed; prints its warnings. @throws TenantFault */
+async function tenantOf(
+  settings: Pick<Settings, 'tenantFile' | 'production' | 'mail' | 'sms'>,
+  host: CommandProcess,
+): Promise<LoadedTenant> {
+  const loaded = await loadTenantFile(settings.tenantFile, host.env);
+  const { LIMITS } = await import('./features.ts');
+  const { metadataFaults } = await import('./connections/samlp/metadata-faults.ts');
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  for (const warning of [...loaded.warnings, ...unknown]) print(host, `warning: ${warning}`);
+  const faults = [
+    ...metadataFaults(loaded.tenant),
+    ...(settings.production ? productionFaults(loaded.tenant, settings) : []),
+  ];
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
+  return loaded;
+}
+
+/** Makes the changes of the tenant file, or says only which they would be. @returns how many there are. */
+async function changes(command: 'apply' | 'plan', host: CommandProcess, ordered: Ordered): Promise<number> {
+  const settings = readSettings(host.env);
+  const { tenant } = await tenantOf(settings, host);
+  const lines = (await ordered(settings, { command, tenant })) as string[];
+  for (const line of lines) print(host, line);
+  const { tenantFile } = settings;
+  const count = `${lines.length} ${lines.length === 1 ? 'change' : 'changes'}`;
+  if (lines.length === 0) print(host, `${tenantFile}: no changes`);
+  else print(host, command === 'apply' ? `applied ${tenantFile}: ${count}` : `${tenantFile}: ${count}`);
+  return lines.length;
+}
+
+async function exportTo(
+  { output }: { output?: string },
+  { env, stdout, stderr }: CommandProcess,
+  ordered: Ordered,
+): Promise<void> {
+  const yaml = String(await ordered(readSettings(env), { command: 'export' }));
+  for (const line of yaml.split('\n'))
+    if (line.startsWith(NOT_HELD)) stderr.write(`warning: ${line.slice(2)}\n`);
+  if (output === undefined) stdout.write(yaml);
+  else await writeFile(output, yaml, { mode: 0o600 });
+}

@@ -1,0 +1,98 @@
+// What the command does with many users at once: take them in and out.
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import type { Command } from 'commander';
+import type { Logger } from 'pino';
+import { sendTransfer } from './administration/send.ts';
+import { type Transfer, type TransferNews, transferUsers } from './administration/transfer.ts';
+import { systemClock } from './runtime/clock.ts';
+import { type CommandProcess, print } from './runtime/command-process.ts';
+import { systemRandom } from './runtime/random.ts';
+import { readSettings } from './settings.ts';
+import { openStore } from './store/open.ts';
+import { alone, checkFile } from './users/transfer/whole-file.ts';
+
+/** What of the users is taken in or out, and by which file. */
+type Taken = (transfer: Transfer, file?: string) => AsyncGenerator<TransferNews>;
+
+interface ExportOptions {
+  output?: string;
+  connection?: string;
+  withHashes?: boolean;
+}
+
+/** Adds `users import` and `users export`. @param log of the store, where this process opens it. */
+export function addUserCommands(program: Command, host: CommandProcess, log: Logger): void {
+  const transferred: Taken = (transfer, file) => transferOf(host, { log, transfer, file });
+  const users = program
+    .command('users')
+    .description('the users in the store, of a running server or of none');
+  users
+    .command('import <file>')
+    .description(
+      'import users from a file: a JSON array, or one user a line; password hashes are taken along',
+    )
+    .option('-c, --connection <name>', 'the database connection (needed where there are several)')
+    .option('--upsert', 'change users whose e-mail address is there already')
+    .action(
+      async (file: string, { connection, upsert = false }: { connection?: string; upsert?: boolean }) => {
+        for await (const news of transferred({ command: 'import', connection, upsert }, file))
+          tellImport(host, news);
+      },
+    );
+  users
+    .command('export')
+    .description('write the users in the form of import files, one a line')
+    .option('-o, --output <file>', 'where to (standard output otherwise)')
+    .option('-c, --connection <name>', 'only those of this connection')
+    .option('--with-hashes', 'with password hashes and second factors: whoever reads them may try passwords')
+    .action((options: ExportOptions) => exportUsers(options, host, transferred));
+}
+
+/** Takes users in or out: by the server that runs on the data directory, by this process where none does. */
+async function* transferOf(
+  { env }: CommandProcess,
+  { log, transfer, file }: { log: Logger; transfer: Transfer; file: string | undefined },
+): AsyncGenerator<TransferNews> {
+  const settings = readSettings(env);
+  if (file !== undefined) await checkFile(textOf(file));
+  const answered = await sendTransfer(settings.dataDir, transfer, textOf(file));
+  if (answered !== undefined) return yield* answered;
+  const { dataDir, databaseUrl, secretsKey } = settings;
+  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
+  try {
+    const endSessions = async (userId: string) => {
+      await store.collection('artifacts').deleteBy('account', userId);
+    };
+    const deps = { store, clock: systemClock, random: systemRandom, endSessions, between: alone };
+    yield* transferUsers(deps, transfer, textOf(file));
+  } finally {
+    await store.close();
+  }
+}
+
+/** The text of a file, if there is one. It is opened when the first of it is asked for, and closed with the last. */
+async function* textOf(file: string | undefined): AsyncGenerator<string> {
+  if (file !== undefined) yield* createReadStream(file, 'utf8');
+}
+
+/** Says how an import went; who was not imported is told on standard error, one JSON object a line. */
+function tellImport(host: CommandProcess, news: TransferNews): void {
+  if ('failed' in news) host.stderr.write(`${JSON.stringify(news.failed)}\n`);
+  if (!('counts' in news)) return;
+  const { total, inserted, updated, failed } = news.counts;
+  print(host, `${total} users: ${inserted} inserted, ${updated} updated, ${failed} failed`);
+  if (failed > 0) host.exitCode = 1;
+}
+
+/** Writes users in the form of import files, one a line. */
+async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, taken: Taken): Promise<void> {
+  const { output, connection, withHashes = false } = options;
+  const target = output === undefined ? stdout : createWriteStream(output, { mode: 0o600 });
+  for await (const news of taken({ command: 'export', connection, withHashes })) {
+    if ('lines' in news && !target.write(news.lines)) await once(target, 'drain');
+  }
+  if (output === undefined) return;
+  target.end();
+  await once(target, 'finish');
+}
