@@ -1,10 +1,13 @@
 // Who does something with their own account, and by which login: the same for the API and for a page.
+import type { Context } from 'koa';
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { FactorDependencies, FactorRequest } from '../factors/factor.ts';
 import { activeAuthenticators, MFA_POLICY } from '../factors/policy.ts';
-import type { Languages } from '../http/languages.ts';
+import { type Languages, languagesOf } from '../http/languages.ts';
 import { epochSeconds } from '../runtime/clock.ts';
+import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
+import { customOrigin } from '../webauthn/party.ts';
 import { stepUp } from './errors.ts';
 
 /** The login that somebody acts by. */
@@ -30,6 +33,16 @@ export interface Actor {
   /** The origin of the custom domain that they ask at. */
   at?: string | undefined;
   login: ActingLogin;
+}
+
+/** Somebody by a request of theirs. */
+export function actingAt(
+  { config }: { config: Pick<Config, 'customOrigins'> },
+  ctx: Context,
+  who: Pick<Actor, 'user' | 'clientId' | 'login'>,
+): Actor {
+  const asked = { ip: ctx.ip, userAgent: ctx.get('User-Agent'), languages: languagesOf(ctx) };
+  return { ...who, ...asked, at: customOrigin(ctx, { config }) };
 }
 
 /** How old a login may be that changes what one logs in with, seconds. */

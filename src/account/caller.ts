@@ -4,11 +4,9 @@ import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
 import type { Sessions } from '../engine/sessions.ts';
 import { AuthError } from '../http/errors.ts';
-import { languagesOf } from '../http/languages.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { customOrigin } from '../webauthn/party.ts';
-import type { Actor } from './actor.ts';
+import { type Actor, actingAt } from './actor.ts';
 import type { AccountScope } from './api.ts';
 import { accountAudience } from './audience.ts';
 
@@ -37,13 +35,9 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
       extra: { scope },
     });
   const { clientId, claims } = token;
-  return {
+  return actingAt(deps, ctx, {
     user,
     clientId,
-    ip: ctx.ip,
-    userAgent: ctx.get('User-Agent'),
-    languages: languagesOf(ctx),
-    at: customOrigin(ctx, deps),
     login: {
       id: textOf(claims.sid) ?? textOf(claims.grant) ?? token.id,
       amr: Array.isArray(claims.amr) ? claims.amr.map(String) : [],
@@ -51,7 +45,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
       credentialVersion: Number(claims.credential_version),
       factors: String(claims.factors_changed),
     },
-  };
+  });
 }
 
 const textOf = (claim: unknown) => (typeof claim === 'string' ? claim : undefined);

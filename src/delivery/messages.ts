@@ -33,7 +33,14 @@ export type SmsKind = 'passwordless_sms' | 'mfa_sms';
 export type MessageKind = EmailKind | SmsKind;
 
 /** What a user is told of that has changed of their account. */
-export type AccountChange = 'email' | 'unlinked' | 'phone' | 'connected' | 'disconnected' | 'deleted';
+export type AccountChange =
+  | 'email'
+  | 'linked'
+  | 'unlinked'
+  | 'phone'
+  | 'connected'
+  | 'disconnected'
+  | 'deleted';
 
 /** A message: recipient and template variables. */
 export interface Notice {

@@ -529,6 +529,17 @@ export const PAGES: Record<string, SitePage | AuthError> = {
         { id: 'users|1', name: 'users', address: user, isFirst: true },
         { id: 'works|1', name: 'Example Works', address: user, isFirst: false },
       ],
+      mayLink: true,
+    },
+  },
+  '/own-link': {
+    template: 'own/link',
+    model: {
+      ...own,
+      action: '/account/applications/link/confirm',
+      ticket: 'ticket',
+      stays: { name: user, way: 'users' },
+      goes: { name: 'grace@example.test', way: 'Example Works' },
     },
   },
   '/own-data': {

@@ -10,6 +10,7 @@ import { connectedAccountsOf } from '../../users/connected-accounts.ts';
 import { primaryIdentity } from '../../users/identities.ts';
 import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
 import { ACCOUNT } from './callbacks.ts';
+import { allowsLinking } from './linking.ts';
 import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
 import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
 
@@ -30,7 +31,7 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
       identitiesOf(deps, here.user.id),
       connectedOf(deps, ctx, here.user.id),
     ]);
-    const model = { applications, identities, connected };
+    const model = { applications, identities, connected, mayLink: allowsLinking(deps, here) };
     await renderAccount(deps, ctx, here, { template: 'applications', section: SECTION, model });
   }),
   [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
@@ -45,7 +46,7 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
     { isSensitive: false },
     async (deps, ctx, here) => {
       const { connected } = formFields(ctx, 'connected');
-      const isRemoved = await removeConnected(deps, here.actor, connected).then(() => true, isGone);
+      const isRemoved = await removeConnected(deps, here, connected).then(() => true, isGone);
       back(ctx, SECTION, isRemoved ? 'disconnected' : undefined);
     },
   ),

@@ -41,8 +41,8 @@ async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promis
 }
 
 function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount): FactorPage {
-  const { actor, client, pages: state } = here;
-  const request = factorRequestOf(actor);
+  const { client, pages: state, languages } = here;
+  const request = factorRequestOf(here);
   const urlOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
   const permit = {
     // Whether it may be more than the first, the login says.
@@ -51,13 +51,13 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     spend: async () => true,
     confirmed: async ({ kind }: Authenticator) => {
       const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
-      await provedFactor(deps, ctx, here, amr);
+      await provedFactor(deps, ctx, amr);
     },
   };
   return {
     claimant: { ...request, permit },
     state,
-    languages: actor.languages,
+    languages,
     uiLocales: undefined,
     enrolls: () => true,
     urlOf,

@@ -7,17 +7,21 @@ import { ACCOUNT } from './callbacks.ts';
 import { type DataDependencies, dataRoutes } from './data-page.ts';
 import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
 import { addFactorRoutes } from './enrollment-pages.ts';
+import { type LinkPageDependencies, linkRoutes, showPair } from './link-page.ts';
+import { keepSecond } from './linking.ts';
 import { finishLogin } from './login.ts';
 import { requirePage } from './page.ts';
 import { phoneRoutes } from './phone-page.ts';
 import { profileRoutes } from './profile.ts';
 import { type SecurityDependencies, securityRoutes } from './security.ts';
+import { enterAccount } from './session.ts';
 import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
 
 interface AccountFeatureDependencies
   extends ApplicationsDependencies,
     DataDependencies,
     EmailPageDependencies,
+    LinkPageDependencies,
     SecurityDependencies,
     SessionsPageDependencies {}
 
@@ -55,12 +59,21 @@ export const accountPage = feature<AccountFeatureDependencies>({
     ...addFactorRoutes,
     ...sessionsRoutes,
     ...applicationsRoutes,
+    ...linkRoutes,
     ...dataRoutes,
     [`GET ${ACCOUNT}/callback/:client` as const]: {
       ...PAGE,
       handle: async (deps, ctx) => {
         requirePage(deps);
-        await finishLogin(deps, ctx);
+        const ended = await finishLogin(deps, ctx);
+        if (ended === undefined) return;
+        const { kept, to, link } = ended;
+        if (link !== undefined) {
+          await keepSecond(deps, link, kept);
+          return showPair(deps, ctx, link);
+        }
+        await enterAccount(deps, ctx, kept);
+        ctx.redirect(`${ACCOUNT}${to}`);
       },
     },
   },
@@ -71,6 +84,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
     'own/passkey',
     'own/sessions',
     'own/applications',
+    'own/link',
     'own/data',
   ],
 });

@@ -9,15 +9,15 @@ import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
-import { ACCOUNT, isOwnApplication } from './callbacks.ts';
-import { type AccountSessionDependencies, enterAccount, mayEnter } from './session.ts';
+import { isOwnApplication } from './callbacks.ts';
+import { type AccountSessionDependencies, type Kept, mayEnter } from './session.ts';
 
 export interface AccountLoginDependencies extends AccountSessionDependencies {
   accountLogins: DelegatedLogins;
   sessions: Pick<Sessions, 'isOpen' | 'current'>;
 }
 
-/** The pages of an account, by their paths below {@link ACCOUNT}. */
+/** The pages of an account, by their paths below `ACCOUNT`. */
 export const SECTIONS = ['', '/security', '/sessions', '/applications', '/data'] as const;
 export type Section = (typeof SECTIONS)[number];
 
@@ -30,21 +30,25 @@ interface NewLogin {
   isFresh?: boolean;
   /** Who they were, for whom that is asked. */
   as?: { user: User; client: Client } | undefined;
+  /** The application by which another account is proved, whose login is not that of `as`. */
+  by?: Client;
+  /** What goes with that login (linking.ts). */
+  link?: string;
 }
 
 /** Sends the browser to log in. @throws AuthError 400 where no application can be told that the login is for. */
 export async function goToLogin(
   deps: AccountLoginDependencies,
   ctx: Context,
-  { to, isFresh, as }: NewLogin,
+  { to, isFresh, as, by = as?.client, link }: NewLogin,
 ): Promise<void> {
-  const client = as?.client ?? (await applicationOf(deps, ctx));
+  const client = by ?? (await applicationOf(deps, ctx));
   const hint = as?.user.email ?? as?.user.username;
   const params = {
     ...(isFresh === true && { prompt: 'login' }),
     ...(hint !== undefined && { login_hint: hint }),
   };
-  await begin(deps, ctx, { client, params, data: { to } });
+  await begin(deps, ctx, { client, params, data: { to, ...(link !== undefined && { link }) } });
 }
 
 async function begin(
@@ -88,11 +92,24 @@ async function applicationOf(
   );
 }
 
+/** A login that has ended for the page. */
+export interface EndedLogin {
+  kept: Kept;
+  /** Where its user wants to go. */
+  to: Section;
+  /** What it was asked for with, where it is another account that is proved. */
+  link: string | undefined;
+}
+
 /**
- * The end of a login: the browser is at the page. Who has a second factor has given it, even where the application asks
- * for none: the page can take it away.
+ * The end of a login. Who has a second factor has given it, even where the application asks for none: the page can take it
+ * away.
+ * @returns undefined where the browser was sent to log in further.
  */
-export async function finishLogin(deps: AccountLoginDependencies, ctx: Context): Promise<void> {
+export async function finishLogin(
+  deps: AccountLoginDependencies,
+  ctx: Context,
+): Promise<EndedLogin | undefined> {
   const { clientId, data, login } = await deps.accountLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
   const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid: sid } = login;
@@ -106,7 +123,8 @@ export async function finishLogin(deps: AccountLoginDependencies, ctx: Context):
     if (data.isStepUp === true)
       throw new AuthError(403, 'access_denied', 'Your account asks for a second step to be managed.');
     const params = { acr_values: MFA_POLICY };
-    return begin(deps, ctx, { client, params, data: { to, isStepUp: true } });
+    await begin(deps, ctx, { client, params, data: { ...data, isStepUp: true } });
+    return undefined;
   }
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
   const kept = { clientId, sid, login: proved, factors };
@@ -114,8 +132,8 @@ export async function finishLogin(deps: AccountLoginDependencies, ctx: Context):
   // second factors were changed elsewhere.
   if (refusal !== undefined || !(await mayEnter(deps, ctx, { ...kept, user }))) {
     if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', OVER);
-    return begin(deps, ctx, { client, params: { prompt: 'login' }, data: { to, isAgain: true } });
+    await begin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });
+    return undefined;
   }
-  await enterAccount(deps, ctx, kept);
-  ctx.redirect(`${ACCOUNT}${to}`);
+  return { kept, to, link: typeof data.link === 'string' ? data.link : undefined };
 }

@@ -14,14 +14,14 @@ export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>
 export function recordChange(
   { events }: Pick<NoticeDependencies, 'events'>,
   ctx: Context,
-  { user, login, client }: Pick<AtAccount, 'user' | 'login' | 'client'>,
+  { user, connection, clientId }: Pick<AtAccount, 'user' | 'connection' | 'clientId'>,
   { type, description }: { type: EventType; description: string },
 ): void {
   events.record({
     type,
     user_id: user.id,
-    client_id: client.client_id,
-    connection: login.connection,
+    client_id: clientId,
+    connection,
     ip: ctx.ip,
     description,
     ...(user.email !== undefined && { user_name: user.email }),

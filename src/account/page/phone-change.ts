@@ -5,9 +5,8 @@ import type { FactorDependencies } from '../../factors/factor.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { enabledFactors } from '../../factors/policy.ts';
 import { AuthError } from '../../http/errors.ts';
-import type { Languages } from '../../http/languages.ts';
 import { DATABASE } from '../../records/connections.ts';
-import type { User } from '../../users/user.ts';
+import type { Actor } from '../actor.ts';
 import { homeOf } from './home.ts';
 
 const PURPOSE = 'account_phone';
@@ -19,17 +18,6 @@ const DIGITS = 6;
 interface Kept {
   phone: string;
   credentialVersion: number;
-}
-
-/** Who asks, and for whom. */
-export interface PhoneRequest {
-  user: User;
-  clientId: string;
-  credentialVersion: number;
-  /** The session of the browser: a code is tried where it was asked for. */
-  sid: string;
-  languages: Languages;
-  ip: string;
 }
 
 /** Whether a user's number is kept here, and the tenant sends text messages. */
@@ -50,7 +38,7 @@ export async function editsPhone(
  */
 export async function askForPhone(
   deps: FactorDependencies,
-  { user, clientId, credentialVersion, sid, languages, ip }: PhoneRequest,
+  { user, clientId, login: { id: sid, credentialVersion }, languages, ip }: Actor,
   typed: string,
 ): Promise<string | undefined> {
   const phone = numberOf(typed);
@@ -86,7 +74,7 @@ export async function askForPhone(
 /** Sets the number that a code was sent to: once, and by a login from before no new password. @returns it; undefined for a wrong code. */
 export async function provePhone(
   deps: FactorDependencies,
-  { user, credentialVersion, sid }: PhoneRequest,
+  { user, login: { id: sid, credentialVersion } }: Actor,
   code: string,
 ): Promise<string | undefined> {
   const met = await deps.challenges.try(PURPOSE, user.id, code.replace(/[\s-]/g, ''), {

@@ -2,12 +2,11 @@
 import type { Context } from 'koa';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { formFields } from '../../http/body-fields.ts';
-import { languagesOf } from '../../http/languages.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { recordChange, tellUser } from './notices.ts';
 import { back, posted } from './page.ts';
-import { askForPhone, editsPhone, type PhoneRequest, provePhone } from './phone-change.ts';
+import { askForPhone, editsPhone, provePhone } from './phone-change.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { AtAccount } from './session.ts';
 
@@ -19,19 +18,10 @@ export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
   [`POST ${ACCOUNT}/profile/phone/code`]: posted('', { isSensitive: true }, prove),
 };
 
-const requestOf = (ctx: Context, { user, login, client, sid }: AtAccount): PhoneRequest => ({
-  user,
-  clientId: client.client_id,
-  credentialVersion: login.credentialVersion,
-  sid,
-  languages: languagesOf(ctx),
-  ip: ctx.ip,
-});
-
 async function ask(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
   if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
   const { phone } = formFields(ctx, 'phone');
-  const asked = await askForPhone(deps, requestOf(ctx, here), phone);
+  const asked = await askForPhone(deps, here, phone);
   if (asked !== undefined) return showProfile(deps, ctx, here, { phoneAsked: asked });
   const faults = { phone: 'own.phone.none' };
   await showProfile(deps, ctx, here, { values: { phone }, faults, alert: 'own.profile.failed' });
@@ -40,7 +30,7 @@ async function ask(deps: PhonePageDependencies, ctx: Context, here: AtAccount): 
 async function prove(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
   if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
   const { code, phone } = formFields(ctx, 'code', 'phone');
-  if ((await provePhone(deps, requestOf(ctx, here), code)) === undefined) {
+  if ((await provePhone(deps, here, code)) === undefined) {
     const faults = { code: 'own.phone.wrong' };
     return showProfile(deps, ctx, here, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
   }

@@ -53,7 +53,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
       const { method, name } = formFields(ctx, 'method', 'name');
       const wanted = name.trim().slice(0, LONGEST_NAME);
       if (wanted === '') return back(ctx, SECTION);
-      await ifThere(renameMethod(deps, here.actor, method, wanted));
+      await ifThere(renameMethod(deps, here, method, wanted));
       back(ctx, SECTION, 'methodRenamed');
     },
   ),
@@ -61,7 +61,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
     SECTION,
     { isSensitive: true },
     async (deps, ctx, here) => {
-      await ifThere(removeMethod(deps, here.actor, formFields(ctx, 'method').method));
+      await ifThere(removeMethod(deps, here, formFields(ctx, 'method').method));
       back(ctx, SECTION, 'methodRemoved');
     },
   ),
@@ -103,9 +103,9 @@ async function showSecurity(
   here: AtAccount,
   more: { recoveryCode?: string; alert?: string } = {},
 ): Promise<void> {
-  const { user, actor } = here;
+  const { user } = here;
   const [methods, home, identities] = await Promise.all([
-    listMethods(deps, actor),
+    listMethods(deps, here),
     homeOf(deps, user.id),
     deps.users.identitiesOf(user.id),
   ]);
@@ -141,8 +141,8 @@ async function showSecurity(
 
 /** Shows a new recovery code; the one before is dead from then on. */
 async function renewCode(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  const begun = await beginFactor(deps, here.actor, { type: 'recovery-code' });
-  await verifyFactor(deps, here.actor, { id: begun.id, authSession: begun.authSession, code: '' });
+  const begun = await beginFactor(deps, here, { type: 'recovery-code' });
+  await verifyFactor(deps, here, { id: begun.id, authSession: begun.authSession, code: '' });
   await showSecurity(deps, ctx, here, { recoveryCode: begun.recoveryCode ?? '' });
 }
 
@@ -154,7 +154,7 @@ async function showNewPasskey(
 ): Promise<void> {
   // Where a login of long ago stands: the form would be refused.
   if (!here.isFresh) return back(ctx, SECTION);
-  const { authSession, options } = await beginPasskey(deps, here.actor, {});
+  const { authSession, options } = await beginPasskey(deps, here, {});
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };
   const page = { template: 'passkey', section: SECTION, model } as const;
   await renderAccount(deps, ctx, here, page, alert === undefined ? {} : { status: 400, alert });
@@ -163,7 +163,7 @@ async function showNewPasskey(
 async function makePasskey(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
   const { session, code } = formFields(ctx, 'session', 'code');
   try {
-    await verifyPasskey(deps, here.actor, { authSession: session, answered: code });
+    await verifyPasskey(deps, here, { authSession: session, answered: code });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     return showNewPasskey(deps, ctx, here, 'passkey.failed');

@@ -6,11 +6,10 @@ import type { Sessions } from '../../engine/sessions.ts';
 import type { FactorDependencies, PageState } from '../../factors/factor.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
-import { languagesOf } from '../../http/languages.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, requireFreshLogin, requireRight } from '../actor.ts';
+import { type Actor, actingAt, requireFreshLogin, requireRight } from '../actor.ts';
 import { STEP_UP } from '../errors.ts';
 import { isOwnApplication } from './callbacks.ts';
 
@@ -18,16 +17,12 @@ export interface AccountSessionDependencies extends FactorDependencies {
   sessions: Pick<Sessions, 'isOpen'>;
 }
 
-/** Somebody at the page. */
-export interface AtAccount {
-  user: User;
-  login: Login;
-  /** The session of the browser that the login was made in. */
-  sid: string;
+/** Somebody at the page, by a login whose id is that of the browser's session. */
+export interface AtAccount extends Actor {
   /** The application that the login was for. */
   client: Client;
-  /** The same, as who changes what they log in with. */
-  actor: Actor;
+  /** The name of the connection that they came by. */
+  connection: string;
   /** Whether the login is recent enough for what must not be done by whoever finds an open browser. */
   isFresh: boolean;
   /** What the pages know on which a second factor is enrolled. */
@@ -87,11 +82,9 @@ export async function atAccount(
   deps: AccountSessionDependencies,
   ctx: Context,
 ): Promise<AtAccount | undefined> {
-  const secret = COOKIE.secret(ctx);
-  const met = secret === undefined ? undefined : await deps.challenges.peekTicket(PURPOSE, secret);
-  if (met === undefined) return undefined;
-  const { pages } = met.data;
-  const { clientId, sid, login, factors } = met.data as unknown as Kept;
+  const kept = await keptOf(deps, ctx);
+  if (kept === undefined) return undefined;
+  const { clientId, sid, login, pages } = kept;
   const [{ user, refusal }, isOpen, client] = await Promise.all([
     admissionOf(deps.users, login),
     deps.sessions.isOpen(sid),
@@ -99,12 +92,22 @@ export async function atAccount(
   ]);
   if (user === undefined || refusal !== undefined || !isOpen) return undefined;
   if (client === undefined || !isOwnApplication(client)) return undefined;
-  const actor = actorOf(ctx, { user, clientId, sid, login, factors });
+  const actor = actorOf(deps, ctx, { ...kept, user });
   // A second factor that was added or removed elsewhere ends this as it ends tokens.
   const isRight = await holds(requireRight(deps, actor));
   if (!isRight) return undefined;
   const isFresh = await holds(requireFreshLogin(deps, actor));
-  return { user, login, sid, client, actor, isFresh, pages: (pages ?? {}) as PageState };
+  return { ...actor, client, connection: login.connection, isFresh, pages: pages ?? {} };
+}
+
+/** What the browser's cookie stands for; undefined where it has none, or it is over. */
+export async function keptOf(
+  { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
+  ctx: Context,
+): Promise<(Kept & { pages?: PageState }) | undefined> {
+  const secret = COOKIE.secret(ctx);
+  const met = secret === undefined ? undefined : await challenges.peekTicket(PURPOSE, secret);
+  return met?.data as (Kept & { pages?: PageState }) | undefined;
 }
 
 /**
@@ -124,7 +127,7 @@ export function mayEnter(
   ctx: Context,
   kept: Kept & { user: User },
 ): Promise<boolean> {
-  return holds(requireRight(deps, actorOf(ctx, kept)));
+  return holds(requireRight(deps, actorOf(deps, ctx, kept)));
 }
 
 /** Keeps what the pages know on which a second factor is enrolled. */
@@ -140,27 +143,30 @@ export async function rememberPages(
 export async function provedFactor(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
-  { login }: Pick<AtAccount, 'login'>,
   amr: readonly string[],
 ): Promise<void> {
+  const login = (await keptOf({ challenges }, ctx))?.login;
+  if (login === undefined) return;
   const proved: Login = { ...login, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
-function actorOf(ctx: Context, { user, clientId, sid, login, factors }: Kept & { user: User }): Actor {
+/** Who has made a login, as who acts by it. */
+export function actorOf(
+  { config }: Pick<AccountSessionDependencies, 'config'>,
+  ctx: Context,
+  { user, clientId, sid, login, factors }: Kept & { user: User },
+): Actor {
   const { amr, authTime, credentialVersion } = login;
-  return {
+  return actingAt({ config }, ctx, {
     user,
     clientId,
-    ip: ctx.ip,
-    userAgent: ctx.get('User-Agent'),
-    languages: languagesOf(ctx),
     login: { id: sid, amr, authTime, credentialVersion, factors },
-  };
+  });
 }
 
 /** Whether a login is good for something: whether nothing more is asked of it. */
-async function holds(judged: Promise<void>): Promise<boolean> {
+export async function holds(judged: Promise<void>): Promise<boolean> {
   try {
     await judged;
     return true;

@@ -20,7 +20,7 @@ const SECTION = '/sessions';
 export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
     const sessions = await deps.sessionDirectory.of(here.user.id);
-    const named = await Promise.all(sessions.map((one) => described(deps, ctx, one, here.sid)));
+    const named = await Promise.all(sessions.map((one) => described(deps, ctx, one, here.login.id)));
     const model = { sessions: named.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
     await renderAccount(deps, ctx, here, { template: 'sessions', section: SECTION, model });
   }),
@@ -32,12 +32,12 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
     await deps.sessionDirectory.end(found.id);
     await endLinksOf(deps, here.user.id);
     recordChange(deps, ctx, here, { type: 'account_changed', description: 'one session ended' });
-    if (found.id !== here.sid) return back(ctx, SECTION, 'sessionEnded');
+    if (found.id !== here.login.id) return back(ctx, SECTION, 'sessionEnded');
     await leaveAccount(deps, ctx);
     await deps.views.page(ctx, 'logout/signed-out', {});
   }),
   [`POST ${ACCOUNT}${SECTION}/others`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
-    await deps.endOtherSessions(here.user.id, here.sid);
+    await deps.endOtherSessions(here.user.id, here.login.id);
     await endLinksOf(deps, here.user.id);
     recordChange(deps, ctx, here, { type: 'account_changed', description: 'all other sessions ended' });
     back(ctx, SECTION, 'sessionsEnded');

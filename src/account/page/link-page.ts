@@ -1,0 +1,93 @@
+// /account/applications/link: another account of somebody at the page is proved, seen beside theirs, and linked.
+import type { Context } from 'koa';
+import { formFields } from '../../http/body-fields.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { User } from '../../users/user.ts';
+import { ACCOUNT } from './callbacks.ts';
+import {
+  allowsLinking,
+  beginLinking,
+  type LinkingDependencies,
+  linkPair,
+  type Pair,
+  pairOf,
+} from './linking.ts';
+import { goToLogin } from './login.ts';
+import { type NoticeDependencies, tellUser } from './notices.ts';
+import { type AccountPageDependencies, back, posted, requirePage } from './page.ts';
+import { leaveAccount } from './session.ts';
+
+export interface LinkPageDependencies
+  extends AccountPageDependencies,
+    NoticeDependencies,
+    LinkingDependencies {}
+
+const SECTION = '/applications';
+const PATH = `${ACCOUNT}${SECTION}/link` as const;
+
+export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
+  [`POST ${PATH}`]: posted<LinkPageDependencies>(SECTION, { isSensitive: true }, async (deps, ctx, here) => {
+    const link = allowsLinking(deps, here) ? await beginLinking(deps, ctx) : undefined;
+    if (link === undefined) return back(ctx, SECTION);
+    await goToLogin(deps, ctx, { to: SECTION, isFresh: true, by: here.client, link });
+  }),
+  // Whoever is logged in in the browser meanwhile is the other one: the ticket says who began.
+  [`POST ${PATH}/confirm`]: { ...PAGE, handle: confirm },
+};
+
+/** The page that shows both accounts; a sentence where there are none to link. */
+export async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
+  const pair = await pairOf(deps, ctx, ticket);
+  const ways = pair && (await namesOf(deps, pair));
+  await deps.views.page(
+    ctx,
+    'own/link',
+    {
+      action: `${PATH}/confirm`,
+      root: ACCOUNT,
+      csrf: deps.csrf.token(ctx),
+      ...(pair === undefined
+        ? { alert: 'own.link.none' }
+        : {
+            ticket,
+            stays: { name: addressOf(pair.stays.user), way: ways?.stays },
+            goes: { name: addressOf(pair.goes.user), way: ways?.goes },
+          }),
+    },
+    { status: pair === undefined ? 400 : 200 },
+  );
+}
+
+async function namesOf(
+  { config }: LinkPageDependencies,
+  { stays, goes }: Pair,
+): Promise<Record<'stays' | 'goes', string>> {
+  const nameOf = async ({ connection: name }: { connection: string }) =>
+    (await config.connection(name))?.display_name ?? name;
+  return { stays: await nameOf(stays), goes: await nameOf(goes) };
+}
+
+function addressOf({ id, email, username, phone_number, name }: User): string {
+  return email ?? username ?? phone_number ?? name ?? id;
+}
+
+async function confirm(deps: LinkPageDependencies, ctx: Context): Promise<void> {
+  requirePage(deps);
+  deps.csrf.verify(ctx);
+  const { ticket } = formFields(ctx, 'ticket');
+  const pair = await linkPair(deps, ctx, ticket);
+  if (pair === undefined) return showPair(deps, ctx, '');
+  const { stays, goes } = pair;
+  deps.events.record({
+    type: 'account_linked',
+    client_id: stays.clientId,
+    connection: goes.connection,
+    user_id: stays.user.id,
+    ip: ctx.ip,
+    description: goes.user.id,
+  });
+  await tellUser(deps, ctx, stays.user, 'linked');
+  if (goes.user.email !== stays.user.email) await tellUser(deps, ctx, goes.user, 'linked');
+  await leaveAccount(deps, ctx);
+  await deps.views.page(ctx, 'account/done', { done: 'own.linked' });
+}

@@ -1,0 +1,138 @@
+// A second account that somebody at /account makes a way in to theirs: both are proved by a login of now.
+import { expect } from 'chai';
+import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { follow, submitLogin, tenant } from '../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { formOf, openAccount, send } from './support.ts';
+
+const PAGE = '/account/applications';
+const LINK = `${PAGE}/link`;
+const PASSWORD = 'Another-Horse-2';
+
+describe('linking accounts at the account page', () => {
+  let server: TestServer;
+  let agent: Agent;
+  let people = 0;
+  let other: { email: string; password: string };
+  let first: { email: string; password: string };
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_linking: 'suggest', account_page: { client_id: 'web' } },
+      },
+    });
+  });
+  after(() => server.stop());
+  const make = async (email: string) => {
+    const made = await server.users.create({ connection: 'users', email, password: PASSWORD });
+    if (!('user' in made)) throw new Error('the address is taken');
+    await server.users.update(made.user.id, { email_verified: true });
+    return { email, password: PASSWORD };
+  };
+  beforeEach(async () => {
+    agent = createAgent(server);
+    people += 1;
+    first = await make(`stays-${people}@example.test`);
+    other = await make(`goes-${people}@example.test`);
+  });
+
+  const userOf = async (email: string) => (await server.users.withEmail(email))[0];
+  const begin = async () => {
+    const page = await openAccount(agent, server, PAGE, first);
+    return follow(agent, await send(agent, page, LINK), server.url);
+  };
+  const prove = async (user = other, login?: Answer) =>
+    submitLogin(agent, server, login ?? (await begin()), user);
+  const confirm = (page: Answer, more = {}) => send(agent, page, `${LINK}/confirm`, more);
+  const isOne = async () => (await userOf(other.email)) === undefined;
+
+  it('makes the other one an identity of theirs, by whose password they then come in; both are told, and the log says it', async () => {
+    const goes = await userOf(other.email);
+    const seen = await prove();
+    expect(seen.status, seen.text).to.equal(200);
+    expect(seen.text).to.contain(first.email).and.contain(other.email);
+    expect(await isOne(), 'before it is confirmed').to.equal(false);
+    const done = await confirm(seen);
+    expect(done.status, done.text).to.equal(200);
+    const stays = await userOf(first.email);
+    const identities = await server.users.identitiesOf(String(stays?.id));
+    expect(identities.map(({ email }) => email)).to.have.members([first.email, other.email]);
+    for (const { email } of [first, other])
+      expect((await nextMessageTo(server, email)).text, email).to.contain('another account linked');
+    const { records } = await server.store
+      .collection('logs')
+      .list({ where: { field: 'user_id', equals: String(stays?.id) } });
+    expect(records.find(({ type }) => type === 'account_linked')).to.include({ description: goes?.id });
+    const page = await openAccount(createAgent(server), server, '/account', other);
+    expect(page.text).to.contain(first.email);
+    const again = await confirm(seen);
+    expect(again.status, 'once').to.equal(400);
+  });
+
+  it('links nothing without the login to the other one, by the account itself, or after ten minutes', async () => {
+    const login = await begin();
+    expect(login.text).to.contain('name="password"');
+    const same = await prove(first, login);
+    expect(same.status).to.equal(400);
+    expect(same.text).to.contain('Nothing was linked');
+    const seen = await prove();
+    server.tick(11 * 60_000);
+    expect((await confirm(seen)).status).to.equal(400);
+    expect(await isOne()).to.equal(false);
+  });
+
+  it('takes a fresh login to begin, and none but the page’s own form', async () => {
+    const page = await openAccount(agent, server, PAGE, first);
+    const plain = { ...formOf(page, LINK), _csrf: 'x' };
+    expect((await agent.request(LINK, { form: plain })).status).to.equal(403);
+    server.tick(11 * 60_000);
+    const login = await follow(agent, await send(agent, page, LINK), server.url);
+    const back = await submitLogin(agent, server, login, first);
+    expect(back.text, 'it is begun again').to.contain('Link another account');
+  });
+
+  it('is confirmed by the form of that browser alone, with both accounts as they were', async () => {
+    const seen = await prove();
+    const thief = createAgent(server);
+    const fields = formOf(seen, `${LINK}/confirm`);
+    expect((await thief.request(`${LINK}/confirm`, { form: fields })).status).to.equal(403);
+    expect((await confirm(seen, { ticket: 'guessed' })).status).to.equal(400);
+    await server.users.setPassword(String((await userOf(first.email))?.id), 'Third-Horse-3');
+    expect((await confirm(seen)).status, 'a new password').to.equal(400);
+    expect(await isOne()).to.equal(false);
+  });
+
+  it('takes no account whose user is blocked meanwhile', async () => {
+    const seen = await prove();
+    await server.users.update(String((await userOf(other.email))?.id), { blocked: true });
+    expect((await confirm(seen)).status).to.equal(400);
+    expect(await isOne()).to.equal(false);
+  });
+
+  it('links once, whatever number confirm at a time', async () => {
+    const seen = await prove();
+    const all = await Promise.all([1, 2, 3].map(() => confirm(seen)));
+    expect(all.map(({ status }) => status).sort()).to.deep.equal([200, 400, 400]);
+    await nextMessageTo(server, other.email);
+    expect(await messagesTo(server, other.email)).to.have.length(1);
+  });
+
+  it('is not offered, and not done, where the tenant does not want it', async () => {
+    const own = await startServer({
+      tenant: { ...tenant, tenant: { ...tenant.tenant, account_page: { client_id: 'web' } } },
+    });
+    try {
+      const browser = createAgent(own);
+      const page = await openAccount(browser, own, PAGE);
+      expect(page.text).not.to.contain(LINK);
+      const form = formOf(await browser.get('/account'), '/account');
+      const { _csrf = '', account = '' } = form;
+      const answer = await browser.request(LINK, { form: { _csrf, account } });
+      expect([answer.status, new URL(answer.location).pathname]).to.deep.equal([303, PAGE]);
+    } finally {
+      await own.stop();
+    }
+  });
+});
