@@ -13,7 +13,7 @@ import {
   withSecretsOf,
 } from './kept.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
-import { conflict, merged } from './resource.ts';
+import { conflict, merged, withArticle } from './resource.ts';
 
 const call = callsWith<KeptDependencies>();
 
@@ -92,7 +92,7 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
       method: 'POST',
       path,
       scopes: [`create:${noun}`],
-      summary: `Create a ${name}`,
+      summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
       handle: async (deps, { body }) => {
         const at = deps.now();
@@ -121,7 +121,7 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
       method: 'GET',
       path: `${path}/:id`,
       scopes: [`read:${noun}`],
-      summary: `Get a ${name}`,
+      summary: `Get ${withArticle(name)}`,
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query }) =>
         ok(selectFields(keptView(resource, await documentOf(deps.store, resource, params.id)), query)),
@@ -130,7 +130,7 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
       method: 'PATCH',
       path: `${path}/:id`,
       scopes: [`update:${noun}`],
-      summary: `Update a ${name}`,
+      summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
       handle: (deps, { params, body }) =>
         changeOf(deps, resource, params.id, (before) =>
@@ -160,7 +160,7 @@ function deleteCall(resource: Kept): Call<KeptDependencies> {
     method: 'DELETE',
     path: `${path}/:id`,
     scopes: [`delete:${noun}`],
-    summary: `Delete a ${name}`,
+    summary: `Delete ${withArticle(name)}`,
     query: z.strictObject({ force: z.string().optional() }),
     handle: async (deps, { params, query }) => {
       const found = await deps.store.collection('documents').get(params.id ?? '');

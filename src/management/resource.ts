@@ -131,7 +131,7 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
       method: 'POST',
       path,
       scopes: [`create:${noun}`],
-      summary: `Create a ${name}`,
+      summary: `Create ${withArticle(name)}`,
       body: resource.createBody,
       handle: async (deps, { body, caller }) => {
         const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
@@ -148,6 +148,9 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
   ];
 }
 
+/** One of what a noun names: "an action", "a user". */
+export const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
+
 /** Those of one record: read, change, remove. */
 function recordCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
@@ -160,7 +163,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       method: 'GET',
       path,
       scopes: [`read:${noun}`, ...readScopes],
-      summary: `Get a ${name}`,
+      summary: `Get ${withArticle(name)}`,
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query, caller }) => {
         const record = await require(deps, resource, params.id);
@@ -171,7 +174,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       method: 'PATCH',
       path,
       scopes: [`update:${noun}`, ...updateScopes],
-      summary: `Update a ${name}`,
+      summary: `Update ${withArticle(name)}`,
       body: resource.patchBody,
       handle: async (deps, { params, body, caller }) => {
         const before = await require(deps, resource, params.id);
@@ -186,7 +189,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       method: 'DELETE',
       path,
       scopes: [`delete:${noun}`],
-      summary: `Delete a ${name}`,
+      summary: `Delete ${withArticle(name)}`,
       handle: async (deps, { params, caller }) => {
         const record = await lookUp(deps, resource, params.id);
         if (record === undefined) {

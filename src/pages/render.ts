@@ -159,5 +159,10 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     const { locale } = this.context.globals as { locale: Locale };
     return locale.text(key, Object.fromEntries(values));
   });
+  // {{ 'Roles' | worded: 'console.title.' }}: the message of that key, and the text itself where there is none.
+  liquid.registerFilter('worded', function (text: string, prefix: string): string {
+    const { locale } = this.context.globals as { locale: Locale };
+    return locale.has(`${prefix}${text}`) ? locale.text(`${prefix}${text}`) : text;
+  });
   return liquid;
 }

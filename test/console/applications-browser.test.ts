@@ -36,15 +36,15 @@ describe('an application at the console, in a browser', () => {
     expect(await page.locator('#id-token ~ pre').first().textContent()).to.contain(USER.email);
 
     await page.getByRole('link', { name: 'All settings' }).click();
-    await page.getByRole('link', { name: 'Update a client' }).click();
-    await page.getByLabel('name', { exact: true }).fill('Harbour Books');
+    await page.getByRole('link', { name: 'Change the application' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('Harbour Books');
     await page.getByRole('button', { name: 'Look at the changes' }).click();
     expect(await page.locator('ins').allTextContents()).to.deep.equal(['Harbour Books']);
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Harbour Books' }).waitFor();
 
-    await page.getByRole('link', { name: 'Delete a client' }).click();
-    await page.getByRole('button', { name: 'Delete a client' }).click();
+    await page.getByRole('link', { name: 'Delete the application' }).click();
+    await page.getByRole('button', { name: 'Delete the application' }).click();
     await page.getByText('Deleted.').waitFor();
     expect(await page.getByText('Harbour Books').count()).to.equal(0);
   });

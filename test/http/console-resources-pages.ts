@@ -40,6 +40,7 @@ const faults = {
 
 const form = {
   heading: 'Update a client',
+  group: 'clients',
   label: 'Harbour Books',
   crumbs,
   at: '/after',

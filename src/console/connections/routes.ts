@@ -21,11 +21,12 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}` as const]: consolePage<D>(SECTION, { scopes: READ }, showConnections),
   [`GET ${PATH}/new` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showKinds),
   [`GET ${PATH}/new/:strategy` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showNew),
-  [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, harmless(MAKE), create)),
+  [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(MAKE), create)),
   // What a try shows of a provider's users is for those who may change the connection.
   [`GET ${TRIED}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTried),
   [`GET ${PATH}/:id` as const]: consolePage<D>(SECTION, { scopes: READ }, showSettings),
-  [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, harmless(CHANGE), saveSettings)),
+  // Options say where users are sent to log in, and where the connection's secrets go.
+  [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(CHANGE), saveSettings)),
   [`GET ${PATH}/:id/applications` as const]: consolePage<D>(
     SECTION,
     { scopes: [...READ, 'read:clients'] },

@@ -102,7 +102,11 @@ async function inMemory(takes: (name: string) => boolean, asked: AskedList, read
 
 function byMember(name: string, isDescending: boolean): (a: Item, b: Item) => number {
   const collator = new Intl.Collator('en', { numeric: true });
-  const text = (item: Item) => String(item[name] ?? '');
+  const text = (item: Item) => {
+    const value = item[name] ?? '';
+    // Of an object as JSON: it may have a member `toString` of its own, which a stranger chose.
+    return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  };
   return (a, b) => collator.compare(text(a), text(b)) * (isDescending ? -1 : 1);
 }
 

@@ -4,12 +4,13 @@ import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type AtConsole, renderConsole } from '../page.ts';
-import { isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
+import { groupOf, isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import { differences } from './differences.ts';
 import type { FormFaults } from './faults.ts';
 import { type Field, fieldsOf, queryFieldsOf, WHOLE } from './fields.ts';
 import {
   crumbsOf,
+  inWords,
   labelOf,
   type Places,
   paramsOf,
@@ -17,7 +18,7 @@ import {
   recordAt,
   sectionOf,
 } from './model.ts';
-import { operationPath, pageOf } from './operations.ts';
+import { isHarmless, operationPath, pageOf } from './operations.ts';
 import { withKeptHidden } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
@@ -84,6 +85,7 @@ function framed({ places, place, operation, call, record }: Drawn, ctx: Context)
   const params = paramsOf(ctx);
   return {
     heading: call.summary,
+    group: groupOf(place.path),
     label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),
     crumbs: crumbsOf(places, `${place.path}/:end`, params),
     at: operationPath(operation, place.path, params),
@@ -111,11 +113,12 @@ export async function renderForm(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-form',
     section: sectionOf(place),
-    title: { text: call.summary },
+    title: inWords(deps, ctx, 'doing', call.summary),
     model: {
       ...framed(drawn, ctx),
       isChange: isChange(drawn),
       isJson,
+      isHarmless: isHarmless(place),
       hasJson: isChange(drawn) && call.body !== undefined,
       general: faults.general,
       ...partedFields([
@@ -153,7 +156,7 @@ export async function renderReview(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-review',
     section: sectionOf(place),
-    title: { text: call.summary },
+    title: inWords(deps, ctx, 'doing', call.summary),
     model: {
       ...frame,
       cancel: `${frame.at}${isJson ? '?as=json' : ''}`,

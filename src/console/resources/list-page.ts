@@ -10,6 +10,7 @@ import { type AskedList, type FoundPage, filterNames, findPage, type Item, PER_P
 import {
   crumbsOf,
   homeOf,
+  inWords,
   labelOf,
   operationLinks,
   type Places,
@@ -50,7 +51,7 @@ export async function showList(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-list',
     section: sectionOf(place),
-    title: { text: titleOf(place.path) },
+    title: inWords(deps, ctx, 'title', titleOf(place.path)),
     model: {
       heading: titleOf(place.path),
       crumbs: crumbsOf(places, place.path, params),

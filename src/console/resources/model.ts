@@ -17,6 +17,8 @@ export interface Link {
   href: string;
   text: string;
   operation?: string;
+  /** Whether the text is what a place is called, and not a record's own name. */
+  isTitle?: boolean;
 }
 
 /** Sections of the navigation that resources are a part of, by the first word of their path. */
@@ -48,14 +50,27 @@ const BY_HAND: Readonly<Record<string, string>> = {
   '/actions/actions': '/console/actions',
 };
 
+/** What a declaration says (a title, what a call does), in the reader's language where that has words for it. */
+export function inWords(
+  { views }: Pick<ResourcesDependencies, 'views'>,
+  ctx: Context,
+  kind: 'title' | 'doing',
+  text: string,
+): { text: string } {
+  const locale = views.locale(ctx);
+  const key = `console.${kind}.${text}`;
+  return { text: locale.has(key) ? locale.text(key) : text };
+}
+
 /** The way to a place: all that stand above it and can be opened. */
 export function crumbsOf(places: Places, path: string, params: Params): Link[] {
   const parts = path.split('/').slice(1);
   return parts.slice(0, -1).flatMap((part, index) => {
     const above = `/${parts.slice(0, index + 1).join('/')}`;
     if (places.get(above)?.read === undefined) return [];
-    const text = part.startsWith(':') ? (params[part.slice(1)] ?? '') : titleOf(above);
-    return [{ href: BY_HAND[above] ?? pageOf(above, params), text }];
+    const isTitle = !part.startsWith(':');
+    const text = isTitle ? titleOf(above) : (params[part.slice(1)] ?? '');
+    return [{ href: BY_HAND[above] ?? pageOf(above, params), text, isTitle }];
   });
 }
 

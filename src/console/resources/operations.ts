@@ -31,3 +31,22 @@ export const operationsOf = (place: Place): [Operation, CallRules][] =>
     const call = place[operation];
     return call === undefined ? [] : [[operation, call] as [Operation, CallRules]];
   });
+
+/**
+ * Places whose forms need no fresh login. All others ask for one, a new resource too: what is sent there may open a door, run,
+ * or say where secrets go.
+ */
+const HARMLESS: ReadonlySet<string> = new Set([
+  ...['/clients', '/clients/:id', '/resource-servers', '/resource-servers/:id', '/roles', '/roles/:id'],
+  ...['/organizations', '/organizations/:id', '/organizations/:id/discovery-domains'],
+  ...[
+    '/branding',
+    '/branding/themes',
+    '/branding/themes/:id',
+    '/prompts',
+    '/prompts/:prompt/custom-text/:language',
+  ],
+]);
+
+/** @see HARMLESS */
+export const isHarmless = ({ path }: Pick<Place, 'path'>): boolean => HARMLESS.has(path);

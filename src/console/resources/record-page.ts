@@ -6,6 +6,7 @@ import { seesSecrets } from '../roles.ts';
 import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
 import {
   crumbsOf,
+  inWords,
   type Link,
   labelOf,
   operationLinks,
@@ -37,9 +38,9 @@ export async function showRecord(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-record',
     section: sectionOf(place),
-    title: { text: titleOf(place.path) },
+    title: inWords(deps, ctx, 'title', titleOf(place.path)),
     model: {
-      kind: titleOf(place.path),
+      isRecord,
       heading: isRecord ? labelOf(record, last) : titleOf(place.path),
       crumbs: crumbsOf(places, place.path, params),
       members: isObject(record)

@@ -10,6 +10,7 @@ import { filterNames, type Item, listOf } from './find.ts';
 import type { Doing } from './form-page.ts';
 import {
   crumbsOf,
+  inWords,
   labelOf,
   type Places,
   paramsOf,
@@ -73,7 +74,7 @@ export async function showRemoval(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-remove',
     section: sectionOf(place),
-    title: { text: call.summary },
+    title: inWords(deps, ctx, 'doing', call.summary),
     model: {
       heading: call.summary,
       label: labelOf(record, params[parametersOf(place.path).at(-1) ?? ''] ?? ''),

@@ -12,7 +12,7 @@ import { drawnOf, renderForm } from './form-page.ts';
 import { showIndex } from './index-page.ts';
 import { showList } from './list-page.ts';
 import { type Places, type ResourcesDependencies, readAt, requireCall, sectionOf } from './model.ts';
-import { operationsOf, pageOf } from './operations.ts';
+import { isHarmless, operationsOf, pageOf } from './operations.ts';
 import { showRecord } from './record-page.ts';
 import { showRemoval, takeRemoval } from './remove-page.ts';
 import { isToldOnce, takeForm } from './take-form.ts';
@@ -100,7 +100,7 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
   // What is replaced by nothing is ended: a key that is revoked.
   const isGone = operation === 'remove' || (operation === 'replace' && call.body === undefined);
-  const rules = { ...rulesFor(call), isDangerous: isGone || isToldOnce(doing) };
+  const rules = { ...rulesFor(call), isDangerous: isGone || isToldOnce(doing) || !isHarmless(place) };
   return [
     [
       `GET /console/${operation}${place.path}`,

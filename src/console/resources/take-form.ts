@@ -18,6 +18,7 @@ import {
 } from './form-page.ts';
 import {
   crumbsOf,
+  inWords,
   type Places,
   paramsOf,
   paramsOfItem,
@@ -158,7 +159,7 @@ async function showAnswer(
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-answer',
     section: sectionOf(place),
-    title: { text: call.summary },
+    title: inWords(deps, ctx, 'doing', call.summary),
     model: {
       heading: call.summary,
       crumbs: crumbsOf(places, `${place.path}/:end`, params),
