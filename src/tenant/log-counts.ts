@@ -97,15 +97,25 @@ function createCounting({ store, clock }: Pick<LogCountsDependencies, 'store' | 
   const logs = store.collection('logs');
   const late = store.exclusive === true ? LATE.alone : LATE.shared;
   const hours = new Map<number, HourCount>();
+  const beginning = () => eventIdAt(hourOf(clock() - KEPT));
   /** Up to where is counted: an id, and the hour that is being counted. */
-  let after = eventIdAt(hourOf(clock() - KEPT));
+  let after = beginning();
   let turn: Promise<unknown> = Promise.resolve();
 
   /** Takes over what was counted before, or by another process. */
   const takeOver = async () => {
+    // The clock was ahead: what was counted up to there is not all, and what was kept is looked at again.
+    if (timeOf(after) > clock()) {
+      hours.clear();
+      after = beginning();
+    }
     const { records } = await kept.list({ after: keptId(timeOf(after) - HOUR), limit: KEPT / HOUR + 1 });
-    for (const record of records) hours.set(record.hour, countOf(record));
-    const last = records.at(-1);
+    const isOver = ({ hour }: Frozen<LogCountRecord>) => hour + HOUR <= clock();
+    // An hour that is not over was kept by a clock that was ahead, of this process or another: it is counted anew.
+    for (const { id } of records.filter((record) => !isOver(record))) await kept.delete(id);
+    const complete = records.filter(isOver);
+    for (const record of complete) hours.set(record.hour, countOf(record));
+    const last = complete.at(-1);
     if (last !== undefined && eventIdAt(last.hour + HOUR) > after) after = eventIdAt(last.hour + HOUR);
     for (const hour of hours.keys()) if (hour < clock() - KEPT) hours.delete(hour);
   };

@@ -118,6 +118,22 @@ describe('the counts of the log', () => {
     expect(await counts.total('fp')).to.equal(4_000);
   });
 
+  it('are right again after the clock was hours ahead for a while, in every process', async () => {
+    await store.batch([log(NOW - 2 * HOUR, 's'), log(NOW - 60_000, 's')]);
+    const ahead = opened();
+    now += 5 * HOUR;
+    await store.batch([log(now - 90 * 60_000, 's')]);
+    expect(await ahead.total('s')).to.equal(3);
+    now = NOW + 60_000;
+    await store.batch([log(now - 30_000, 's')]);
+    expect(await ahead.total('s'), 'and nothing of hours that lie ahead').to.equal(3);
+    expect(await opened().total('s'), 'with what was kept meanwhile').to.equal(3);
+    now += 5 * HOUR;
+    await store.batch([log(NOW + 4 * HOUR, 's')]);
+    expect(await opened().total('s')).to.equal(5);
+    expect(await ahead.total('s')).to.equal(5);
+  });
+
   it('go a month back, and are gone after it', async () => {
     await store.batch([log(NOW - 29 * 24 * HOUR, 's'), log(NOW - 40 * 24 * HOUR, 's')]);
     const counts = opened();
