@@ -7,6 +7,7 @@ import pg from 'pg';
 import { collectionSpecs } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { greeting } from '../../src/store/sql/postgres-connection.ts';
+import { anyExpired } from '../../src/store/sql/postgres-purge.ts';
 import { keyTables, postgresStatements } from '../../src/store/sql/postgres-statements.ts';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, tenant, token } from '../support/flows.ts';
@@ -26,6 +27,9 @@ const OF_LOGINS = [
   'knownCallers',
   'logs',
 ];
+
+/** Which have few rows, however many users there are. */
+const SMALL = ['signingKeys', 'keyChecks'];
 
 /** Fills a collection's tables, each record with one value of each of its keys. */
 function filling(name: string, rows: number): string[] {
@@ -69,7 +73,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     await client.connect();
     // The configuration is small by nature.
     for (const [name, { kept }] of collectionSpecs()) {
-      if (kept === 'configuration' || name === 'signingKeys' || name === 'keyChecks') continue;
+      if (kept === 'configuration' || SMALL.includes(name)) continue;
       const rows = OF_LOGINS.includes(name) ? MANY : ROWS;
       for (const statement of filling(name, rows)) await client.query(statement);
     }
@@ -96,7 +100,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     await client.query('SET plan_cache_mode = force_generic_plan');
     const through: string[] = [];
     for (const [name, spec] of collectionSpecs()) {
-      if (spec.kept === 'configuration' || name === 'signingKeys' || name === 'keyChecks') continue;
+      if (spec.kept === 'configuration' || SMALL.includes(name)) continue;
       for (const [which, { text }] of Object.entries(postgresStatements(name, spec))) {
         // Asked by nobody who waits for a login.
         if (text === '' || which === 'count') continue;
@@ -104,6 +108,11 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
         if (/Seq Scan/.test(plan)) through.push(`${name}.${which}:\n${plan}`);
       }
     }
+    const { text } = anyExpired(collectionSpecs().map(([name]) => ({ name })));
+    const plan = await genericPlan(text);
+    for (const [name, { kept }] of collectionSpecs())
+      if (kept !== 'configuration' && !SMALL.includes(name) && plan.includes(`Seq Scan on "${name}"`))
+        through.push(plan);
     expect(through.join('\n\n')).to.equal('');
   });
 

@@ -29,8 +29,14 @@ export interface Pool {
   run: Run;
   /** As `run`, of a statement that only reads and waits for no lock: by a connection that others share. */
   read: Run;
-  /** Runs statements as one transaction; once more where the database ended it because of another. */
-  transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
+  /**
+   * Runs statements as one transaction; once more where the database ended it because of another.
+   * @param first what only reads or locks, and is asked together with the beginning
+   */
+  transaction<T, F = void>(
+    work: (run: Run, found: F) => Promise<T>,
+    first?: (run: Run) => Promise<F>,
+  ): Promise<T>;
   /** A connection of its own, without a limit of time, for what is done at start and by commands. */
   alone<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /** Settings of a connection that is not one of these. */
@@ -59,6 +65,12 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
+/**
+ * Of connections that find records by their keys alone: a plan for a list of them would be made anew for each list, since
+ * one of few looks cheaper than what is planned for any.
+ */
+const ONE_PLAN = 'SET plan_cache_mode = force_generic_plan';
+
 /** Opens a pool; connections are made when they are needed. */
 export function openPool(url: string, onError: (error: Error) => void): Pool {
   const settings = connectionSettings(url);
@@ -68,8 +80,10 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
     ...settings,
     max: connections,
     idleTimeoutMillis: 30_000,
-    onConnect: async (client) => void (await client.query(hello)),
-  });
+    // Younger than the types: what is asked at once is sent at once.
+    pipeline: true,
+    onConnect: async (client: pg.ClientBase) => void (await client.query(hello)),
+  } as pg.PoolConfig);
   const processes = new Set<number>();
   pool.on('error', onError);
   pool.on('connect', (client) => {
@@ -80,7 +94,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   pool.on('remove', (client) => void processes.delete(processOf(client)));
 
   const connected = <T>(work: (client: pg.PoolClient) => Promise<T>) => withConnection(pool, work);
-  const lanes = openLanes(settings, hello, readers);
+  const lanes = openLanes(settings, `${hello}; ${ONE_PLAN}`, readers);
   const read = sharing(lanes);
 
   return {
@@ -91,8 +105,10 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
     isOwn: (processId) => processes.has(processId),
     run: (statement, parameters) =>
       retrying(retried, () => connected((client) => ask(client, statement, parameters))),
-    transaction: (work) =>
-      retrying([...retried, uniqueViolation], () => connected((client) => withinTransaction(client, work))),
+    transaction: (work, first) =>
+      retrying([...retried, uniqueViolation], () =>
+        connected((client) => withinTransaction(client, work, first)),
+      ),
     async alone(work) {
       const client = new pg.Client({ ...settings, query_timeout: 0 });
       client.on('error', () => undefined);
@@ -174,16 +190,31 @@ function written(parameter: Parameter): unknown {
   return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
 }
 
-function withinTransaction<T>(client: pg.ClientBase, work: (run: Run) => Promise<T>): Promise<T> {
+function withinTransaction<T, F>(
+  client: pg.ClientBase,
+  work: (run: Run, found: F) => Promise<T>,
+  first?: (run: Run) => Promise<F>,
+): Promise<T> {
   const run: Run = (statement, parameters) => ask(client, statement, parameters);
-  return inTransaction(run, () => work(run));
+  return inTransaction(run, (found) => work(run, found), first && (() => first(run)));
 }
 
-/** Does some work in a transaction of a connection, all of it or nothing. */
-export async function inTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
-  await run({ text: 'BEGIN' }, []);
+/**
+ * Does some work in a transaction of a connection, all of it or nothing.
+ * @param first what only reads or locks, and is asked together with the beginning
+ */
+export async function inTransaction<T, F = void>(
+  run: Run,
+  work: (found: F) => Promise<T>,
+  first?: () => Promise<F>,
+): Promise<T> {
+  const begun = run({ text: 'BEGIN' }, []);
+  const reading = first?.();
+  // Nothing is written before the transaction has begun; why it has not is what is told.
+  await Promise.allSettled([begun, reading]);
+  await begun;
   try {
-    const result = await work();
+    const result = await work((await reading) as F);
     await run({ text: 'COMMIT' }, []);
     return result;
   } catch (error) {

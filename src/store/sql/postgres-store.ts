@@ -17,6 +17,7 @@ import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
+import { createPurge } from './postgres-purge.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
@@ -34,8 +35,6 @@ export interface PostgresOptions {
   secretsKey?: KeyObject | undefined;
   random?: Random;
 }
-
-const purgedAtOnce = 500;
 
 /**
  * Opens the store of a database, creating its tables where there are none.
@@ -99,13 +98,7 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const stopPurging = purgeRegularly(
-    [...tables.values()].map((table) => async () => {
-      const { count } = await pool.run(table.statements.purge, [table.clock() / 1000, purgedAtOnce]);
-      return count === purgedAtOnce;
-    }),
-    log,
-  );
+  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()])], log);
   let closing: Promise<void> | undefined;
   const close = async () => {
     await underWay.end();
@@ -121,7 +114,7 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
     batch: (writes) =>
       track(async () => {
         try {
-          await writeBatch(pool, tables, writes);
+          await writeBatch({ pool, tables, collections }, writes);
         } finally {
           if (writes.some(({ collection }) => isCached(tables.get(collection)?.spec ?? {}))) revision.raise();
         }

@@ -61,6 +61,9 @@ export type LockedRows = Map<string, StoredRow | undefined>;
 /** A record's row, among those of all collections. */
 export const placeOf = ({ name }: PostgresTable, id: string): string => `${name}\n${toPostgres(idText(id))}`;
 
+/** Whether two records of a table can want the same key. */
+export const hasUniqueKeys = ({ spec }: PostgresTable): boolean => Object.keys(spec.unique).length > 0;
+
 /** A row is about to be written, and is no longer as it was locked. */
 export function forget({ locked }: Access, table: PostgresTable, id: string): void {
   locked?.delete(placeOf(table, id));
@@ -120,7 +123,9 @@ export async function write(
  * @throws UniqueKeyError when its id or one of its keys is taken.
  */
 export async function insert(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
-  if (access.outside && (await attempt(access, table, encoded, undefined))) return;
+  // In a transaction no key may be found to be taken: that would end it.
+  const tries = access.outside !== undefined || !hasUniqueKeys(table);
+  if (tries && (await attempt(access, table, encoded, undefined))) return;
   await write(access, table, encoded.record.id, (current) => {
     if (current !== undefined) throw new UniqueKeyError(table.name, 'id');
     return encoded;

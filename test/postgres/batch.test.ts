@@ -1,0 +1,92 @@
+// Several writes as one transaction in PostgreSQL, whose statements are sent without waiting for one another.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Store, UniqueKeyError, type Write } from '../../src/store/contract.ts';
+import { openStore } from '../../src/store/open.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+
+describe('a batch in PostgreSQL', () => {
+  let cluster: Cluster;
+  let dataDir: string;
+  let stores: Store[];
+  before(async () => {
+    cluster = await startCluster();
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-batch-'));
+    const options = { dataDir, databaseUrl: cluster.url(), clock: Date.now };
+    stores = [await openStore(options), await openStore(options)];
+  });
+  after(async () => {
+    for (const store of stores) await store.close();
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const store = () => stores[0] as Store;
+  const events = () => store().collection('logs');
+  const event = (id: string, description = '') => ({ id, date: '', type: 's', description });
+  const failed = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  it('is all or nothing, whichever of its writes fails, and leaves its connection fit for the next', async () => {
+    await events().insert(event('there', 'before'));
+    const throwing = () => {
+      throw new TypeError('not this one');
+    };
+    const fault = (n: number): Write =>
+      n % 2 === 0
+        ? { collection: 'logs', insert: event('there') }
+        : { collection: 'logs', update: 'there', change: throwing };
+    const refused = Array.from({ length: 40 }, (_, n) =>
+      failed(
+        store().batch([
+          { collection: 'logs', insert: event(`new ${n}`) },
+          fault(n),
+          { collection: 'factorChanges', put: { id: `of ${n}` } as never },
+        ]),
+      ),
+    );
+    const errors = await Promise.all(refused);
+    expect(errors.filter((error) => error instanceof UniqueKeyError)).to.have.length(20);
+    expect(errors.filter((error) => error instanceof TypeError)).to.have.length(20);
+    expect((await events().list()).records.map(({ id, description }) => [id, description])).to.deep.equal([
+      ['there', 'before'],
+    ]);
+    expect(await store().collection('factorChanges').count()).to.equal(0);
+  });
+
+  it('loses no change where many change the same records at once, in any order, from several processes', async () => {
+    await Promise.all(['a', 'b', 'c'].map((id) => events().insert(event(id, '0'))));
+    const add = (id: string) =>
+      ({
+        collection: 'logs',
+        update: id,
+        change: (one: { description: string }) => ({
+          ...one,
+          description: String(Number(one.description) + 1),
+        }),
+      }) as never;
+    const orders = [['a', 'b', 'c'], ['c', 'b', 'a'], ['b', 'a'], ['c']];
+    await Promise.all(
+      Array.from({ length: 60 }, (_, n) => stores[n % 2]?.batch((orders[n % 4] ?? []).map(add))),
+    );
+    const counts = await Promise.all(
+      ['a', 'b', 'c'].map(async (id) => (await events().get(id))?.description),
+    );
+    expect(counts).to.deep.equal(['45', '45', '45']);
+  });
+
+  it('of one write is that write, and refuses as it does', async () => {
+    await store().batch([{ collection: 'logs', insert: event('single') }]);
+    const again = await failed(store().batch([{ collection: 'logs', insert: event('single') }]));
+    expect(again).to.be.instanceOf(UniqueKeyError);
+    await store().batch([{ collection: 'logs', delete: 'single' }]);
+    expect(await events().get('single')).to.equal(undefined);
+    expect(await failed(store().batch([{ collection: 'clients', delete: 'x' }]))).to.be.instanceOf(TypeError);
+    await store().batch([]);
+  });
+});
