@@ -40,6 +40,11 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   /** Query members of the list, beside those of paging and `fields`. */
   filters?: z.ZodRawShape;
   matches?(record: Stored<N>, query: Readonly<Record<string, unknown>>): boolean;
+  /** What a list is filtered by that other records say. @throws AuthError 400 */
+  narrow?(
+    deps: D,
+    query: Readonly<Record<string, unknown>>,
+  ): Promise<((record: Stored<N>) => boolean) | undefined>;
   /** Records of our own that are in no store, which a list shows, too. */
   more?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
   /** Changes one of those. @returns undefined for a record of the store. */
@@ -60,8 +65,12 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   change(deps: D, record: Stored<N>, body: Record<string, unknown>): Records[N];
   /** Refuses a record that could not work, or that contradicts others. @throws AuthError 4xx */
   check?(deps: D, record: Records[N]): Promise<void>;
+  /** What a record needs beside, made once it is written. */
+  written?(deps: D, record: Stored<N>): Promise<void>;
   /** As it is answered. */
   view(deps: D, record: Stored<N>, caller: Caller): object;
+  /** What other records say of one, in the answer for that one alone: a list would read them for each. */
+  beside?(deps: D, record: Stored<N>): Promise<object>;
   /** By the id of a path. */
   find?(deps: D, id: string): Promise<Stored<N> | undefined>;
   missing: () => AuthError;
@@ -141,7 +150,8 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
           .collection(resource.collection)
           .insert(record as never)
           .catch(refuseTaken(resource));
-        const answer = created(resource.view(deps, record as Stored<N>, caller));
+        await resource.written?.(deps, record as Stored<N>);
+        const answer = created(await viewOf(deps, resource, record as Stored<N>, caller));
         return { ...answer, status: statuses.create ?? 201 };
       },
     }),
@@ -167,7 +177,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query, caller }) => {
         const record = await require(deps, resource, params.id);
-        return ok(selectFields(resource.view(deps, record, caller), query));
+        return ok(selectFields(await viewOf(deps, resource, record, caller), query));
       },
     }),
     call({
@@ -182,7 +192,8 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
         const asked = (await resource.complete?.(deps, body, before)) ?? body;
         const after = own ?? (await patch(deps, resource, before, asked));
         const view = (record: Stored<N>) => resource.view(deps, record, caller);
-        return ok(view(after), { before: view(before), after: view(after) });
+        const shown = await viewOf(deps, resource, after, caller);
+        return ok(shown, { before: view(before), after: view(after) });
       },
     }),
     call({
@@ -221,12 +232,23 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
 ): Promise<unknown> {
   const all = (await listAll(deps.store.collection(resource.collection) as never)) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
+  const narrowed = await resource.narrow?.(deps, query);
   const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]
-    .filter((record) => resource.matches?.(record, query) ?? true)
+    .filter((record) => (resource.matches?.(record, query) ?? true) && (narrowed?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
   const source = arraySource(chosen, ({ id }) => id);
   const view = (record: Stored<N>) => selectFields(resource.view(deps, record, caller), query);
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
+}
+
+/** How one record is answered: its own view, and what other records say of it. */
+async function viewOf<N extends ConfigurationName, D extends ResourceDependencies>(
+  deps: D,
+  resource: Resource<N, D>,
+  record: Stored<N>,
+  caller: Caller,
+): Promise<object> {
+  return { ...resource.view(deps, record, caller), ...(await resource.beside?.(deps, record)) };
 }
 
 /** Changes a record; what another call has changed meanwhile stays. */
@@ -243,6 +265,7 @@ async function patch<N extends ConfigurationName, D extends ResourceDependencies
     .update(before.id, (current) => resource.change(deps, current as Stored<N>, body) as never)
     .catch(refuseTaken(resource));
   if (after === undefined) throw resource.missing();
+  await resource.written?.(deps, after as Stored<N>);
   return after as Stored<N>;
 }
 

@@ -67,6 +67,75 @@ describe('applications of the Management API', () => {
     expect(refused.status).to.equal(400);
   });
 
+  it('have objects that are changed member by member, as Terraform changes them', async () => {
+    const session_transfer = { allowed_authentication_methods: ['cookie'], enforce_device_binding: 'ip' };
+    const made = await management.clients.create({
+      name: 'Objects',
+      app_type: 'native',
+      session_transfer,
+      mobile: { ios: { team_id: 'TEAM', app_bundle_identifier: 'com.example' } },
+      native_social_login: { google: { enabled: true } },
+    } as never);
+    const changed = await management.clients.update(made.client_id ?? '', {
+      session_transfer: { delegation: null, enforce_device_binding: 'asn' },
+      mobile: { android: { app_package_name: 'com.example' } },
+      native_social_login: { facebook: { enabled: true } },
+      jwt_configuration: { lifetime_in_seconds: 60 },
+    } as never);
+    expect(changed.session_transfer).to.deep.equal({ ...session_transfer, enforce_device_binding: 'asn' });
+    expect(changed.mobile).to.have.all.keys('ios', 'android');
+    expect(changed.native_social_login).to.have.all.keys('google', 'facebook');
+    expect(changed.jwt_configuration).to.include({ lifetime_in_seconds: 60, alg: 'RS256' });
+    await management.clients.update(made.client_id ?? '', { session_transfer: null } as never);
+    expect(await management.clients.get(made.client_id ?? '')).not.to.have.property('session_transfer');
+  });
+
+  it('that are linked to an API are named by it', async () => {
+    const audience = 'https://linked.example.test/';
+    const api = await management.resourceServers.create({ identifier: audience, name: 'Linked' });
+    expect(api).not.to.have.property('client_id');
+    const linked = await management.clients.create({
+      name: 'Linked',
+      app_type: 'resource_server',
+      resource_server_identifier: audience,
+    });
+    expect(await management.resourceServers.get(api.id ?? '')).to.include({ client_id: linked.client_id });
+    // The deploy tool would write the id of this tenant's application into its files.
+    const { data } = await management.resourceServers.list({ identifiers: [audience] });
+    expect(data).to.have.length(1);
+    expect(data[0]).not.to.have.property('client_id');
+    await management.clients.delete(linked.client_id ?? '');
+    expect(await management.resourceServers.get(api.id ?? '')).not.to.have.property('client_id');
+  });
+
+  it('are found by the client grants that an organization has, and by nothing else', async () => {
+    const [one, other] = await Promise.all(
+      ['One', 'Other'].map((name) => management.clients.create({ name, app_type: 'non_interactive' })),
+    );
+    const grantOf = (client_id = '', allow_any_organization = false) =>
+      management.clientGrants.create({
+        client_id,
+        audience: 'https://api.example.test/',
+        scope: ['read:things'],
+        organization_usage: 'allow',
+        allow_any_organization,
+      });
+    const grant = await grantOf(one?.client_id);
+    await grantOf(other?.client_id, true);
+    const { id = '' } = await management.organizations.create({ name: 'grantee' });
+    const found = async (q: string) => {
+      const response = await callApi(server, 'GET', `/clients?take=50&q=${encodeURIComponent(q)}`);
+      const { clients } = (await response.json()) as { clients?: { client_id: string }[] };
+      return clients?.map(({ client_id }) => client_id) ?? response.status;
+    };
+    expect(await found(`client_grant.organization_id:${id}`)).to.deep.equal([]);
+    await management.organizations.clientGrants.create(id, { grant_id: grant.id ?? '' });
+    expect(await found(`client_grant.organization_id:${id}`)).to.deep.equal([one?.client_id]);
+    expect(await found('client_grant.organization_id:org_none')).to.deep.equal([]);
+    expect(await found('client_grant.allow_any_organization:true')).to.deep.equal([other?.client_id]);
+    expect(await found('name:One')).to.equal(400);
+  });
+
   it('are changed member by member, and gone once they are deleted', async () => {
     const { client_id = '' } = await management.clients.create({
       name: 'Shop',

@@ -78,6 +78,41 @@ describe('keys and SCIM tokens of connections', () => {
     expect(await server.store.collection('connectionKeys').findBy('connection', id)).to.deep.equal([]);
   });
 
+  it('are there as soon as a connection authenticates by them, and not made again', async () => {
+    const options = {
+      client_id: 'gatehouse',
+      issuer: 'https://idp.example.test/',
+      authorization_endpoint: 'https://idp.example.test/authorize',
+      token_endpoint: 'https://idp.example.test/token',
+      jwks_uri: 'https://idp.example.test/jwks',
+    };
+    const asserting = {
+      ...options,
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'PS256',
+    };
+    const made = (await (
+      await callApi(server, 'POST', '/connections', {
+        name: 'asserting',
+        strategy: 'oidc',
+        options: asserting,
+      })
+    ).json()) as { id: string };
+    id = made.id;
+    const [current, next] = await management.connections.keys.get(id);
+    expect([current, next].map((key) => key?.algorithm)).to.deep.equal(['PS256', 'PS256']);
+    await management.connections.update(id, { options: { ...asserting, client_id: 'other' } } as never);
+    expect((await kids()).map(([kid]) => kid)).to.deep.equal([current?.kid, next?.kid]);
+
+    const later = (await (
+      await callApi(server, 'POST', '/connections', { name: 'asserting-later', strategy: 'oidc', options })
+    ).json()) as { id: string };
+    id = later.id;
+    expect(await kids()).to.deep.equal([]);
+    await management.connections.update(id, { options: asserting } as never);
+    expect(await kids()).to.have.length(2);
+  });
+
   it('are for no connection that signs nothing', async () => {
     const { data } = await management.connections.list({ strategy: ['auth0'] });
     expect((await callApi(server, 'POST', `/connections/${data[0]?.id}/keys`, {})).status).to.equal(400);

@@ -8,7 +8,7 @@ import { parse } from 'yaml';
 import { createAgent } from '../support/agent.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
-import { managementClient, startManaged } from './support.ts';
+import { callApi, managementClient, startManaged } from './support.ts';
 
 describe('connections of the Management API', () => {
   let server: TestServer;
@@ -60,6 +60,30 @@ describe('connections of the Management API', () => {
     const changed = management.connections.update(id, { options: { ...custom, customScripts: {} } });
     expect(await changed.catch(String)).to.include('customScripts.login');
     await management.connections.update(id, { display_name: 'Named' });
+  });
+
+  it('are refused with options of a database that contradict one another', async () => {
+    const email = { identifier: { active: true }, profile_required: true, signup: { status: 'required' } };
+    const refusal = async (options: object) => {
+      const body = { name: 'contradictory', strategy: 'auth0', options };
+      const { message } = (await (await callApi(server, 'POST', '/connections', body)).json()) as {
+        message?: string;
+      };
+      return message;
+    };
+    const attributes = { email };
+    expect(await refusal({ attributes, requires_username: true })).to.equal(
+      'Cannot set both options.attributes and options.requires_username',
+    );
+    expect(await refusal({ attributes, validation: { username: { min: 1, max: 5 } } })).to.equal(
+      'Cannot set both options.attributes and options.validation',
+    );
+    expect(await refusal({ attributes: { email: { ...email, identifier: { active: false } } } })).to.equal(
+      'attributes must contain one active identifier',
+    );
+    expect(await refusal({ attributes: { email: { ...email, signup: { status: 'inactive' } } } })).to.equal(
+      'attribute email must also be required on signup',
+    );
   });
 
   it('never tell the configuration of a database, and keep it where new options leave it out', async () => {

@@ -144,7 +144,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(errors.map((one) => one.errors[0]?.code).sort()).to.deep.equal(
       [
         'DUPLICATED_USER',
-        'CONFLICT_EMAIL',
+        'DUPLICATED_USER',
         'FORMAT',
         'ANY_OF_MISSING',
         'NOT_PASSED',

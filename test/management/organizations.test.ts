@@ -79,6 +79,11 @@ describe('organizations of the Management API', () => {
       statusCode: 404,
     });
     await enabledConnections.update(organization, connection_id, { assign_membership_on_login: false });
+    // Who signs up there would be no member.
+    const futile = { is_signup_enabled: true };
+    expect(await failure(enabledConnections.update(organization, connection_id, futile))).to.include({
+      statusCode: 400,
+    });
     const listed = await enabledConnections.list(organization);
     expect(listed.data[0]).to.deep.include({
       connection_id,

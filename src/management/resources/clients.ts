@@ -23,6 +23,7 @@ import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } f
 import { isObject } from '../section.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { credentialBody } from './client-credentials.ts';
+import { grantedBy } from './client-search.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
 export interface ClientsDependencies {
@@ -176,10 +177,17 @@ function withMetadata(client: Client, body: Readonly<Record<string, unknown>>): 
   return { ...body, client_metadata: checkedBy(clientMetadata, all) };
 }
 
-/** How a secret is encoded is said at the creation alone: tools leave it out of a change. */
-function withEncoding({ jwt_configuration: { secret_encoded } }: Client, body: Record<string, unknown>) {
-  if (!isObject(body.jwt_configuration) || secret_encoded === undefined) return body;
-  return { ...body, jwt_configuration: { secret_encoded, ...body.jwt_configuration } };
+/** Objects whose members are changed one by one, as at the hosted service: Terraform sends those alone that changed. */
+const BY_MEMBER = ['jwt_configuration', 'session_transfer', 'mobile', 'native_social_login'];
+
+/** A body with the members of such objects that it leaves out; null removes one. */
+function withOtherMembers(client: Client, body: Record<string, unknown>): Record<string, unknown> {
+  const before = client as Readonly<Record<string, unknown>>;
+  const whole = BY_MEMBER.flatMap((name) => {
+    const [there, asked] = [before[name], body[name]];
+    return isObject(there) && isObject(asked) ? [[name, merged({ ...there }, asked)]] : [];
+  });
+  return { ...body, ...Object.fromEntries(whole) };
 }
 
 const resource: Resource<'clients', ClientsDependencies> = {
@@ -206,6 +214,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
     (query.is_first_party === undefined || client.is_first_party === query.is_first_party) &&
     (typeof query.app_type !== 'string' || query.app_type.split(',').includes(client.app_type)) &&
     query.external_client_id === undefined,
+  narrow: ({ store }, { q }) => grantedBy(store, q as string | undefined),
   more: async (deps) => [await globalClient(deps)],
   find: async (deps, id) =>
     id === GLOBAL_CLIENT ? globalClient(deps) : deps.store.collection('clients').get(id),
@@ -222,7 +231,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   },
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
-    const members = withMetadata(client, withEncoding(client, body));
+    const members = withMetadata(client, withOtherMembers(client, body));
     const changed = merged(structuredClone(before) as Record<string, unknown>, members);
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;

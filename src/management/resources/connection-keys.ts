@@ -19,7 +19,8 @@ export interface ConnectionKeysDependencies {
 /** The strategies that sign what they ask an identity provider. */
 const SIGNING = new Set(['oidc', 'okta', 'waad', 'samlp', 'adfs', 'pingfederate']);
 
-const body = z.strictObject({ signing_alg: z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'PS384']) }).partial();
+const signingAlg = z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'PS384']);
+const body = z.strictObject({ signing_alg: signingAlg }).partial();
 
 const noConnection = notFound('The connection does not exist', 'inexistent_connection');
 const noKeys = notFound('The connection has no keys', 'inexistent_connection_keys');
@@ -55,6 +56,42 @@ const refuseTaken = (thrown: unknown): never => {
   throw thrown instanceof UniqueKeyError ? taken() : thrown;
 };
 
+/** Makes the first keys of a connection. @throws UniqueKeyError where it has some. */
+async function makeKeys(
+  { store, makeSigningKey }: ConnectionKeysDependencies,
+  connection: Connection,
+  alg: string,
+): Promise<ConnectionKeyRecord[]> {
+  const keys = await Promise.all(
+    (['current', 'next'] as const).map(async (state) => ({
+      ...(await makeSigningKey(alg)),
+      state,
+      connection: connection.id,
+    })),
+  );
+  await store.batch(keys.map((key) => ({ collection: 'connectionKeys', insert: key }) as const));
+  return keys;
+}
+
+/**
+ * Makes the keys of a connection that could log nobody in without: it says that it authenticates by them at its provider's
+ * token endpoint. One whose algorithm no key of ours is for is left as it is.
+ */
+export async function makeNeededKeys(
+  deps: ConnectionKeysDependencies,
+  connection: Connection,
+): Promise<void> {
+  const { token_endpoint_auth_method, token_endpoint_auth_signing_alg = 'RS256' } = connection.options;
+  const alg = signingAlg.safeParse(token_endpoint_auth_signing_alg);
+  if (token_endpoint_auth_method !== 'private_key_jwt' || !SIGNING.has(connection.strategy) || !alg.success)
+    return;
+  if ((await keysOf(deps, connection)).length > 0) return;
+  await makeKeys(deps, connection, alg.data).catch((thrown: unknown) => {
+    // Of two changes at once the other one has made them.
+    if (!(thrown instanceof UniqueKeyError)) throw thrown;
+  });
+}
+
 const call = callsWith<ConnectionKeysDependencies>();
 const PATH = '/connections/:id/keys';
 
@@ -83,16 +120,7 @@ export const connectionKeyCalls: Call<ConnectionKeysDependencies>[] = [
           'invalid_body',
         );
       if ((await keysOf(deps, connection)).length > 0) throw taken();
-      const keys = await Promise.all(
-        (['current', 'next'] as const).map(async (state) => ({
-          ...(await deps.makeSigningKey(signing_alg)),
-          state,
-          connection: connection.id,
-        })),
-      );
-      await deps.store
-        .batch(keys.map((key) => ({ collection: 'connectionKeys', insert: key }) as const))
-        .catch(refuseTaken);
+      const keys = await makeKeys(deps, connection, signing_alg).catch(refuseTaken);
       return created(keys.map(view));
     },
   }),

@@ -22,10 +22,13 @@ import {
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { isObject } from '../section.ts';
+import { type ConnectionKeysDependencies, makeNeededKeys } from './connection-keys.ts';
+import { refuseContradictions } from './database-attributes.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
-export interface ConnectionsDependencies extends RemovalDependencies {
+export interface ConnectionsDependencies extends RemovalDependencies, ConnectionKeysDependencies {
   random: Random;
   users: Pick<Users, 'findInConnection'>;
   /**
@@ -99,6 +102,8 @@ const refuseMetadata = (thrown: unknown): never => {
 /** @param isWritten whether its options are new: those that were stored before are not refused for what they lack. */
 function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
   const database = isWritten ? writtenDatabaseSchema : databaseSchema;
+  if (isWritten && record.strategy === DATABASE && isObject(record.options))
+    refuseContradictions(record.options);
   const schema = record.strategy === DATABASE ? database : connectionSchema;
   return checkedBy(schema as z.ZodType, record) as Records['connections'];
 }
@@ -175,6 +180,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     }
     providers.check(connection);
   },
+  written: makeNeededKeys,
   view: (_deps, connection) => connectionView(connection),
   missing,
   taken: conflict('A connection with the same name already exists', 'conflict'),

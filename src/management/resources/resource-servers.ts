@@ -4,6 +4,7 @@ import { resourceServerSchema } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 import type { Random } from '../../runtime/random.ts';
+import { listAll } from '../../store/list-all.ts';
 import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
 import {
@@ -90,6 +91,11 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
   },
   view: (_deps, api) => api,
+  beside: async ({ store }, { identifier }) => {
+    const clients = await listAll(store.collection('clients'));
+    const linked = clients.find((client) => client.resource_server_identifier === identifier);
+    return linked === undefined ? {} : { client_id: linked.client_id };
+  },
   find: async ({ store, systemApis }, id) => {
     const apis = store.collection('resourceServers');
     for (const name of new Set([id, decoded(id)])) {

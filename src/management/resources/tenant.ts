@@ -100,6 +100,9 @@ const SHOWN = {
   sandbox_version: '22',
 };
 
+/** What is switched and changed member by member; all else replaces what was there. */
+const BY_MEMBER = ['flags', 'change_password', 'guardian_mfa_page', 'error_page'];
+
 function tenantSettingsCalls(): Call<SectionDependencies>[] {
   const part = section('tenant', tenantSettingsSchema);
   const view = (value: object = {}) => ({ ...SHOWN, ...value });
@@ -120,12 +123,14 @@ function tenantSettingsCalls(): Call<SectionDependencies>[] {
       body: settings,
       handle: async (deps, { body }) => {
         const changes = inHours(body);
-        const { flags, ...others } = changes;
-        const { before, after } = await part.change(deps, (current) => ({
-          ...(deeplyMerged({}, { ...current, ...others }) as object),
-          // Flags are switched one by one; all else replaces what was there.
-          flags: deeplyMerged(current?.flags ?? {}, flags ?? {}),
-        }));
+        const { before, after } = await part.change(deps, (current) => {
+          const there: Readonly<Record<string, unknown>> = current ?? {};
+          const single = BY_MEMBER.filter((name) => name in changes || name in there).map((name) => [
+            name,
+            deeplyMerged(there[name], changes[name] ?? {}),
+          ]);
+          return deeplyMerged({}, { ...there, ...changes, ...Object.fromEntries(single) });
+        });
         return ok(view(after), { before, after });
       },
     }),

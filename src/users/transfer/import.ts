@@ -101,7 +101,7 @@ async function planOf(
     if (foreign !== undefined) return { failed: failure(entry, conflictOf(foreign[0])) };
     return { update: match, entry };
   }
-  if (other !== undefined) return { failed: failure(entry, conflictOf(other[0])) };
+  if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_THERE) };
   return { insert: insertOf(deps, connection, entry), entry };
 }
 
@@ -123,6 +123,12 @@ async function sameAs(
   ]);
   return { email, username, phone_number, id: known?.id };
 }
+
+/** Somebody of the file who is in the connection, and may not be changed; the words are the hosted service's. */
+const ALREADY_THERE: EntryError = {
+  code: 'DUPLICATED_USER',
+  message: 'The user already exist and upsert parameter is false',
+};
 
 function conflictOf(key: string): EntryError {
   const codes: Readonly<Record<string, string>> = { email: 'CONFLICT_EMAIL', username: 'CONFLICT_USERNAME' };

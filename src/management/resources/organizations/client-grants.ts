@@ -12,7 +12,9 @@ const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/client-grants';
 const noun = 'organization_client_grants';
 
-const grantsOf = (organization: Organization) => (organization.client_grants as string[] | undefined) ?? [];
+/** The ids of the client grants that an organization has. */
+export const grantsOf = (organization: Organization): readonly string[] =>
+  (organization.client_grants as string[] | undefined) ?? [];
 
 /** The calls of an organization's client grants. */
 export const organizationGrantCalls: Call<{ store: Store }>[] = [

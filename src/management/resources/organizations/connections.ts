@@ -10,6 +10,7 @@ import {
   enabledConnection,
   noOrganization,
   organizationOf,
+  refuseFutileSignUps,
   requireConnection,
 } from './organizations.ts';
 
@@ -68,7 +69,7 @@ function listCalls(word: string): Call<{ store: Store }>[] {
       body: enabledConnection,
       handle: async ({ store }, { params, body }) => {
         const organization = await organizationOf(store, params.id);
-        await requireConnection(store, body.connection_id);
+        refuseFutileSignUps((await requireConnection(store, body.connection_id)).strategy, body);
         const log = await changeEnabled(store, organization, (all) => {
           if (all.some((one) => one.connection_id === body.connection_id)) {
             throw conflict('Connection is already enabled for this organization', 'connection_conflict')();
@@ -106,9 +107,15 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
       body: enabledConnection.omit({ connection_id: true }),
       handle: async ({ store }, { params, body }) => {
         const organization = await organizationOf(store, params.id);
+        const connection = await store.collection('connections').get(params.connection_id ?? '');
         const log = await changeEnabled(store, organization, (all) => {
-          if (!all.some((one) => one.connection_id === params.connection_id)) throw absent();
-          return all.map((one) => (one.connection_id === params.connection_id ? { ...one, ...body } : one));
+          const before = all.find((one) => one.connection_id === params.connection_id);
+          if (before === undefined) throw absent();
+          const after = { ...before, ...body };
+          // What was kept before this was refused is not in the way of other changes.
+          if ('is_signup_enabled' in body || 'assign_membership_on_login' in body)
+            refuseFutileSignUps(connection?.strategy, after);
+          return all.map((one) => (one === before ? after : one));
         });
         const changed = log.after.find((one) => one.connection_id === params.connection_id);
         return ok(await enabledView(store, changed ?? { connection_id: params.connection_id ?? '' }), log);

@@ -1,6 +1,7 @@
 // `/organizations`: the organizations themselves.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
+import { DATABASE } from '../../../records/connections.ts';
 import { organizationSchema } from '../../../records/tenant.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -65,8 +66,8 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   }),
   patchBody: z.strictObject({ ...members, name: name.optional() }),
   make: async ({ store, random }, body) => {
-    for (const { connection_id } of (body.enabled_connections as Enabled[] | undefined) ?? []) {
-      await requireConnection(store, connection_id);
+    for (const enabled of (body.enabled_connections as Enabled[] | undefined) ?? []) {
+      refuseFutileSignUps((await requireConnection(store, enabled.connection_id)).strategy, enabled);
     }
     return { ...checkedBy(organizationSchema, merged({}, body)), id: idOf('org', random) };
   },
@@ -84,6 +85,20 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     await store.collection('invitations').deleteBy('organization', id);
   },
 };
+
+/** Who signs up by a connection is a member, or has an account that opens nothing. @throws AuthError 400 */
+export function refuseFutileSignUps(
+  strategy: string | undefined,
+  enabled: Omit<Enabled, 'connection_id'>,
+): void {
+  if (enabled.is_signup_enabled !== true) return;
+  if (strategy === DATABASE && enabled.assign_membership_on_login === true) return;
+  throw apiError(
+    400,
+    'Only database connections with assign_membership_on_login = true support is_signup_enabled = true.',
+    'invalid_body',
+  );
+}
 
 /** A connection that an organization is to have. @throws AuthError 404 */
 export async function requireConnection(store: Store, id: string) {

@@ -1,0 +1,24 @@
+// Options of a database that contradict one another, and that the hosted service refuses in these words.
+import { apiError } from '../errors.ts';
+import { isObject } from '../section.ts';
+
+const refused = (message: string) => apiError(400, message, 'invalid_body');
+
+/** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
+export function refuseContradictions(options: Readonly<Record<string, unknown>>): void {
+  const { attributes, requires_username, validation } = options;
+  if (!isObject(attributes)) return;
+  if (requires_username === true)
+    throw refused('Cannot set both options.attributes and options.requires_username');
+  if (validation !== undefined) throw refused('Cannot set both options.attributes and options.validation');
+  const all = Object.entries(attributes).filter((entry): entry is [string, Record<string, unknown>] =>
+    isObject(entry[1]),
+  );
+  const isActive = ({ identifier }: Record<string, unknown>) =>
+    isObject(identifier) && identifier.active === true;
+  if (!all.some(([, one]) => isActive(one))) throw refused('attributes must contain one active identifier');
+  for (const [name, { profile_required, signup }] of all) {
+    if (profile_required === true && isObject(signup) && signup.status !== 'required')
+      throw refused(`attribute ${name} must also be required on signup`);
+  }
+}
