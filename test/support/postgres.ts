@@ -1,12 +1,13 @@
 // A PostgreSQL of this process's own, from the programs that npm installs.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
+import { QUICK } from './quick-directory.ts';
 
 /** A cluster that runs. */
 export interface Cluster {
@@ -40,11 +41,7 @@ export async function startCluster({
   onDisk = false,
   settings = [] as string[],
 } = {}): Promise<Cluster> {
-  const memory =
-    !onDisk &&
-    existsSync('/dev/shm') &&
-    statfsSync('/dev/shm').bavail * statfsSync('/dev/shm').bsize > 1 << 30;
-  const directory = mkdtempSync(join(memory ? '/dev/shm' : tmpdir(), 'gatehouse-postgres-'));
+  const directory = mkdtempSync(join(onDisk ? tmpdir() : QUICK, 'gatehouse-postgres-'));
   if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
   const { initdb, postgres } = binaries();
   const data = join(directory, 'data');

@@ -1,7 +1,6 @@
 // Starts a whole server in this process, on a port of the system's choosing, with a directory of its own.
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { parse } from 'yaml';
@@ -14,16 +13,11 @@ import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
 import { PATIENCE } from './patience.ts';
 import { databaseFor } from './postgres-databases.ts';
+import { QUICK } from './quick-directory.ts';
 import { fillDataDir } from './template.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
 export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };
-
-/** In memory where there is room: what waits for a disk at each start and commit is tested by the store's own tests. */
-const MEMORY = '/dev/shm';
-const ROOM = 1 << 30;
-const hasRoom = ({ bavail, bsize }: { bavail: number; bsize: number }) => bavail * bsize > ROOM;
-const DIRECTORY = existsSync(MEMORY) && hasRoom(statfsSync(MEMORY)) ? MEMORY : tmpdir();
 
 /** Settings that decide which certificates a server has. */
 const OF_CERTIFICATES = ['BASE_URL', 'HOST', 'TLS'];
@@ -73,7 +67,7 @@ export async function startServer({
   patience = PATIENCE,
   open,
 }: TestServerOptions): Promise<TestServer> {
-  const directory = dataDir ?? mkdtempSync(join(DIRECTORY, 'gatehouse-test-'));
+  const directory = dataDir ?? mkdtempSync(join(QUICK, 'gatehouse-test-'));
   const fresh = dataDir === undefined && ownKeys !== true;
   const tls = OF_CERTIFICATES.every((name) => env[name] === undefined);
   const { TEST_DATABASE_URL: other } = process.env;

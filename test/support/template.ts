@@ -1,11 +1,11 @@
 // A data directory as after a first start, made once per process: keys and certificates take longer to make than all
 // else of a start, and no test but those of the making is about them.
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureSigningKeys } from '../../src/signing/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
+import { QUICK } from './quick-directory.ts';
 
 let template: Promise<string> | undefined;
 
@@ -19,7 +19,7 @@ export async function fillDataDir(directory: string, tls: boolean): Promise<void
 }
 
 async function makeTemplate(): Promise<string> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-template-'));
+  const dataDir = mkdtempSync(join(QUICK, 'gatehouse-template-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
   const store = await openStore({ dataDir, clock: Date.now });
   await ensureSigningKeys(store, Date.now, 'localhost');
