@@ -11,6 +11,7 @@ import {
 import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import type { ResourceServer as Api } from '../records/collections.ts';
+import { jsonOf } from '../runtime/json.ts';
 import type { Config } from '../tenant/config.ts';
 import { requestedAudience, toAudience } from './audience.ts';
 
@@ -90,14 +91,6 @@ const DETAILS = z.array(
   }),
 );
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Levels of nesting at most: more than anybody could read on a page. */
 const DEEPEST = 10;
 
@@ -168,12 +161,8 @@ function refuseOthers(asked: readonly unknown[], granted: readonly Authorization
  * @throws errors.InvalidAuthorizationDetails
  */
 export function checkFewer(parameter: string, source: object): void {
-  let asked: unknown;
-  try {
-    asked = JSON.parse(parameter);
-  } catch {
-    throw invalid('they are no JSON');
-  }
+  const asked = jsonOf(parameter);
+  if (asked === undefined) throw invalid('they are no JSON');
   if (!Array.isArray(asked)) throw invalid('they are no list');
   refuseOthers(asked, grantedIn(source));
 }

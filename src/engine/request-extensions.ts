@@ -1,6 +1,7 @@
 // What an authorization request says beyond the standard: taken out of it before the engine sees it, and carried through
 // the engine in one parameter that nobody else can write.
 import { z } from 'zod';
+import { jsonOf } from '../runtime/json.ts';
 
 /** Internal parameter that carries {@link RequestExtensions} through the engine; a client's own value is dropped. */
 export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
@@ -35,19 +36,11 @@ export type RequestExtensions = z.infer<typeof extensionsSchema>;
 /** The extensions of a normalized request; empty for any other. */
 export function readExtensions(params: Readonly<Record<string, unknown>>): RequestExtensions {
   const extensions = params[EXTENSIONS_PARAMETER];
-  const read = extensionsSchema.safeParse(typeof extensions === 'string' ? parseJson(extensions) : undefined);
+  const read = extensionsSchema.safeParse(typeof extensions === 'string' ? jsonOf(extensions) : undefined);
   return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
 }
 
 /** The parameters of a normalized request that are known to nobody here, and are for an upstream provider. */
 export function upstreamAdditional(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return readExtensions(params).upstream;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 // A session info access token of Facebook's kit for apps: it says who the user is and opens nothing, so Facebook is asked
 // whose it is and for which app.
+import { jsonOf } from '../../runtime/json.ts';
 import { providerFault } from '../oidc/faults.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { socialConnection } from '../social/options.ts';
@@ -34,12 +35,7 @@ export async function facebookIdentity(
 /** What the app says. Nobody has proved it, so an address is not verified, and nothing else than names is read. */
 function profileOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text.length > LARGEST_PROFILE) return {};
-  let said: unknown;
-  try {
-    said = JSON.parse(text);
-  } catch {
-    return {};
-  }
+  const said = jsonOf(text);
   const given = (typeof said === 'object' && said !== null ? said : {}) as Record<string, unknown>;
   const texts = NAMES.flatMap((name) => {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;

@@ -1,6 +1,7 @@
 // The token request to an OAuth 2.0 provider (RFC 6749 §4.1.3), and what providers make of its answer.
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
 import { askProvider, endpointFault, type ProviderAnswer, refuseError, USER_AGENT } from './ask.ts';
 
@@ -86,14 +87,10 @@ function parseAnswer(type: string, text: string): Record<string, unknown> | unde
 }
 
 function parseJson(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonOf(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : undefined;
 }
 
 /** Characters of scopes that are kept. */

@@ -4,6 +4,7 @@ import type { TokenEndpoint } from '../../engine/token-endpoint.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import type { Client } from '../../records/collections.ts';
+import { jsonOf } from '../../runtime/json.ts';
 
 /** A token as it is shown. */
 export interface ShownToken {
@@ -79,12 +80,6 @@ function shownToken(token: unknown): { token: ShownToken; subject: string } | un
   return { token: { header: pretty(header), claims: pretty(claims) }, subject: subject ?? '' };
 }
 
-function decoded(part: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
+const decoded = (part: string): unknown => jsonOf(Buffer.from(part, 'base64url').toString('utf8'));
 
 const pretty = (value: unknown): string => JSON.stringify(value, null, 2);

@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { fieldsBelow, refusalOf } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
@@ -73,15 +74,6 @@ async function runScript(
   const record = await recordOf(deps, connection);
   const run = await testRun(deps.scripts, { connection: record, kind, source, args });
   await showEditor(deps, ctx, here, { ...editor, run });
-}
-
-/** @returns undefined for what is no JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function showEditor(

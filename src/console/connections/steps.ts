@@ -1,5 +1,6 @@
 // The steps of a login at a connection that is tried, as its page shows them. No secret of the connection, and none that was
 // received, is in any of them.
+import { jsonOf } from '../../runtime/json.ts';
 import type { ScriptFailure, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
 import { withoutSecrets } from '../../scripts/scripts.ts';
 
@@ -88,7 +89,7 @@ export function shownAddress(address: string, secrets: Secrets): { address: stri
 
 /** A body as it is shown: JSON in lines, without what is secret by its name; other texts as they are. */
 export function shownBody(text: string, secrets: Secrets): string {
-  const parsed = jsonOf(text) ?? formOf(text);
+  const parsed = objectOf(text) ?? formOf(text);
   if (parsed === undefined) return cut(secrets.without(text));
   secrets.note(parsed);
   return shownJson(parsed, secrets);
@@ -104,13 +105,9 @@ export function shownJson(value: unknown, secrets: Secrets): string {
   return cut(secrets.without(text ?? 'null'));
 }
 
-function jsonOf(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+function objectOf(text: string): object | undefined {
+  const value = jsonOf(text);
+  return typeof value === 'object' && value !== null ? value : undefined;
 }
 
 /** Some token endpoints answer with a form. */

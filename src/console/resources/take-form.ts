@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { type AtConsole, back, renderConsole } from '../page.ts';
 import type { Place } from './declared.ts';
@@ -28,7 +29,7 @@ import {
 import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { withSecrets } from './secrets.ts';
 import { shownMembers } from './shown.ts';
-import { type Asked, bodyOfForm, type Posted, parsed } from './values.ts';
+import { type Asked, bodyOfForm, type Posted } from './values.ts';
 
 /** What a form asks for. */
 interface Taken {
@@ -69,7 +70,7 @@ const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? 
 
 /** The body that was shown before, and came back with the confirmation; it is judged like any other. */
 function confirmed(posted: Posted, { record }: Drawn): Asked {
-  const body = typeof posted.body === 'string' ? parsed(posted.body) : undefined;
+  const body = typeof posted.body === 'string' ? jsonOf(posted.body) : undefined;
   return { body: withSecrets(body, record), faults: {} };
 }
 

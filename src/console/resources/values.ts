@@ -1,6 +1,7 @@
 // Between records and the texts of a form: what is shown of a record, and the body that a posted form asks for.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../management/section.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import { type Field, WHOLE } from './fields.ts';
 import { HIDDEN, hidden, withSecrets } from './secrets.ts';
 
@@ -182,7 +183,7 @@ function readChoices(field: Field, posted: Posted, old: unknown): unknown {
 }
 
 function readJson(field: Field, text: string, old: unknown, faults: Record<string, string>): unknown {
-  const value = parsed(text);
+  const value = jsonOf(text);
   const whole = value === undefined ? undefined : withSecrets(value, old);
   if (value === undefined) faults[field.path] = 'console.resources.fault.json';
   else if (JSON.stringify(whole ?? null).includes(HIDDEN) || hasGone(value, whole))
@@ -197,15 +198,6 @@ function hasGone(value: unknown, whole: unknown): boolean {
   return Object.entries(value).some(([name, inner]) =>
     hasGone(inner, (whole as Record<string, unknown>)[name]),
   );
-}
-
-/** JSON as people type it. @returns undefined for what is none. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What an emptied field asks for. */

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
 import type { AtConsole } from '../page.ts';
@@ -70,12 +71,7 @@ const written = (one: { resource_server_identifier: string; permission_name: str
 /** The permission of a field. What is none is refused by the API. */
 function permissionIn(ctx: Context) {
   const { permission } = formFields(ctx, 'permission');
-  let pair: unknown;
-  try {
-    pair = JSON.parse(permission);
-  } catch {
-    pair = undefined;
-  }
+  const pair = jsonOf(permission);
   const [resource_server_identifier, permission_name] = Array.isArray(pair) ? (pair as unknown[]) : [];
   return { permissions: [{ resource_server_identifier, permission_name }] };
 }

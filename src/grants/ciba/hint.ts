@@ -1,6 +1,7 @@
 // Whom an application asks for: the `login_hint` of the hosted service, a subject identifier (RFC 9493 §3.2.3).
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
+import { jsonOf } from '../../runtime/json.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 
@@ -34,12 +35,4 @@ export async function hintedUser(
     if (user !== undefined && (await hasRealm(clientId, connection))) return { user, connection };
   }
   throw new AuthError(400, 'unknown_user_id', 'User ID is malformed or unknown');
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
