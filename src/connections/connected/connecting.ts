@@ -2,11 +2,10 @@
 // `auth_session`; a ticket takes the browser to the provider; what the provider gave waits, sealed, for the `connect_code`
 // that the browser brings back to the application. The code alone is worth nothing, nor is the session: whoever sends
 // somebody else to a provider with a ticket of their own never sees the code.
-import { createHash } from 'node:crypto';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
-import { isSameSecret } from '../../runtime/secrets.ts';
+import { isSameSecret, sha256 } from '../../runtime/secrets.ts';
 import { isSealed, openValue, sealValue } from '../../store/sealing/members.ts';
 import type { ConnectedIdentity } from '../../users/connected-accounts.ts';
 import { providerKey, type SealingDependencies } from '../provider-session.ts';
@@ -127,7 +126,7 @@ function isBy(connecting: Connecting, by: Omit<Completion, 'authSession' | 'conn
 /** RFC 7636 §4.6. A verifier for which there was no challenge is a mistake, too (RFC 9700 §2.1.1). */
 function isVerifier(challenge: string | undefined, verifier: string | undefined): boolean {
   if (challenge === undefined || verifier === undefined) return challenge === verifier;
-  return isSameSecret(createHash('sha256').update(verifier).digest('base64url'), challenge);
+  return isSameSecret(sha256(verifier), challenge);
 }
 
 /** One answer for all. */
