@@ -4,6 +4,7 @@ import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { consentId } from '../../records/engine.ts';
 import type { Store } from '../../store/contract.ts';
 import { connectedAccountsOf } from '../../users/connected-accounts.ts';
@@ -12,7 +13,7 @@ import { type ConnectedDependencies, removeConnected } from '../connected-accoun
 import { ACCOUNT } from './callbacks.ts';
 import { allowsLinking } from './linking.ts';
 import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
 
 export interface ApplicationsDependencies
   extends AccountPageDependencies,
@@ -59,6 +60,7 @@ function isGone(thrown: unknown): false {
 }
 
 async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
+  const time = timesOf(deps, ctx);
   const all = await connectedAccountsOf(deps, userId);
   return Promise.all(
     all.map(async ({ id, connection: name, scopes, created_at }) => {
@@ -67,7 +69,7 @@ async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId:
         id,
         name: connection?.display_name ?? name,
         scopes: scopes.join(', '),
-        since: timeOf(deps, ctx, created_at),
+        since: time(created_at),
       };
     }),
   );
@@ -80,6 +82,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
     store.collection('consents').findBy('user', userId),
     refreshTokens.of(userId),
   ]);
+  const time = timesOf(deps, ctx);
   const ids = new Set([...consents, ...tokens].map(({ client_id }) => client_id));
   const all = await Promise.all(
     [...ids].map(async (id) => {
@@ -93,7 +96,7 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
         logo: client?.logo_uri,
         scopes: [...new Set(Object.values(consent?.scopes ?? {}).flat())].join(', '),
         staysLoggedIn: own.length > 0,
-        used: timeOf(deps, ctx, used.sort().at(-1)),
+        used: time(used.sort().at(-1)),
       };
     }),
   );

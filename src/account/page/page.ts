@@ -109,27 +109,6 @@ const SAID = [
 ] as const;
 export type Said = (typeof SAID)[number];
 
-/** A time as pages show it. */
-export interface ShownTime {
-  iso: string;
-  text: string;
-}
-
-/** A time in the words of a page's language, in UTC: where its reader is, nobody has said. @param iso ISO 8601. */
-export function timeOf(
-  { views }: Pick<AccountPageDependencies, 'views'>,
-  ctx: Context,
-  iso: string | null | undefined,
-): ShownTime | undefined {
-  if (iso === null || iso === undefined) return undefined;
-  const format = new Intl.DateTimeFormat(views.locale(ctx).tag, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  });
-  return { iso, text: `${format.format(new Date(iso))} UTC` };
-}
-
 interface PageOptions {
   status?: number;
   /** A message key. */

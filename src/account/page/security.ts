@@ -5,6 +5,7 @@ import { enrollable } from '../../factors/policy.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { User } from '../../users/user.ts';
@@ -16,7 +17,7 @@ import { ACCOUNT } from './callbacks.ts';
 import { ADD_FACTOR } from './enrollment-pages.ts';
 import { homeOf } from './home.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
 import type { AtAccount } from './session.ts';
 
 export interface SecurityDependencies
@@ -110,13 +111,14 @@ async function showSecurity(
     deps.users.identitiesOf(user.id),
   ]);
   const connections = await Promise.all(identities.map((one) => deps.config.connection(one.connection)));
+  const time = timesOf(deps, ctx);
   const viewOf = ({ id, type, name, created_at, last_auth_at, ...one }: MethodView) => ({
     id,
     type,
     name: name ?? one.phone_number ?? one.email,
     mayRename: type === 'passkey' || type.startsWith('webauthn'),
-    added: timeOf(deps, ctx, created_at),
-    used: timeOf(deps, ctx, last_auth_at),
+    added: time(created_at),
+    used: time(last_auth_at),
   });
   const model = {
     editsPassword: home?.editsPassword === true,

@@ -1,11 +1,11 @@
 // /account/sessions: where the user is logged in.
-import type { Context } from 'koa';
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { type ShowTime, timesOf } from '../../pages/times.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown, timeOf } from './page.ts';
+import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
 import { endLinksOf, leaveAccount } from './session.ts';
 import { agentName } from './user-agent.ts';
 
@@ -20,7 +20,10 @@ const SECTION = '/sessions';
 export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
     const sessions = await deps.sessionDirectory.of(here.user.id);
-    const named = await Promise.all(sessions.map((one) => described(deps, ctx, one, here.login.id)));
+    const time = timesOf(deps, ctx);
+    const named = await Promise.all(
+      sessions.map((one) => described(deps, one, { here: here.login.id, time })),
+    );
     const model = { sessions: named.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
     await renderAccount(deps, ctx, here, { template: 'sessions', section: SECTION, model });
   }),
@@ -44,8 +47,11 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   }),
 };
 
-async function described(deps: SessionsPageDependencies, ctx: Context, session: SessionView, here: string) {
-  const { config } = deps;
+async function described(
+  { config }: SessionsPageDependencies,
+  session: SessionView,
+  { here, time }: { here: string; time: ShowTime },
+) {
   const { id, device, created_at, last_interacted_at, clients } = session;
   const names = await Promise.all(
     clients.map(async ({ client_id }) => (await config.client(client_id))?.name ?? client_id),
@@ -55,7 +61,7 @@ async function described(deps: SessionsPageDependencies, ctx: Context, session: 
     isHere: id === here,
     agent: agentName(device?.last_user_agent ?? ''),
     address: device?.last_ip,
-    used: timeOf(deps, ctx, last_interacted_at ?? created_at),
+    used: time(last_interacted_at ?? created_at),
     applications: names,
   };
 }

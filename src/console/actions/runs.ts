@@ -1,9 +1,9 @@
 // Running an action: with an event that somebody has written, and what became of runs in logins.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { readObject } from '../json-text.ts';
 import type { AtConsole } from '../page.ts';
@@ -75,6 +75,7 @@ const RUNS: ActionTab = {
   scopes: ['read:actions', 'read:logs'],
   model: async (deps, ctx, here, { action }) => {
     const executions = await executionsOf(deps, ctx, here);
+    const time = timesOf(deps, ctx);
     const runs = executions.flatMap(({ id, status, trigger_id, results }) =>
       results
         .filter((one) => one.action_name === action.name)
@@ -82,7 +83,7 @@ const RUNS: ActionTab = {
           execution: id,
           trigger: trigger_id,
           isSuspended: status === 'suspended',
-          at: timeOf(deps, ctx, one.started_at),
+          at: time(one.started_at),
           took:
             one.ended_at === undefined ? undefined : Date.parse(one.ended_at) - Date.parse(one.started_at),
           failure: one.error?.msg,

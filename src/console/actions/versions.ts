@@ -1,8 +1,8 @@
 // Deploying an action, and what it was at each deployment.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { lineDiff, withContext } from '../line-diff.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
@@ -48,12 +48,13 @@ const VERSIONS: ActionTab = {
   scopes: ['read:actions'],
   model: async (deps, ctx, here, { action }) => {
     const versions = await versionsOf(deps, ctx, here, action);
+    const time = timesOf(deps, ctx);
     const chosen = versions.find(({ id }) => id === ctx.query.version);
     return {
       versions: versions.map(({ id, number, created_at, deployed }) => ({
         id,
         number,
-        at: timeOf(deps, ctx, created_at),
+        at: time(created_at),
         isDeployed: deployed === true,
         isChosen: id === chosen?.id,
       })),

@@ -1,9 +1,9 @@
 // The administrators as their page lists them.
 import type { Context } from 'koa';
+import { timesOf } from '../../pages/times.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import type { ConsolePageDependencies } from '../page.ts';
 import type { AtConsole } from '../session.ts';
-import { timesOf } from '../time.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
 import { registerOf } from './members.ts';
 
@@ -14,7 +14,7 @@ export async function listed(
   here: AtConsole,
 ): Promise<object> {
   const register = await registerOf(deps);
-  const time = timesOf(deps, ctx, 'minute');
+  const time = timesOf(deps, ctx);
   const members = await Promise.all(
     register.members.map(async ({ user_id, role, added_at }) => {
       const [user, factors] = await Promise.all([

@@ -2,12 +2,12 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type AtConsole, type ConsolePageDependencies, consolePage, renderConsole } from '../page.ts';
-import { timesOf } from '../time.ts';
 import { hrefOf, isOpen, type LogFilter, queriesOf, readFilter } from './filter.ts';
 import { outcomeOf, storyOf, storyQueries } from './story.ts';
 import { type AnsweredEvent, isBad, whoOf, wordsOf } from './words.ts';

@@ -1,10 +1,10 @@
 // /console: what goes on at the tenant, and what needs attention.
 import type { Context } from 'koa';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
 import { type AtConsole, consolePage, renderConsole } from '../page.ts';
-import { timesOf } from '../time.ts';
 import { type AttentionDependencies, attentionOf } from './attention.ts';
 import { barsOf, CHART } from './chart.ts';
 import { type Numbers, numbersOf, RANGE_NAMES, rangeNamed } from './numbers.ts';

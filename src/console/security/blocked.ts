@@ -6,10 +6,10 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import type { Answer } from '../../management/call.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import type { AnsweredEvent } from '../log/words.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
-import { timesOf } from '../time.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
@@ -45,7 +45,7 @@ async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, her
   const throttled = await latestOf(deps, ctx, here, 'limit_mu', ({ ip }) => ip);
   const identifiers = namesOf(locks, isIP(asked) === 0 ? asked : '');
   const addresses = namesOf(throttled, isIP(asked) === 0 ? '' : asked);
-  const timeOf = timesOf(deps, ctx, 'minute');
+  const timeOf = timesOf(deps, ctx);
   const since = (events: ReadonlyMap<string, AnsweredEvent>, name: string) => {
     const date = events.get(name)?.date;
     return date === undefined ? {} : { since: timeOf(date) };

@@ -2,10 +2,10 @@
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
-import { timesOf } from '../time.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
@@ -66,7 +66,7 @@ async function showKeys(
   fault?: FormFault,
 ): Promise<void> {
   const keys = (await ask(deps, ctx, here, 'GET /keys/signing')).body as AnsweredKey[];
-  const timeOf = timesOf(deps, ctx, 'minute');
+  const timeOf = timesOf(deps, ctx);
   const shown = keys.map(({ kid, alg, thumbprint, current, current_since: since, next }) => ({
     kid,
     alg,

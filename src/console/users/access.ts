@@ -1,8 +1,8 @@
 // What a user may do: roles, permissions, organizations; and what the log says of them.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
@@ -124,11 +124,12 @@ const LOG: UserTab<UsersDependencies> = {
       query: { page: String(page), per_page: String(EVENTS) },
     });
     const locale = deps.views.locale(ctx);
+    const time = timesOf(deps, ctx);
     const events = (answer.body as (AnsweredEvent & { user_agent?: string })[]).map((one) => ({
       path: `/console/log/${encodeURIComponent(one.log_id)}`,
       words: wordsOf(one, locale, deps.meanings),
       isBad: isBad(one),
-      at: timeOf(deps, ctx, one.date),
+      at: time(one.date),
       description: one.description,
       application: one.client_name,
       connection: one.connection,

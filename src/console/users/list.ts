@@ -1,8 +1,8 @@
 // /console/users: the list, and the search as one types.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type AtConsole, consolePage, renderConsole } from '../page.ts';
 import { pageOf } from './access.ts';
@@ -62,6 +62,7 @@ async function showList(
     ...(connection !== '' && { connection }),
     fields: FIELDS,
   };
+  const time = timesOf(deps, ctx);
   const { users, total, slow } = await found(deps, ctx, here, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
   await renderConsole(deps, ctx, here, {
@@ -70,7 +71,7 @@ async function showList(
     title: 't:console.users.title',
     model: {
       users: USERS,
-      rows: users.map((user) => rowOf(user, (iso) => timeOf(deps, ctx, iso))),
+      rows: users.map((user) => rowOf(user, time)),
       q: text,
       filter: filter ?? '',
       connection,

@@ -1,8 +1,8 @@
 // What a user logs in with: identities, second factors, passkeys.
 
-import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { takeOverForm } from './profile.ts';
@@ -61,14 +61,15 @@ const FACTORS: UserTab<UsersDependencies> = {
       params: { id: user.user_id },
       query: { per_page: '100' },
     });
+    const time = timesOf(deps, ctx);
     const methods = (answer.body as Method[]).map((one) => ({
       id: one.id,
       type: one.type,
       kind: KINDS.has(one.type) ? `console.users.method.${one.type}` : undefined,
       name: one.name ?? one.phone_number ?? one.email,
       isConfirmed: one.confirmed,
-      added: timeOf(deps, ctx, one.created_at),
-      used: timeOf(deps, ctx, one.last_auth_at),
+      added: time(one.created_at),
+      used: time(one.last_auth_at),
     }));
     return {
       passkeys: methods.filter(({ type }) => type === 'passkey'),

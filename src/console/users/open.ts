@@ -1,9 +1,9 @@
 // Where a user is logged in, and what applications hold and may do for them.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import type { AtConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
@@ -91,24 +91,25 @@ const SESSIONS: UserTab<UsersDependencies> = {
       tokensOf(deps, ctx, here, user),
       clientNames(deps),
     ]);
+    const time = timesOf(deps, ctx);
     return {
       sessions: sessions.map((one) => ({
         id: one.id,
         agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
         address: one.device?.last_ip ?? one.device?.initial_ip,
         applications: one.clients.map(({ client_id }) => named(client_id)),
-        since: timeOf(deps, ctx, one.authenticated_at),
-        used: timeOf(deps, ctx, one.last_interacted_at),
-        until: timeOf(deps, ctx, one.expires_at),
+        since: time(one.authenticated_at),
+        used: time(one.last_interacted_at),
+        until: time(one.expires_at),
       })),
       tokens: tokens.map((one) => ({
         id: one.id,
         application: named(one.client_id),
         agent: one.device?.last_user_agent ?? one.device?.initial_user_agent,
         audiences: one.resource_servers.map(({ audience }) => audience),
-        since: timeOf(deps, ctx, one.created_at),
-        used: timeOf(deps, ctx, one.last_exchanged_at),
-        until: timeOf(deps, ctx, one.expires_at),
+        since: time(one.created_at),
+        used: time(one.last_exchanged_at),
+        until: time(one.expires_at),
       })),
     };
   },

@@ -1,9 +1,9 @@
 // The first tab of a user: who they are, what is noted of them, and what can be done to them.
 
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { ask } from '../ask.ts';
 import { mergePatch, readObject, stampOf, writtenObject } from '../json-text.ts';
@@ -23,6 +23,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
   scopes: scopesOf('profile'),
   model: async (deps, ctx, here, { user, values = {}, fault }) => {
     const rights = rightsOf(here);
+    const time = timesOf(deps, ctx);
     const isAgain = fault !== undefined;
     return {
       profile: Object.fromEntries(
@@ -31,11 +32,11 @@ export const PROFILE: UserTab<UsersDependencies> = {
       isVerified: { email: user.email_verified === true, phone: user.phone_verified === true },
       facts: {
         connection: user.identities[0]?.connection,
-        created: timeOf(deps, ctx, user.created_at),
-        lastLogin: timeOf(deps, ctx, user.last_login),
+        created: time(user.created_at),
+        lastLogin: time(user.last_login),
         lastAddress: user.last_ip,
         logins: user.logins_count ?? 0,
-        passwordSet: timeOf(deps, ctx, user.last_password_reset),
+        passwordSet: time(user.last_password_reset),
       },
       hasPassword: hasPassword(user),
       ...(rights.readMetadata && {

@@ -1,8 +1,8 @@
 // Users in and out by the thousand: imports and exports, each a job of the Management API.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { ask } from '../ask.ts';
@@ -146,7 +146,7 @@ async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): 
         details: job.status_details,
         done: job.percentage_done ?? 0,
         summary: job.summary,
-        begun: timeOf(deps, ctx, job.created_at),
+        begun: timesOf(deps, ctx)(job.created_at),
         format: job.format,
         location: job.location,
       },

@@ -1,8 +1,8 @@
 // The page of one user: its head and tabs, and how its forms come back to it.
 import type { Context } from 'koa';
-import { timeOf } from '../../account/page/page.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclaration } from '../../http/routes.ts';
+import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
@@ -89,7 +89,7 @@ export async function showTab<D extends UsersDependencies>(
         isBlocked: user.blocked === true,
         isUnverified: user.email !== undefined && user.email_verified !== true,
         lockouts,
-        lastLogin: timeOf(deps, ctx, user.last_login),
+        lastLogin: timesOf(deps, ctx)(user.last_login),
       },
       rights: rightsOf(here),
       values,

@@ -1,5 +1,5 @@
 // What pages show of a user.
-import type { ShownTime } from '../../account/page/page.ts';
+import type { ShowTime } from '../../pages/times.ts';
 
 /** A user as the Management API answers them, as far as pages read it. */
 export interface UserAnswer {
@@ -52,7 +52,7 @@ export function initialOf(name: string): string {
 }
 
 /** A row of the list. */
-export function rowOf(user: UserAnswer, timeOf: (iso: string | undefined) => ShownTime | undefined): object {
+export function rowOf(user: UserAnswer, time: ShowTime): object {
   const name = nameOf(user);
   const address = user.email ?? user.phone_number ?? user.username;
   return {
@@ -64,7 +64,7 @@ export function rowOf(user: UserAnswer, timeOf: (iso: string | undefined) => Sho
     connections: [...new Set(user.identities.map(({ connection }) => connection))],
     isBlocked: user.blocked === true,
     isUnverified: user.email !== undefined && user.email_verified !== true,
-    lastLogin: timeOf(user.last_login),
+    lastLogin: time(user.last_login),
     logins: user.logins_count ?? 0,
   };
 }
