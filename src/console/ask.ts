@@ -1,14 +1,13 @@
 // The console asks what the Management API is asked, by the very same code: the scopes are those of the administrator's role,
 // and the log says who it was.
 import type { Context } from 'koa';
-import { AuthError } from '../http/errors.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
 import { allow, carryOut, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
-import { seesSecrets } from './roles.ts';
+import { roleRefusal, seesSecrets } from './roles.ts';
 import type { AtConsole } from './session.ts';
 import { asShownTo, mayAsk } from './support.ts';
 
@@ -56,7 +55,7 @@ export async function ask(
   allow(management, call, about);
   const { role } = here.administrator;
   if (!mayAsk(role, name, { query, body })) {
-    const refusal = new AuthError(403, 'access_denied', 'Your role does not allow this.');
+    const refusal = roleRefusal();
     recordFailure(management.events, call, about, refusal);
     throw refusal;
   }

@@ -9,6 +9,7 @@ import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE, formsLeadOutside } from './callbacks.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { navOf, pathOf } from './nav.ts';
+import { roleRefusal } from './roles.ts';
 import { isSaid } from './said.ts';
 import { type AtConsole, atConsole, requireOwn } from './session.ts';
 
@@ -101,7 +102,7 @@ async function readFile(ctx: Context, rules: MultipartRules): Promise<void> {
 
 function requireScopes(here: AtConsole, scopes: readonly string[]): void {
   if (scopes.every(here.can)) return;
-  throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+  throw roleRefusal();
 }
 
 /** The page that a form was on, where the browser says so. */

@@ -1,4 +1,5 @@
 // What each role of an administrator may do, in scopes of the Management API, and one of the console's own.
+import { AuthError } from '../http/errors.ts';
 import type { AdministratorRole } from '../records/administrators.ts';
 
 /** Lets an administrator see and change who else is one. */
@@ -59,4 +60,9 @@ export function scopesOf(role: AdministratorRole, all: readonly string[]): Reado
 /** Whether a role may see secrets that stand within what it may read: who can change them. */
 export function seesSecrets(role: AdministratorRole): boolean {
   return role === 'owner' || role === 'editor';
+}
+
+/** What is said to whom it is not for. */
+export function roleRefusal(): AuthError {
+  return new AuthError(403, 'access_denied', 'Your role does not allow this.');
 }

@@ -17,7 +17,7 @@ import {
   renderConsole,
   type Words,
 } from '../page.ts';
-import { ADMINISTRATORS_SCOPE } from '../roles.ts';
+import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
 import { LINK_SECONDS, type LinkDependencies, makeLink, withdrawLink } from './links.ts';
 import { listed } from './listed.ts';
@@ -170,7 +170,7 @@ function roleOf(text: string): AdministratorRole {
 function refused(deps: Deps, ctx: Context, here: AtConsole, fault: MemberFault): Promise<void> {
   if (fault === 'last-owner') return show(deps, ctx, here, { alert: 't:console.administrators.lastOwner' });
   if (fault === 'missing') throw new AuthError(404, 'not_found', 'There is no such administrator.');
-  throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+  throw roleRefusal();
 }
 
 function record(

@@ -7,6 +7,7 @@ import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
+import { roleRefusal } from '../roles.ts';
 import type { AtConsole } from '../session.ts';
 import {
   draftOf,
@@ -113,7 +114,7 @@ const changeScope = ({ connection }: Message) =>
 
 /** @throws AuthError 403 */
 function requireScope(here: AtConsole, scope: string): void {
-  if (!here.can(scope)) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+  if (!here.can(scope)) throw roleRefusal();
 }
 
 const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;

@@ -4,6 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import { roleRefusal } from '../roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Item, listOf } from './find.ts';
 import { mayCall, nameOfCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
@@ -39,7 +40,7 @@ export const paramsOf = (ctx: Context): Params => ctx.params as Record<string, s
 
 /** @throws AuthError 403 where the role does not allow a call. */
 export function requireCall(here: AtConsole, call: CallRules): void {
-  if (!mayCall(here, call)) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+  if (!mayCall(here, call)) throw roleRefusal();
 }
 
 /** Lists that have a page made by hand. */

@@ -1,7 +1,7 @@
 // /console/security: the first of its parts that an administrator may see.
-import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import { consolePage } from '../page.ts';
+import { back, consolePage } from '../page.ts';
+import { roleRefusal } from '../roles.ts';
 import { blockedRoutes } from './blocked.ts';
 import { factorsRoutes } from './factors.ts';
 import { keysRoutes } from './keys.ts';
@@ -13,9 +13,8 @@ export type SecurityDependencies = SecuritySettingsDependencies;
 export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   [`GET ${SECURITY}` as const]: consolePage('security', { scopes: [] }, async (_deps, ctx, here) => {
     const [first] = tabsOf(here);
-    if (first === undefined) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
-    ctx.redirect(first.path);
-    ctx.status = 303;
+    if (first === undefined) throw roleRefusal();
+    back(ctx, first.path);
   }),
   ...factorsRoutes,
   ...settingsRoutes,

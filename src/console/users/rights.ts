@@ -1,7 +1,7 @@
 // What an administrator may do with users, by their scopes. Whoever sets an address or a password, or holds a link that
 // does, can log in as the user: all of that is one right, which the role of support has not.
-import { AuthError } from '../../http/errors.ts';
 import type { AtConsole } from '../page.ts';
+import { roleRefusal } from '../roles.ts';
 
 export interface UserRights {
   create: boolean;
@@ -51,5 +51,5 @@ export function rightsOf({
 
 /** @throws AuthError 403 without the right. */
 export function requireRight(has: boolean): void {
-  if (!has) throw new AuthError(403, 'access_denied', 'Your role does not allow this.');
+  if (!has) throw roleRefusal();
 }
