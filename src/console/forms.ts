@@ -36,3 +36,6 @@ export function refusalOf(thrown: unknown): Words {
     return { text: thrown.error_description };
   throw thrown;
 }
+
+/** A text of a form as it was written: browsers send CRLF for the ends of lines (HTML §4.10.22.4). */
+export const withoutReturns = (text: string): string => text.replaceAll('\r\n', '\n');

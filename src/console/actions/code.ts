@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { bodyObject, bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
+import { withoutReturns } from '../forms.ts';
 import { stampOf } from '../json-text.ts';
 import type { AtConsole } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
@@ -11,7 +12,6 @@ import {
   type ActionsDependencies,
   type ModuleReferenceAnswer,
   readDependencies,
-  withoutReturns,
   writtenDependencies,
 } from './view.ts';
 

@@ -5,11 +5,12 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
+import { withoutReturns } from '../forms.ts';
 import { readObject } from '../json-text.ts';
 import type { AtConsole } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import { exampleEvent } from './templates.ts';
-import { type ActionAnswer, type ActionsDependencies, isRunning, triggerOf, withoutReturns } from './view.ts';
+import { type ActionAnswer, type ActionsDependencies, isRunning, triggerOf } from './view.ts';
 
 interface TriedAnswer {
   commands: { method: string; args: unknown[] }[];

@@ -122,6 +122,3 @@ export function readDependencies(text: string): Named[] {
       return at > 0 ? { name: line.slice(0, at), version: line.slice(at + 1) } : { name: line };
     });
 }
-
-/** A text of a form as it was written: browsers send CRLF for the ends of lines (HTML §4.10.22.4). */
-export const withoutReturns = (text: string): string => text.replaceAll('\r\n', '\n');

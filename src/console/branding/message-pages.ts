@@ -5,7 +5,7 @@ import type { Draft } from '../../delivery/templates.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
-import { refusalOf } from '../forms.ts';
+import { refusalOf, withoutReturns } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import type { AtConsole } from '../session.ts';
@@ -121,7 +121,7 @@ const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
 
 function typedOf(ctx: Context, { connection, written }: Message): Written {
   const { from = '', subject = '', body = '', enabled, switches } = bodyTexts(ctx);
-  const texts = { from, subject, body: body.replaceAll('\r\n', '\n') };
+  const texts = { from, subject, body: withoutReturns(body) };
   return connection === undefined
     ? { ...texts, enabled: switches === '1' ? enabled === 'true' : written.enabled === true }
     : texts;

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
-import { refusalOf } from '../forms.ts';
+import { refusalOf, withoutReturns } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
@@ -35,7 +35,7 @@ export async function saveTemplate(deps: BrandingDependencies, ctx: Context, her
     return back(ctx, `${PATH}/template`, 'console.said.deleted');
   }
   try {
-    const body = { template: source.replaceAll('\r\n', '\n') };
+    const body = { template: withoutReturns(source) };
     await ask(deps, ctx, here, `PUT ${CALL}`, { body });
     back(ctx, `${PATH}/template`, 'console.said.saved');
   } catch (thrown) {

@@ -1,6 +1,7 @@
 // The texts of our pages that the tenant can have in words of its own, by prompt, screen and key.
 import { SCREENS } from '../../pages/custom-texts.ts';
 import type { Locale } from '../../pages/locales.ts';
+import { withoutReturns } from '../forms.ts';
 
 /** A text that can be set. */
 export interface TextPlace {
@@ -55,7 +56,7 @@ export function withTexts(
     const text = typed[`${screen}.${key}`];
     if (text === undefined) continue;
     const { [key]: _before, ...others } = after[screen] ?? {};
-    after[screen] = text.trim() === '' ? others : { ...others, [key]: text.replaceAll('\r\n', '\n') };
+    after[screen] = text.trim() === '' ? others : { ...others, [key]: withoutReturns(text) };
   }
   return Object.fromEntries(Object.entries(after).filter(([, texts]) => Object.keys(texts).length > 0));
 }

@@ -3,6 +3,7 @@
 import type { z } from 'zod';
 import { strategyRecord } from '../../records/connections.ts';
 import { textsIn } from '../../scripts/scripts.ts';
+import { withoutReturns } from '../forms.ts';
 import type { Words } from '../page.ts';
 
 /** How an option is typed. */
@@ -157,8 +158,10 @@ export function withTyped(
   const options: Record<string, unknown> = { ...before };
   const faults: string[] = [];
   for (const field of [...main, ...further]) {
-    const text = typed[field.name]?.replaceAll('\r\n', '\n');
-    if (text === undefined || text.trim() === filled(field, before).value.trim()) continue;
+    const { [field.name]: sent } = typed;
+    if (sent === undefined) continue;
+    const text = withoutReturns(sent);
+    if (text.trim() === filled(field, before).value.trim()) continue;
     try {
       const value = readField(field, text);
       if (value === undefined) delete options[field.name];

@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
-import { fieldsBelow, refusalOf } from '../forms.ts';
+import { fieldsBelow, refusalOf, withoutReturns } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
@@ -35,7 +35,7 @@ export async function takeScript(
   const connection = await connectionAt(deps, ctx, here);
   const kind = kindAt(ctx, connection);
   const { source: sent = '', order } = bodyTexts(ctx);
-  const source = sent.replaceAll('\r\n', '\n');
+  const source = withoutReturns(sent);
   const typed = fieldsBelow(ctx, 'argument.');
   const editor = { connection, kind, source, typed };
   if (order === 'run') return runScript(deps, ctx, here, editor);

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
+import { withoutReturns } from '../forms.ts';
 import { type Field, WHOLE } from './fields.ts';
 import { HIDDEN, hidden, withSecrets } from './secrets.ts';
 
@@ -28,7 +29,7 @@ export interface FilledField extends Omit<Field, 'fields'> {
 function sent(posted: Posted, path: string): string | undefined {
   const value = posted[path];
   const last = Array.isArray(value) ? value.at(-1) : value;
-  return typeof last === 'string' ? last.replaceAll('\r\n', '\n') : undefined;
+  return typeof last === 'string' ? withoutReturns(last) : undefined;
 }
 
 const all = (posted: Posted, path: string): string[] =>
@@ -150,7 +151,7 @@ function readValue(field: Field, posted: Posted, old: unknown, faults: Record<st
   const text = sent(posted, field.path);
   if (text === undefined) return undefined;
   if (field.kind === 'secret') return text === '' ? undefined : text;
-  if (text === textOf(field, old).replaceAll('\r\n', '\n') && old !== undefined) return old;
+  if (text === withoutReturns(textOf(field, old)) && old !== undefined) return old;
   if (text.trim() === '') return emptied(field, old, faults);
   switch (field.kind) {
     case 'number': {
