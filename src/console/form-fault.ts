@@ -23,3 +23,9 @@ export function faultOf(thrown: unknown): FormFault {
     ? { status, message: said }
     : { status, message: found[1] ?? said, field: found[2] ?? '' };
 }
+
+/** What the page of a form is given of a refusal: all of it, and each field's own. */
+export function faultModel(fault: FormFault | undefined): object {
+  if (fault === undefined) return { faults: {} };
+  return { fault, faults: fault.field === undefined ? {} : { [fault.field]: fault } };
+}

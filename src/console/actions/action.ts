@@ -1,7 +1,7 @@
 // The page of one action: its head and tabs.
 import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { withLongTexts } from '../forms.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import {
@@ -87,8 +87,7 @@ export async function showTab(
       mayEdit: here.can('update:actions'),
       mayDeploy: here.can('create:actions'),
       mayDelete: here.can('delete:actions'),
-      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });

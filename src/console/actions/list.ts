@@ -4,7 +4,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import { CHANGES, changedBindings, stampOfBindings } from './order.ts';
 import { RUNNING } from './templates.ts';
@@ -55,7 +55,7 @@ async function showList(
       hasNone: actions.length === 0,
       mayCreate: here.can('create:actions'),
       mayOrder: here.can('update:actions'),
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });

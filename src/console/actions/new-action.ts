@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import { isBound } from './action.ts';
 import { RUNNING, templateOf } from './templates.ts';
@@ -49,8 +49,7 @@ async function showForm(
       actionsPath: ACTIONS,
       triggers: RUNNING.map((id) => ({ id, template: templateOf(id) })),
       values,
-      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });
@@ -99,7 +98,7 @@ async function showRemoval(
         trigger: triggerOf(action),
         isBound: await isBound(deps, ctx, here, action),
       },
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });

@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS, userPath } from './paths.ts';
@@ -67,8 +67,7 @@ async function showForm(
       users: USERS,
       connections,
       values: { connection: connections[0] ?? '', ...values },
-      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });

@@ -6,7 +6,7 @@ import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { failuresOf, type ImportFailure } from './import-failures.ts';
@@ -83,7 +83,7 @@ async function showForms(
       users: USERS,
       path: TRANSFER,
       databases: await databases(deps),
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });

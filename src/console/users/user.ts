@@ -4,7 +4,7 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { TABS, type Tab, USERS, userPath } from './paths.ts';
@@ -93,8 +93,7 @@ export async function showTab<D extends UsersDependencies>(
       },
       rights: rightsOf(here),
       values,
-      faults: fault?.field === undefined ? {} : { [fault.field]: fault },
-      ...(fault !== undefined && { fault }),
+      ...faultModel(fault),
     },
     status: fault?.status ?? 200,
   });
