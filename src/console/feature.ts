@@ -18,7 +18,7 @@ import type { ConnectionsDependencies } from './connections/shared.ts';
 import { type LogDependencies, logRoutes } from './log/routes.ts';
 import { finishLogin } from './login.ts';
 import { type OverviewDependencies, overviewRoutes } from './overview/routes.ts';
-import { type ConsolePageDependencies, consoleForm } from './page.ts';
+import { back, type ConsolePageDependencies, consoleForm } from './page.ts';
 import type { ResourcesDependencies } from './resources/model.ts';
 import { RESOURCES_PAGES, resourcesRoutes } from './resources/routes.ts';
 import { SECURITY_PAGES, type SecurityDependencies, securityRoutes } from './security/routes.ts';
@@ -60,8 +60,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
     { scopes: [], isDangerous: false },
     async (deps, ctx) => {
       await leaveConsole(deps, ctx);
-      ctx.redirect(CONSOLE);
-      ctx.status = 303;
+      back(ctx, CONSOLE);
     },
   ),
   [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },

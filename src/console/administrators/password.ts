@@ -114,8 +114,7 @@ async function useLink(deps: Deps, ctx: Context): Promise<void> {
   if (faults !== undefined || unnamed !== undefined)
     return showLink(deps, ctx, ticket, { faults: { ...faults, ...unnamed }, tried: password, name });
   await used(deps, ctx, link, { name, password });
-  ctx.redirect(CONSOLE);
-  ctx.status = 303;
+  back(ctx, CONSOLE);
 }
 
 /** @throws AuthError 400 where the link has been used meanwhile, or its address is another administrator's. */

@@ -7,7 +7,7 @@ import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { failuresOf, type ImportFailure } from './import-failures.ts';
 import { USERS } from './paths.ts';
@@ -118,8 +118,7 @@ async function begin(
   } catch (thrown) {
     return showForms(deps, ctx, here, faultOf(thrown));
   }
-  ctx.redirect(`${TRANSFER}/${encodeURIComponent(id)}`);
-  ctx.status = 303;
+  back(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
 }
 
 /** A job: how far it is, and what of it failed. Its page is loaded again until it is done. */
