@@ -1,6 +1,7 @@
 // The console asks what the Management API is asked, by the very same code: the scopes are those of the administrator's role,
 // and the log says who it was.
 import type { Context } from 'koa';
+import { AuthError } from '../http/errors.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
 import { allow, carryOut, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
@@ -64,6 +65,16 @@ export async function ask(
   const answer =
     given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
   return seesSecrets(role) ? answer : { ...answer, body: withoutSecrets(asShownTo(role, answer.body)) };
+}
+
+/** Asks as {@link ask} does. @returns undefined where there is nothing of the kind: 404. */
+export async function askIfThere(...asked: Parameters<typeof ask>): Promise<Answer | undefined> {
+  try {
+    return await ask(...asked);
+  } catch (thrown) {
+    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
+    throw thrown;
+  }
 }
 
 /** The declaration of a call. @throws Error when there is none. */

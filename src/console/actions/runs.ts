@@ -1,10 +1,9 @@
 // Running an action: with an event that somebody has written, and what became of runs in logins.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { ask, askIfThere } from '../ask.ts';
 import { withoutReturns } from '../forms.ts';
 import { readObject } from '../json-text.ts';
 import type { AtConsole } from '../page.ts';
@@ -114,13 +113,8 @@ async function executionOf(
   here: AtConsole,
   id: string,
 ): Promise<ExecutionAnswer | undefined> {
-  try {
-    return (await ask(deps, ctx, here, 'GET /actions/executions/:id', { params: { id } }))
-      .body as ExecutionAnswer;
-  } catch (thrown) {
-    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
-    throw thrown;
-  }
+  const answer = await askIfThere(deps, ctx, here, 'GET /actions/executions/:id', { params: { id } });
+  return answer?.body as ExecutionAnswer | undefined;
 }
 
 const PATH = '/console/actions/:id';

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { ask, askIfThere } from '../ask.ts';
 import { fieldsBelow, refusalOf } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
@@ -15,14 +15,10 @@ type Section = Readonly<Record<string, unknown>>;
 /** What is in force. */
 async function lookNow(deps: BrandingDependencies, ctx: Context, here: AtConsole) {
   const brand = (await ask(deps, ctx, here, 'GET /branding')).body as Section;
-  try {
-    const { themeId, ...theme } = (await ask(deps, ctx, here, 'GET /branding/themes/default'))
-      .body as Section;
-    return { brand, theme, themeId: String(themeId) };
-  } catch (thrown) {
-    if (!(thrown instanceof AuthError) || thrown.status !== 404) throw thrown;
-    return { brand, theme: {}, themeId: undefined };
-  }
+  const kept = await askIfThere(deps, ctx, here, 'GET /branding/themes/default');
+  if (kept === undefined) return { brand, theme: {}, themeId: undefined };
+  const { themeId, ...theme } = kept.body as Section;
+  return { brand, theme, themeId: String(themeId) };
 }
 
 /** Shows the form. */

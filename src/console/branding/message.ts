@@ -10,7 +10,7 @@ import type { Draft } from '../../delivery/templates.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
-import { ask } from '../ask.ts';
+import { ask, askIfThere } from '../ask.ts';
 import type { AtConsole } from '../session.ts';
 import type { BrandingDependencies } from './shared.ts';
 
@@ -80,16 +80,9 @@ async function keptTemplate(
   here: AtConsole,
   templateName: string,
 ): Promise<Record<string, unknown> | undefined> {
-  try {
-    const asked = { params: { templateName } };
-    return (await ask(deps, ctx, here, 'GET /email-templates/:templateName', asked)).body as Record<
-      string,
-      unknown
-    >;
-  } catch (thrown) {
-    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
-    throw thrown;
-  }
+  const asked = { params: { templateName } };
+  const answer = await askIfThere(deps, ctx, here, 'GET /email-templates/:templateName', asked);
+  return answer?.body as Record<string, unknown> | undefined;
 }
 
 async function connectionMessage(

@@ -1,8 +1,7 @@
 // The tenant's own page around ours.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
-import { AuthError } from '../../http/errors.ts';
-import { ask } from '../ask.ts';
+import { ask, askIfThere } from '../ask.ts';
 import { refusalOf, withoutReturns } from '../forms.ts';
 import { back, renderConsole, type Words } from '../page.ts';
 import type { AtConsole } from '../session.ts';
@@ -71,10 +70,6 @@ async function templateNow(
   ctx: Context,
   here: AtConsole,
 ): Promise<string | undefined> {
-  try {
-    return ((await ask(deps, ctx, here, `GET ${CALL}`)).body as { body: string }).body;
-  } catch (thrown) {
-    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
-    throw thrown;
-  }
+  const answer = await askIfThere(deps, ctx, here, `GET ${CALL}`);
+  return (answer?.body as { body: string } | undefined)?.body;
 }

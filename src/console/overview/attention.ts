@@ -2,11 +2,10 @@
 // what their role may see.
 import type { Context } from 'koa';
 import { activeAuthenticators } from '../../factors/policy.ts';
-import { AuthError } from '../../http/errors.ts';
 import { ADMINISTRATORS } from '../../records/administrators.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { LogCounts } from '../../tenant/log-counts.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { type AskDependencies, ask, askIfThere } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { hrefOf, readFilter } from '../log/filter.ts';
 import type { AnsweredEvent } from '../log/words.ts';
@@ -83,10 +82,7 @@ const failures: Look = async (deps, ctx, here, now) => {
 
 /** What an event says; undefined of one that is gone by now. */
 async function descriptionOf(deps: AttentionDependencies, ctx: Context, here: AtConsole, id: string) {
-  const answer = await ask(deps, ctx, here, 'GET /logs/:id', { params: { id } }).catch((thrown: unknown) => {
-    if (thrown instanceof AuthError && thrown.status === 404) return undefined;
-    throw thrown;
-  });
+  const answer = await askIfThere(deps, ctx, here, 'GET /logs/:id', { params: { id } });
   return (answer?.body as AnsweredEvent | undefined)?.description;
 }
 

@@ -1,8 +1,7 @@
 // What the pages of resources have in common.
 import type { Context } from 'koa';
-import { AuthError } from '../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { type AskDependencies, ask, askIfThere } from '../ask.ts';
 import type { AtConsole, ConsolePageDependencies } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 import { groupOf, idOf, nameOf, type Place, parametersOf, titleOf } from './declared.ts';
@@ -114,13 +113,9 @@ export async function readAt(
   { read, create, replace }: Place,
 ): Promise<unknown> {
   if (read === undefined) return undefined;
-  try {
-    return (await ask(deps, ctx, here, nameOfCall(read), { params: paramsOf(ctx) })).body;
-  } catch (thrown) {
-    const canBeMade = create !== undefined || replace !== undefined;
-    if (canBeMade && thrown instanceof AuthError && thrown.status === 404) return undefined;
-    throw thrown;
-  }
+  const canBeMade = create !== undefined || replace !== undefined;
+  const asking = canBeMade ? askIfThere : ask;
+  return (await asking(deps, ctx, here, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
 }
 
 /**

@@ -3,11 +3,9 @@
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
-import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
-import type { Answer } from '../../management/call.ts';
 import { timesOf } from '../../pages/times.ts';
-import { ask } from '../ask.ts';
+import { ask, askIfThere } from '../ask.ts';
 import type { AnsweredEvent } from '../log/words.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
@@ -114,11 +112,6 @@ async function isThrottled(
 ): Promise<boolean> {
   // An address in a log of another time may be none.
   if (isIP(ip) === 0) return false;
-  const answer = await ask(deps, ctx, here, 'GET /anomaly/blocks/ips/:id', { params: { id: ip } }).catch(
-    (thrown: unknown): Answer | undefined => {
-      if (thrown instanceof AuthError && thrown.status === 404) return undefined;
-      throw thrown;
-    },
-  );
-  return answer !== undefined;
+  const params = { id: ip };
+  return (await askIfThere(deps, ctx, here, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;
 }
