@@ -3,8 +3,6 @@ import { accountAudience } from './account/audience.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
-import { askToVerify } from './connections/database/verification-link.ts';
-import { customExchange } from './connections/exchange/custom.ts';
 import { linkAfterLogin } from './connections/linking/after-login.ts';
 import { openIdProviders } from './connections/oidc/providers.ts';
 import { offerAfterLogin } from './connections/passkeys/enrollment.ts';
@@ -23,7 +21,7 @@ import { logoutTokens } from './engine/logout-token.ts';
 import { createEngine, type Engine } from './engine/provider.ts';
 import { publishedKeys } from './engine/published-keys.ts';
 import type { SecondFactor } from './engine/second-factor.ts';
-import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
+import type { ExchangeDependencies } from './engine/token-exchange.ts';
 import { mfaAudience } from './factors/bearer.ts';
 import { mfa } from './factors/feature.ts';
 import { MFA_POLICY } from './factors/policy.ts';
@@ -39,10 +37,11 @@ import { ownLogins } from './own-logins.ts';
 import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
 import { consoleOrigin } from './settings.ts';
+import { tokenExchanges } from './tenant-exchanges.ts';
 
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
-  const { settings, users, log, clock, wallClock, random } = deps;
+  const { settings, log, clock, wallClock, random } = deps;
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
   const { issuer, baseUrl } = settings;
   const { checkPossession, redeemOwnCode, ...asking } = later(() => engine);
@@ -54,8 +53,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const exchangeToken = tokenExchange({ ...reading, config, users, wallClock, ...asking });
-  const exchanges = { exchangeToken, exchangeForeign: foreignExchange(deps, capabilities) };
+  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...asking });
   const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
   const { firstFactors, parts, secondFactor } = engineParts(deps, capabilities, own);
   const { logins, ...ours } = ownLogins(
@@ -100,21 +98,6 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 
 /** The context classes that logins may be asked for. */
 const ACR_VALUES = [MFA_POLICY];
-
-/** The exchange of tokens that the tenant's own actions judge. */
-function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): ExchangeToken {
-  const { baseUrl } = deps.settings;
-  return customExchange({
-    ...deps,
-    ...capabilities,
-    // Whom an action names is read and changed before the login is judged.
-    users: capabilities.apiUsers,
-    askToVerify: async (user, connection, clientId, ip) => {
-      const client = await capabilities.config.client(clientId);
-      await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });
-    },
-  });
-}
 
 /** What features ask of the engine that is made with them. */
 function later(
@@ -182,6 +165,7 @@ function engineParts(
     customDatabases,
     directories,
     events,
+    leases,
     limitLogin,
     rateLimits,
   }: Capabilities,
@@ -191,7 +175,7 @@ function engineParts(
     readApiToken: ApiTokenReader;
     tellers: LogoutChannel;
     idp: IdentityProvider;
-    exchanges: Record<'exchangeToken' | 'exchangeForeign', ExchangeToken>;
+    exchanges: ReturnType<typeof tokenExchanges>;
     isOpen: ExchangeDependencies['isOpen'];
     upstream: ReturnType<typeof upstreamDependencies>;
   },
@@ -215,7 +199,15 @@ function engineParts(
   const parts = [
     ...firstFactors,
     bindEngineParts(passkeys, { ...factors, store }),
-    bindEngineParts(upstreamLogins, { ...own.upstream, users, events, log, rateLimits, ...exchanges }),
+    bindEngineParts(upstreamLogins, {
+      ...own.upstream,
+      users,
+      events,
+      leases,
+      log,
+      rateLimits,
+      ...exchanges,
+    }),
     bindEngineParts(ciba, { challenges, clock, config }),
     bindEngineParts(device, { challenges, config, clock, random, isOpen: own.isOpen }),
     bindEngineParts(mfa, { ...factors, mfaApi, readApiToken }),

@@ -16,7 +16,7 @@ const LAYERS: string[][] = [
   ['administration', 'server.ts'],
   ['tenant-management.ts', 'tenant-account.ts', 'tenant-console.ts'],
   ['tenant-engine.ts', 'stop.ts'],
-  ['account-endings.ts', 'own-logins.ts'],
+  ['account-endings.ts', 'own-logins.ts', 'tenant-exchanges.ts'],
   ['capabilities.ts'],
   ['own-code.ts', 'configs.ts', 'tenant-log.ts'],
   ['features.ts', 'fault.ts'],

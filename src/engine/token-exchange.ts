@@ -100,7 +100,8 @@ function refuseUnfit(client: Client, requested: string | undefined): void {
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
 }
 
-async function subjectOf(
+/** Whose a token is. @throws AuthError 400 `invalid_request` for one that is not good, or not the application's. */
+export async function subjectOf(
   deps: ExchangeDependencies,
   clientId: string,
   type: string,

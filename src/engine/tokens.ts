@@ -54,6 +54,15 @@ export interface Granted {
   extra?: Record<string, unknown>;
 }
 
+/** What a grant answers itself: it gives something of its user's that is no token of ours. */
+export interface Handed {
+  /** The answer of the token endpoint. */
+  answer: Readonly<Record<string, unknown>>;
+  userId: string;
+  /** The name of the connection that it is of. */
+  connection: string;
+}
+
 /**
  * A grant type beyond the engine's, as a feature declares it: the feature decides who the user is, the rest is done here.
  * @template D what the feature is given.
@@ -72,7 +81,7 @@ export interface GrantDeclaration<D> {
   /** Whether its requests complete earlier ones ({@link Granted.completes}). */
   completes?: boolean;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate: (deps: D, request: GrantRequest) => Promise<Granted>;
+  authenticate: (deps: D, request: GrantRequest) => Promise<Granted | Handed>;
 }
 
 /** A grant type as it is sent. */
@@ -93,7 +102,7 @@ export interface VendorGrant {
   /** @see GrantDeclaration.completes */
   completes?: boolean | undefined;
   /** @throws AuthError when the user is not authenticated. */
-  authenticate(request: GrantRequest): Promise<Granted>;
+  authenticate(request: GrantRequest): Promise<Granted | Handed>;
 }
 
 export interface GrantEndDependencies extends TokenDependencies {
@@ -129,6 +138,7 @@ export function registerVendorGrant(
         if (grant.completes) refuseWeakRequest(deps, ctx, keys);
         else await refuseUnboundRequest(deps, ctx, keys);
         const granted = await grant.authenticate(request);
+        if ('answer' in granted) return handOut(deps, request, grant, granted);
         const { login, completes, isFromPages, isRecorded, exchanged, extra } = granted;
         if (exchanged !== undefined) keepExchanged(ctx, exchanged);
         if (completes !== undefined) {
@@ -160,6 +170,17 @@ export function registerVendorGrant(
     },
     parameters,
   );
+}
+
+/** Answers with what the grant itself gives, and records it. */
+function handOut(
+  { events }: Pick<GrantEndDependencies, 'events'>,
+  { clientId: client_id, ip, ctx }: GrantRequest,
+  { events: { success: type } }: Pick<VendorGrant, 'events'>,
+  { answer, userId: user_id, connection }: Handed,
+): void {
+  ctx.body = answer;
+  if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
 }
 
 /** Refuses who could get no token that its level allows, before what the request completes is used up. */

@@ -87,9 +87,7 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   if (client === undefined) throw incomplete();
   checkOrigin(client, ctx.get('Origin'));
   const grant = deps.credentialGrants.find(({ grantType }) => grantType === type);
-  if (grant === undefined) {
-    throw new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
-  }
+  if (grant === undefined) throw unsupportedType();
   await checkRealm(deps, client, params.realm);
   const { login } = await authenticate(grant, ctx, client, params);
   const { refusal } = await admissionOf(deps.users, login);
@@ -126,12 +124,15 @@ async function authenticate(
   try {
     // The request comes from the user's browser, at the application's page.
     const browser = browserOf(ctx);
-    return await grant.authenticate({ clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx });
+    const asked = { clientId, params, ip: ctx.ip, userAddress: ctx.ip, browser, ctx };
+    const granted = await grant.authenticate(asked);
+    if ('login' in granted) return granted;
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
     // The endpoint's own error code for wrong credentials.
     throw new AuthError(403, 'access_denied', thrown.error_description);
   }
+  throw unsupportedType();
 }
 
 /** The `Origin` header must be one of the application's registered origins. */
@@ -141,6 +142,10 @@ function checkOrigin(client: Client, origin: string): void {
   }
   if (isOriginOf(client, origin)) return;
   throw new AuthError(403, 'access_denied', `Origin ${origin.slice(0, 200)} is not allowed.`);
+}
+
+function unsupportedType(): AuthError {
+  return new AuthError(400, 'unsupported_credential_type', 'Unknown credential type parameter.');
 }
 
 function incomplete(): AuthError {

@@ -24,6 +24,14 @@ export async function connectedAccountsOf(
   return [...all].sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
 }
 
+/** Whether an account is the one that its provider calls so. */
+export function isAccountOf(
+  { id, user_id, connection_id }: Pick<ConnectedAccount, 'id' | 'user_id' | 'connection_id'>,
+  upstreamId: string,
+): boolean {
+  return id === idOf(user_id, connection_id, upstreamId);
+}
+
 /** Keeps one, in place of what was kept of the same account. @param asked for where the provider does not say what it gave. */
 export async function keepConnectedAccount(
   { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },

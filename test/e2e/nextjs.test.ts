@@ -20,6 +20,7 @@ interface NextAnswer extends Response {
 }
 
 const BASE = 'http://localhost:3000';
+const VAULT_GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
 const SCOPES = ['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`);
 
 describe('@auth0/nextjs-auth0', () => {
@@ -37,7 +38,7 @@ describe('@auth0/nextjs-auth0', () => {
       token_endpoint_auth_method: 'client_secret_post',
       callbacks: [`${BASE}/auth/callback`],
       allowed_logout_urls: [BASE],
-      grant_types: ['authorization_code', 'refresh_token', OTP_GRANT],
+      grant_types: ['authorization_code', 'refresh_token', OTP_GRANT, VAULT_GRANT],
     };
     server = await startServer({
       tenant: {
@@ -167,7 +168,7 @@ describe('@auth0/nextjs-auth0', () => {
     expect(status).to.be.within(400, 500);
   });
 
-  it('connects an account, lists and removes it: /auth/connect, getConnectedAccounts, disconnectAccount', async () => {
+  it('connects an account, lists it, gets its token and removes it: /auth/connect, getConnectedAccounts, getAccessTokenForConnection, disconnectAccount', async () => {
     const { auth0, browser, requestTo, keep, visit, login } = open();
     await login();
     const begun = await visit('/auth/connect?connection=drive&scopes=files.read&returnTo=/files');
@@ -181,6 +182,12 @@ describe('@auth0/nextjs-auth0', () => {
     const [made] = await auth0.getConnectedAccounts(requestTo('/'), response);
     keep(response);
     expect(made).to.include({ connection: 'drive' });
+    const upstream = await auth0.getAccessTokenForConnection(
+      { connection: 'drive' },
+      requestTo('/'),
+      NextResponse.next(),
+    );
+    expect(upstream.token).to.match(/^token-/);
     await auth0.disconnectAccount({ connection: 'drive' }, requestTo('/'), NextResponse.next());
     expect(await auth0.getConnectedAccounts(requestTo('/'), NextResponse.next())).to.deep.equal([]);
     expect((await visit('/auth/connect?connection=nowhere')).status).to.equal(400);

@@ -27,6 +27,8 @@ export interface OAuth2Provider {
   token: Misbehaviour | undefined;
   profile: Misbehaviour | undefined;
   seen: SeenRequest[];
+  /** What it has given; rotated, so that the last one alone is good. */
+  refreshTokens: string[];
   /** The last request at a path. */
   last(path: string): SeenRequest;
   stop(): Promise<void>;
@@ -42,10 +44,10 @@ export async function startProvider(): Promise<OAuth2Provider> {
     postsAnswer: false,
     token: undefined as Misbehaviour | undefined,
     profile: undefined as Misbehaviour | undefined,
+    refreshTokens: [] as string[],
   };
   let count = 0;
-  /** Rotated: the last one alone is good. */
-  const refreshTokens: string[] = [];
+  const { refreshTokens } = provider;
   const authorize = ({ query }: SeenRequest, response: http.ServerResponse) => {
     const code = `code-${++count}-${randomUUID()}`;
     codes.set(code, query);

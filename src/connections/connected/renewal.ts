@@ -1,0 +1,65 @@
+// The access token of a connected account, as it is handed out: renewed where it has ended, or is about to (RFC 6749 §6).
+import type { Logger } from 'pino';
+import type { UpstreamGrant } from '../../records/identities.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import type { Leases } from '../../store/leases.ts';
+import type { ConnectedAccount } from '../../users/connected-accounts.ts';
+import type { UpstreamDependencies } from '../redirect.ts';
+import type { Upstream } from '../upstream/begin.ts';
+
+export interface RenewalDependencies extends UpstreamDependencies {
+  leases: Pick<Leases, 'afterOthers'>;
+  log: Logger;
+}
+
+/** A token that ends within that would end on its way, seconds. */
+const MARGIN = 30;
+
+/**
+ * What an account's provider gave, with an access token that is good.
+ * @returns `none` where it has ended and nothing renews it, or the account is gone; `failed` where the provider did not renew it.
+ */
+export async function currentGrant(
+  deps: RenewalDependencies,
+  { id }: Pick<ConnectedAccount, 'id'>,
+  upstream: Upstream,
+): Promise<UpstreamGrant | 'none' | 'failed'> {
+  const accounts = deps.store.collection('connectedAccounts');
+  const grantOf = async () => (await accounts.get(id))?.grant as UpstreamGrant | undefined;
+  const found = await grantOf();
+  if (found !== undefined && isGood(deps, found)) return found;
+  // Providers that rotate refresh tokens take a second use of one for theft, whichever process it comes from.
+  let outcome: UpstreamGrant | 'none' | 'failed' = 'none';
+  await deps.leases.afterOthers(`connected ${id}`, async () => {
+    const now = await grantOf();
+    if (now !== undefined) outcome = isGood(deps, now) ? now : await renewed(deps, id, now, upstream);
+  });
+  return outcome;
+}
+
+async function renewed(
+  deps: RenewalDependencies,
+  id: string,
+  { refresh_token: refreshToken, id_token: idToken }: UpstreamGrant,
+  { connection, strategy }: Upstream,
+): Promise<UpstreamGrant | 'none' | 'failed'> {
+  if (refreshToken === undefined || strategy.refresh === undefined) return 'none';
+  try {
+    const given = await strategy.refresh(deps, { connection, refreshToken, idToken });
+    const kept = await deps.store.collection('connectedAccounts').update(id, (current) => {
+      // Connected anew meanwhile: what came of that is newer.
+      if (current.grant.refresh_token !== refreshToken) return current;
+      const { expires_at: _ended, ...before } = current.grant;
+      return { ...current, grant: { ...before, ...given } };
+    });
+    return kept === undefined ? 'none' : (kept.grant as UpstreamGrant);
+  } catch (err) {
+    deps.log.warn({ err, connection: connection.name }, "a connected account's token was not renewed");
+    return 'failed';
+  }
+}
+
+function isGood({ wallClock }: RenewalDependencies, { access_token, expires_at }: UpstreamGrant): boolean {
+  if (access_token === undefined) return false;
+  return expires_at === undefined || expires_at > epochSeconds(wallClock) + MARGIN;
+}

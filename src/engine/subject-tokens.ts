@@ -1,0 +1,73 @@
+// Tokens of ours by which an application asks for something else of their user (RFC 8693 §2.1): read, and not used up.
+import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { User } from '../users/user.ts';
+import { admit } from './admission.ts';
+import type { CheckPossession } from './proof-of-possession.ts';
+import { ACCESS_TOKEN, type ExchangeDependencies, subjectOf } from './token-exchange.ts';
+
+const REFRESH_TOKEN = 'urn:ietf:params:oauth:token-type:refresh_token';
+
+/** A token of a request of the token endpoint, and the application that brings it. */
+interface SubjectToken {
+  ctx: Context;
+  clientId: string;
+  /** Of RFC 8693 §3: that of an access or a refresh token. */
+  type: string;
+  token: string;
+}
+
+/**
+ * The user of a refresh token of the application's, or of an access token that it was given or that is for its API.
+ * @throws AuthError 400 `invalid_request` for another type, `invalid_grant` for a token that is not good, or whose user may
+ *   not come in; 401 as {@link CheckPossession} does.
+ */
+export type ReadSubjectToken = (presented: SubjectToken) => Promise<User>;
+
+/** The reader of a tenant. */
+export function subjectTokenReader(
+  deps: ExchangeDependencies & { checkPossession: CheckPossession },
+): ReadSubjectToken {
+  return async (presented) => {
+    const userId = await userIdOf(deps, presented);
+    const user = userId === undefined ? undefined : await deps.users.get(userId);
+    if (user === undefined || admit(user) !== undefined) throw notGood();
+    return user;
+  };
+}
+
+async function userIdOf(
+  deps: ExchangeDependencies & { checkPossession: CheckPossession },
+  { ctx, clientId, type, token }: SubjectToken,
+): Promise<string | undefined> {
+  if (type === REFRESH_TOKEN) return ofRefreshToken(deps, ctx, clientId, token);
+  if (type !== ACCESS_TOKEN)
+    throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
+  return (await subjectOf(deps, clientId, type, token)).userId;
+}
+
+/** One that was used before is not good, and ends nothing: who stole it could else end what its owner has. */
+async function ofRefreshToken(
+  { checkPossession }: { checkPossession: CheckPossession },
+  ctx: Context,
+  clientId: string,
+  value: string,
+): Promise<string | undefined> {
+  const { provider } = (ctx as unknown as KoaContextWithOIDC).oidc;
+  const token = value === '' ? undefined : await provider.RefreshToken.find(value);
+  if (token === undefined || token.clientId !== clientId || token.isExpired || token.consumed)
+    return undefined;
+  const grant = await provider.Grant.find(token.grantId ?? '');
+  if (grant === undefined || grant.isExpired || grant.clientId !== clientId) return undefined;
+  if (grant.accountId !== token.accountId) return undefined;
+  const { jkt, 'x5t#S256': thumbprint } = token;
+  if (jkt !== undefined || thumbprint !== undefined)
+    await checkPossession(ctx, value, { clientId, cnf: { jkt, 'x5t#S256': thumbprint } });
+  return token.accountId;
+}
+
+/** One answer for whatever a token is not. */
+function notGood(): AuthError {
+  return new AuthError(400, 'invalid_grant', 'The subject_token is not good for this client.');
+}

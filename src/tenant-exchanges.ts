@@ -1,0 +1,39 @@
+// What is given for tokens that an application brings: by the engine, by the tenant's own actions, and of connected accounts.
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { askToVerify } from './connections/database/verification-link.ts';
+import { customExchange } from './connections/exchange/custom.ts';
+import type { CheckPossession } from './engine/proof-of-possession.ts';
+import { subjectTokenReader } from './engine/subject-tokens.ts';
+import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
+
+/** The exchanges of a tenant. @param reading what reads tokens of ours. */
+export function tokenExchanges(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  reading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
+    checkPossession: CheckPossession;
+  },
+) {
+  const { users, wallClock } = deps;
+  const own = { ...reading, config: capabilities.config, users, wallClock };
+  return {
+    exchangeToken: tokenExchange(own),
+    exchangeForeign: foreignExchange(deps, capabilities),
+    readSubjectToken: subjectTokenReader(own),
+  };
+}
+
+/** The exchange of tokens that the tenant's own actions judge. */
+function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): ExchangeToken {
+  const { baseUrl } = deps.settings;
+  return customExchange({
+    ...deps,
+    ...capabilities,
+    // Whom an action names is read and changed before the login is judged.
+    users: capabilities.apiUsers,
+    askToVerify: async (user, connection, clientId, ip) => {
+      const client = await capabilities.config.client(clientId);
+      await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });
+    },
+  });
+}

@@ -1,0 +1,195 @@
+// The tokens of connected accounts, handed out to applications for a token of ours (docs/wire/token.md).
+import { expect } from 'chai';
+import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, tenant as base, token } from '../support/flows.ts';
+import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
+const TYPE = 'urn:ietf:params:oauth:token-type:';
+const REFRESH_TOKEN = `${TYPE}refresh_token`;
+const ACCESS_TOKEN = `${TYPE}access_token`;
+const PASSWORD = 'Another-Horse-2';
+
+describe('the token of a connected account', () => {
+  let server: TestServer;
+  let provider: OAuth2Provider;
+  let people = 0;
+  let userId: string;
+  let email: string;
+
+  before(async () => {
+    provider = await startProvider();
+    const drive = (name: string, more: object) => ({
+      name,
+      strategy: 'oauth2',
+      enabled_clients: ['web', 'leeway', 'third', 'spa'],
+      options: optionsFor(provider),
+      authentication: { active: false },
+      ...more,
+    });
+    server = await startServer({
+      tenant: {
+        ...base,
+        clients: base.clients.map((client) =>
+          ['web', 'leeway', 'third', 'spa'].includes(client.client_id)
+            ? { ...client, grant_types: [...client.grant_types, GRANT] }
+            : client,
+        ),
+        connections: [
+          drive('drive', { connected_accounts: { active: true } }),
+          drive('login-only', { authentication: { active: true } }),
+        ],
+      },
+    });
+  });
+  after(async () => {
+    await server.stop();
+    await provider.stop();
+  });
+  beforeEach(async () => {
+    email = `vault-${++people}@example.test`;
+    const made = await server.users.create({ connection: 'users', email, password: PASSWORD });
+    if (!('user' in made)) throw new Error('the address is taken');
+    userId = made.user.id;
+  });
+
+  const agent = () => createAgent(server);
+  const web = { client_id: 'web', client_secret: 'web-secret' };
+  const tokens = async (client: object = web) => {
+    const asked = { grant_type: 'password', username: email, password: PASSWORD, audience: API };
+    const answer = await token(agent(), { ...client, ...asked, scope: 'openid offline_access' });
+    if (answer.status !== 200) throw new Error(answer.text);
+    return answer.json() as { access_token: string; refresh_token: string };
+  };
+  /** An account as its provider gave it. @param seconds until its token ends. */
+  const connect = async (upstreamId: string, grant: object, seconds = 3600) => {
+    const [connection] = await server.store.collection('connections').findBy('name', 'drive');
+    if (connection === undefined) throw new Error('there is no such connection');
+    const expires_at = Math.floor(Date.now() / 1000) + seconds;
+    const given = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
+    const deps = { store: server.store, wallClock: () => Date.now() };
+    return keepConnectedAccount(deps, userId, connection as never, { upstreamId, grant: given, asked: [] });
+  };
+  const exchange = (subject_token: string, more: object = {}, client: object = web) =>
+    token(agent(), {
+      ...client,
+      grant_type: GRANT,
+      connection: 'drive',
+      subject_token,
+      subject_token_type: REFRESH_TOKEN,
+      ...more,
+    });
+
+  it('is given for a refresh token, which stays good, and for an access token; to the one that is named, the first one else', async () => {
+    const own = await tokens();
+    await connect('ada', {});
+    await connect('work', {});
+    const answer = await exchange(own.refresh_token, {
+      requested_token_type: 'http://auth0.com/oauth/token-type/federated-connection-access-token',
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    const { expires_in, ...rest } = answer.json();
+    expect(rest).to.deep.equal({
+      access_token: 'of-ada',
+      issued_token_type: 'http://auth0.com/oauth/token-type/federated-connection-access-token',
+      token_type: 'Bearer',
+      scope: 'files.read',
+    });
+    expect(expires_in).to.be.within(3000, 3600);
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    const named = await exchange(own.access_token, { subject_token_type: ACCESS_TOKEN, login_hint: 'work' });
+    expect(named.json().access_token, named.text).to.equal('of-work');
+    expect((await exchange(own.refresh_token, { login_hint: 'grace' })).status).to.equal(401);
+  });
+
+  it('is renewed where it has ended, once, whatever number ask at a time', async () => {
+    const own = await tokens();
+    provider.refreshTokens.push('of-ada-1');
+    await connect('ada', { refresh_token: 'of-ada-1' }, -5);
+    const before = provider.seen.length;
+    const all = await Promise.all([1, 2, 3].map(() => exchange(own.refresh_token)));
+    const given = new Set(all.map((one) => one.json().access_token));
+    expect(given.size, all[0]?.text).to.equal(1);
+    expect([...given][0]).to.match(/^renewed-/);
+    expect(provider.seen.length - before).to.equal(1);
+  });
+
+  it('says that the account is to be connected: none, one that ended with nothing to renew it, one that the provider refuses', async () => {
+    const own = await tokens();
+    const none = await exchange(own.refresh_token);
+    expect([none.status, none.json().error]).to.deep.equal([
+      401,
+      'federated_connection_refresh_token_not_found',
+    ]);
+    await connect('ada', {}, -5);
+    expect((await exchange(own.refresh_token)).json().error).to.equal(
+      'federated_connection_refresh_token_not_found',
+    );
+    await connect('ada', { refresh_token: 'taken back' }, -5);
+    const failed = await exchange(own.refresh_token);
+    expect([failed.status, failed.json().error]).to.deep.equal([
+      401,
+      'federated_connection_refresh_token_flow_failed',
+    ]);
+    expect(failed.text).not.to.contain('taken back');
+  });
+
+  it('is for no token that is not good: revoked, made up, of another application, of a blocked user, of another kind', async () => {
+    const own = await tokens();
+    await connect('ada', {});
+    const refused = async (subject: string, more: object, client?: object) => {
+      const answer = await exchange(subject, more, client);
+      expect(answer.status, answer.text).to.be.oneOf([400, 401, 403]);
+      expect(answer.text).not.to.contain('of-ada');
+      return answer.json().error;
+    };
+    expect(await refused('made-up', {})).to.equal('invalid_grant');
+    expect(await refused('', {})).to.equal('invalid_request');
+    expect(await refused(own.access_token, {})).to.equal('invalid_grant');
+    await refused(own.refresh_token, { subject_token_type: ACCESS_TOKEN });
+    expect(await refused(own.refresh_token, { subject_token_type: `${TYPE}id_token` })).to.equal(
+      'invalid_request',
+    );
+    expect(await refused(own.refresh_token, { requested_token_type: ACCESS_TOKEN })).to.equal(
+      'invalid_request',
+    );
+    await refused(own.refresh_token, {}, { client_id: 'leeway' });
+    await agent().request('/oauth/revoke', { form: { ...web, token: own.refresh_token } });
+    expect(await refused(own.refresh_token, {}), 'revoked').to.equal('invalid_grant');
+    const later = await tokens();
+    await server.users.update(userId, { blocked: true });
+    await refused(later.refresh_token, {});
+    await refused(later.access_token, { subject_token_type: ACCESS_TOKEN });
+  });
+
+  it('is for no application that is public, a third party, without the grant, or without the connection', async () => {
+    const own = await tokens();
+    await connect('ada', {});
+    const third = { client_id: 'third', client_secret: 'third-secret' };
+    const outside = await exchange(own.refresh_token, {}, third);
+    expect([outside.status, outside.json().error]).to.deep.equal([403, 'unauthorized_client']);
+    const plain = await exchange(own.refresh_token, {}, { client_id: 'spa' });
+    expect([plain.status, plain.json().error]).to.deep.equal([403, 'unauthorized_client']);
+    for (const connection of ['login-only', 'nowhere', ''])
+      expect((await exchange(own.refresh_token, { connection })).status, connection).to.equal(400);
+    const wrong = await exchange(own.refresh_token, {}, { client_id: 'web', client_secret: 'wrong' });
+    expect(wrong.status).to.equal(401);
+  });
+
+  it('is recorded, given and refused, without the token', async () => {
+    const own = await tokens();
+    await exchange(own.refresh_token);
+    await connect('ada', {});
+    await exchange(own.refresh_token);
+    await server.tick(0);
+    const { records } = await server.store.collection('logs').list({ limit: 500 });
+    const told = records.filter(({ type }) => type.startsWith('connected_token_'));
+    expect(told.some(({ type, user_id }) => type === 'connected_token_given' && user_id === userId)).to.equal(
+      true,
+    );
+    expect(told.some(({ type }) => type === 'connected_token_refused')).to.equal(true);
+    expect(JSON.stringify(told)).not.to.contain('of-ada');
+  });
+});
