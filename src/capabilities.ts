@@ -15,7 +15,7 @@ import { createDeliveries, type Deliveries } from './delivery/deliveries.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
-import type { OutgoingEmail } from './delivery/transport.ts';
+import type { OutgoingEmail, OutgoingSms } from './delivery/transport.ts';
 import { chooseTransports } from './delivery/transports.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
 import { createKnownBrowsers } from './factors/browsers.ts';
@@ -203,6 +203,8 @@ function delivery(
     templates,
     /** At once and once, for who waits to see it. */
     sendEmail: (message: OutgoingEmail) => transports.email.deliver(message, random(16).toString('hex')),
+    /** The same of an SMS: by the action for phone messages, where there is one. */
+    sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
   };
 }
 

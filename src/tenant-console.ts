@@ -62,6 +62,7 @@ function consoleDependencies(
     tokens,
     tryLogins,
     sendEmail: capabilities.sendEmail,
+    sendSms: capabilities.sendSms,
     templates: capabilities.templates,
     views: capabilities.views,
   };

@@ -48,6 +48,13 @@ const limits = {
     per: 'user',
     where: 'e-mails that administrators send themselves to see them',
   },
+  // Each costs money, and the number is anybody's.
+  consoleSms: {
+    capacity: 3,
+    perMinute: 0.2,
+    per: 'user',
+    where: 'SMS that an administrator sends to a number to see them',
+  },
 } satisfies Limits;
 
 declare module '../records/limits.ts' {

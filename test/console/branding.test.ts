@@ -224,7 +224,29 @@ describe('branding at the console', () => {
       await owner.post(at, { body: 'New: {{ code }}', order: 'save' });
       const [after] = await server.store.collection('connections').findBy('name', 'texts');
       expect(after?.options).to.deep.equal({ ...sms?.options, template: 'New: {{ code }}' });
-      expect((await owner.post(at, { body: 'x', order: 'send' })).status).to.equal(400);
+    });
+
+    it('that are sent by SMS to the number that is typed, by those who may change them, and not without end', async () => {
+      const [sms] = await server.store.collection('connections').findBy('name', 'texts');
+      const at = `${PATH}/messages/${sms?.id}`;
+      const number = '+15550100199';
+      const draft = { body: 'Look: {{ code }}', order: 'send' };
+      for (const wrong of [{}, { number: '' }, { number: '12' }, { number: 'me@example.test' }]) {
+        const refused = await owner.post(at, { ...draft, ...wrong });
+        expect(refused.status).to.equal(400);
+        expect(refused.text).to.contain('Type a phone number').and.to.contain('Look: {{ code }}');
+      }
+      expect((await viewer.post(at, { ...draft, number })).status).to.equal(403);
+      expect(await messagesTo(server, number)).to.deep.equal([]);
+      const sent = await owner.post(at, { ...draft, number: '+1 (555) 010-0199' });
+      expect(sent.text).to.contain(`Sent to ${number}`);
+      expect((await messagesTo(server, number)).map(({ channel, text }) => [channel, text])).to.deep.equal([
+        ['sms', 'Look: 123456'],
+      ]);
+      const statuses = [];
+      for (let n = 0; n < 3; n++) statuses.push((await owner.post(at, { ...draft, number })).status);
+      expect(statuses).to.deep.equal([200, 200, 429]);
+      expect(await messagesTo(server, number)).to.have.length(3);
     });
   });
 

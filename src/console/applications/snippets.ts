@@ -21,7 +21,7 @@ export interface QuickstartValues {
 export interface Snippet {
   /** The package that it is for, as it is installed; undefined for one that needs none. */
   package: string | undefined;
-  language: 'js' | 'html' | 'sh';
+  language: 'js' | 'jsx' | 'sh';
   code: string;
 }
 
@@ -29,13 +29,13 @@ export interface Snippet {
 export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
   switch (kind) {
     case 'spa':
-      return [spaJs(values), auth0Js(values)];
+      return [auth0React(values), spaJs(values), auth0Js(values)];
     case 'native':
       return [openIdClientPublic(values)];
     case 'regular_web':
       return [openIdClient(values), authJs(values)];
     case 'non_interactive':
-      return [openIdClientMachine(values), authJsMachine(values), curl(values)];
+      return [openIdClientMachine(values), authJsMachine(values), auth0Management(values), curl(values)];
   }
 }
 
@@ -70,6 +70,34 @@ console.log(await client.getUser());
 // client.logout({ logoutParams: { returnTo: ${quoted(values.afterLogout)} } });
 `,
   );
+
+const auth0React = (values: QuickstartValues): Snippet => ({
+  package: '@auth0/auth0-react',
+  language: 'jsx',
+  code: `import { createRoot } from 'react-dom/client';
+import { Auth0Provider, useAuth0 } from '@auth0/auth0-react';
+
+function App() {
+  const { isLoading, isAuthenticated, user, loginWithRedirect, logout } = useAuth0();
+  if (isLoading) return null;
+  if (!isAuthenticated) return <button onClick={() => loginWithRedirect()}>Log in</button>;
+  const logoutParams = { returnTo: ${quoted(values.afterLogout)} };
+  return <button onClick={() => logout({ logoutParams })}>Log out {user.email}</button>;
+}
+
+createRoot(document.getElementById('root')).render(
+  <Auth0Provider
+    domain={${quoted(values.domain)}}
+    clientId={${quoted(values.clientId)}}
+    authorizationParams={{
+      redirect_uri: ${quoted(values.callback)},${audienceLine(values, '      ')}
+    }}
+  >
+    <App />
+  </Auth0Provider>,
+);
+`,
+});
 
 const auth0Js = (values: QuickstartValues): Snippet =>
   js(
@@ -176,6 +204,21 @@ const client = new AuthClient({
 });
 const tokens = await client.getTokenByClientCredentials({ audience: ${quoted(audienceOf(values))} });
 console.log(tokens.accessToken);
+`,
+  );
+
+const auth0Management = (values: QuickstartValues): Snippet =>
+  js(
+    'auth0',
+    `import { ManagementClient } from 'auth0';
+
+// For an application that may use the Management API, with the scope read:users.
+const client = new ManagementClient({
+  domain: ${quoted(values.domain)},
+  clientId: ${quoted(values.clientId)},
+  clientSecret: process.env.CLIENT_SECRET,
+});
+for await (const user of await client.users.list()) console.log(user.email);
 `,
   );
 

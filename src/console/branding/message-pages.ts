@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { DeliveryError } from '../../delivery/messages.ts';
 import type { Draft } from '../../delivery/templates.ts';
+import { numberOf } from '../../factors/message/countries.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
@@ -143,10 +144,11 @@ interface Editor {
   written: Written;
   draft?: Draft;
   alert?: Words;
-  sent?: boolean;
+  /** Where it was sent. */
+  sent?: string;
 }
 
-/** Sends the message as it is typed to the administrator's own address, and to no other. */
+/** Sends the message as it is typed: an e-mail to the administrator's own address and no other, an SMS to a number. */
 async function send(
   deps: BrandingDependencies,
   ctx: Context,
@@ -158,13 +160,16 @@ async function send(
   if (Object.keys(draft.faults).length > 0)
     return showEditor(deps, ctx, here, { ...editor, draft, alert: 't:console.branding.broken' });
   const { message } = draft;
-  if (message.channel !== 'email' || email === '')
-    throw new AuthError(400, 'invalid_request', 'This message cannot be sent to you.');
-  if (!(await deps.rateLimits.spend('consoleMail', here.administrator.userId)))
+  const isSms = message.channel === 'sms';
+  // Nobody knows an administrator's number.
+  const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
+  if (to === undefined)
+    return showEditor(deps, ctx, here, { ...editor, alert: 't:console.branding.noNumber' });
+  if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', here.administrator.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
   try {
-    await deps.sendEmail({ ...message, to: email });
-    await showEditor(deps, ctx, here, { ...editor, sent: true });
+    await (isSms ? deps.sendSms({ ...message, to }) : deps.sendEmail({ ...message, to }));
+    await showEditor(deps, ctx, here, { ...editor, sent: to });
   } catch (thrown) {
     if (!(thrown instanceof DeliveryError)) throw thrown;
     await showEditor(deps, ctx, here, { ...editor, alert: { text: thrown.message } });
@@ -197,7 +202,8 @@ async function showEditor(
       language,
       languages: languagesOf(deps).filter(({ isEnabled }) => isEnabled),
       mayChange: here.can(changeScope(message)),
-      sent: sent === true ? here.administrator.email : undefined,
+      sent,
+      number: bodyTexts(ctx).number,
       frameUrl: `${pathOf(message)}/preview?${query}`,
     },
   });

@@ -1,6 +1,6 @@
 // What the pages of branding have in common.
 import type { Templates } from '../../delivery/templates.ts';
-import type { OutgoingEmail } from '../../delivery/transport.ts';
+import type { OutgoingEmail, OutgoingSms } from '../../delivery/transport.ts';
 import type { AskDependencies } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import type { ConsolePageDependencies } from '../page.ts';
@@ -9,6 +9,8 @@ export interface BrandingDependencies extends ConsolePageDependencies, AskDepend
   templates: Pick<Templates, 'draft'>;
   /** Sends an e-mail at once, once. @throws DeliveryError where the server does not take it. */
   sendEmail(message: OutgoingEmail): Promise<void>;
+  /** The same of an SMS. */
+  sendSms(message: OutgoingSms): Promise<void>;
 }
 
 export const SECTION = 'branding';
