@@ -7,11 +7,12 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { createAgent, readForm } from '../support/agent.ts';
+import { runCommand } from '../support/command.ts';
 import { payload, pkce } from '../support/flows.ts';
-import { CLI, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { runServer, type ServerProcess } from '../support/process.ts';
+import { serveFolder, type TestServer } from '../support/server.ts';
 
-const cli = (cwd: string, args: string[], env: Record<string, string> = {}) =>
-  runToEnd({ cwd, env, command: [process.execPath, CLI, ...args] });
+const cli = (cwd: string, args: string[], env: Record<string, string> = {}) => runCommand({ cwd, env, args });
 
 /** What a socket answers. */
 async function ask(socketPath: string, body: string, over: http.RequestOptions = {}) {
@@ -22,7 +23,7 @@ async function ask(socketPath: string, body: string, over: http.RequestOptions =
 }
 
 /** A token of the Management API. */
-async function adminToken(server: ServerProcess, id: string, secret: string) {
+async function adminToken(server: TestServer, id: string, secret: string) {
   return createAgent(server).request('/oauth/token', {
     json: {
       grant_type: 'client_credentials',
@@ -152,18 +153,14 @@ describe('commands beside a server that is then stopped', () => {
 
 describe('commands after a server was killed, and beside the next', () => {
   const cwd = folder();
-  let server: ServerProcess;
-
-  before(async () => {
-    server = await runServer({ cwd });
-  });
-  after(() => ended(server));
+  let server: TestServer;
+  after(() => server?.stop());
 
   it('replaces the socket of a server that was killed; commands open the store themselves until then', async () => {
-    await server.end('SIGKILL');
+    await (await runServer({ cwd })).end('SIGKILL');
     expect(existsSync(socketOf(cwd))).to.equal(true);
     expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
-    server = await runServer({ cwd });
+    server = await serveFolder(cwd);
     expect((await ask(socketOf(cwd), '{"command":"export"}')).status).to.equal(200);
     expect(await cli(cwd, ['export'])).to.include({ code: 0, stderr: '' });
   });
@@ -223,7 +220,7 @@ describe('commands after a server was killed, and beside the next', () => {
     expect(await open(first, 'Console-Horse-1')).to.equal(303);
     expect(await open(first, 'Console-Horse-1')).to.equal(400);
     expect(await open(await make(), 'Console-Horse-2')).to.equal(303);
-    expect(server.lines.join('\n')).not.to.contain('/console/link?ticket');
+    expect(server.logged()).not.to.contain('/console/link?ticket');
     const { code, stderr } = await cli(cwd, ['admin', 'create', '--email', 'nobody']);
     expect(code).to.equal(1);
     expect(stderr).to.contain('is no e-mail address');
@@ -231,14 +228,14 @@ describe('commands after a server was killed, and beside the next', () => {
 
   for (const runs of [true, false]) {
     it(`makes an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
-      if (!runs) await server.end('SIGTERM');
+      if (!runs) await server.stop();
       const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--name', 'Deploys', '--json']);
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       const { client_id, client_secret, domain } = JSON.parse(stdout);
       if (runs) expect(`https://${domain}`).to.equal(server.url);
       // The grant is for the address that commands and server agree on: the same port.
       const port = new URL(`https://${domain}`).port;
-      if (!runs) server = await runServer({ cwd, env: { PORT: port } });
+      if (!runs) server = await serveFolder(cwd, { PORT: port });
       const answer = await adminToken(server, client_id, client_secret);
       expect(answer.status).to.equal(200);
       const { access_token } = answer.json();
@@ -248,7 +245,7 @@ describe('commands after a server was killed, and beside the next', () => {
       });
       expect(clients.json().map(({ name }: { name: string }) => name)).to.include('Deploys');
       // Nobody is told the secret again by the log.
-      expect(server.lines.join('\n')).not.to.contain(client_secret);
+      expect(server.logged()).not.to.contain(client_secret);
       expect((await adminToken(server, client_id, 'another-secret-altogether')).status).to.equal(401);
     });
   }
@@ -256,20 +253,21 @@ describe('commands after a server was killed, and beside the next', () => {
 
 describe('commands for a data directory whose path is too long for a socket', () => {
   const cwd = folder();
-  let server: ServerProcess | undefined;
-  after(() => ended(server));
+  let server: TestServer | undefined;
+  after(() => server?.stop());
 
   it('find the server that listens elsewhere', async () => {
     const long = join('d'.repeat(100), 'data');
     mkdirSync(join(cwd, 'd'.repeat(100)));
-    server = await runServer({ cwd, env: { DATA_DIR: long } });
+    server = await serveFolder(cwd, { DATA_DIR: long });
     const pointer = join(cwd, long, 'run/socket-path');
     const place = readFileSync(pointer, 'utf8');
     expect(lstatSync(pointer).mode & 0o777).to.equal(0o600);
     expect(lstatSync(place).mode & 0o777).to.equal(0o600);
     expect(lstatSync(dirname(place)).mode & 0o777).to.equal(0o700);
     expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
-    await server.end('SIGTERM');
+    await server.stop();
+    server = undefined;
     expect(existsSync(dirname(place))).to.equal(false);
     expect(await cli(cwd, ['export'], { DATA_DIR: long })).to.include({ code: 0, stderr: '' });
   });

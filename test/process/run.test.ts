@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createAgent } from '../support/agent.ts';
+import { runCommand } from '../support/command.ts';
 import { header, logIn, responseOf } from '../support/flows.ts';
-import { CLI, runServer, runToEnd } from '../support/process.ts';
+import { runServer, runToEnd } from '../support/process.ts';
+import { serveFolder, type TestServer } from '../support/server.ts';
 import { stopwatch } from '../support/timing.ts';
 
 const DATABASE = 'Username-Password-Authentication';
@@ -22,7 +24,7 @@ const password = (username: string, pass: string) => ({
   password: pass,
   scope: 'openid',
 });
-const cli = (cwd: string, ...args: string[]) => runToEnd({ cwd, command: [process.execPath, CLI, ...args] });
+const cli = (cwd: string, ...args: string[]) => runCommand({ cwd, args });
 
 describe('the process', () => {
   let cwd: string;
@@ -31,7 +33,7 @@ describe('the process', () => {
   const afterStart = () => cpSync(started, cwd, { recursive: true });
   before(async () => {
     started = mkdtempSync(join(tmpdir(), 'gatehouse-process-'));
-    await (await runServer({ cwd: started })).end('SIGTERM');
+    await (await serveFolder(started)).stop();
   });
   after(() => rmSync(started, { recursive: true, force: true }));
   beforeEach(() => {
@@ -157,13 +159,13 @@ describe('the process', () => {
       await server.end('SIGKILL').catch(() => {});
     }
     expect(acknowledged.length).to.be.at.least(12);
-    const server = await runServer({ cwd });
+    const server = await serveFolder(cwd);
     const agent = createAgent(server);
     for (const email of acknowledged) {
       const answer = await agent.request('/oauth/token', { json: password(email, 'Kill-Nine-9') });
       expect(answer.status, email).to.equal(200);
     }
-    await server.end('SIGTERM');
+    await server.stop();
   });
 
   it('says in one line that its port is taken', async () => {
@@ -177,9 +179,9 @@ describe('the process', () => {
   });
 
   it('says that another process has the data directory', async () => {
-    const server = await runServer({ cwd });
+    const server = await serveFolder(cwd);
     const second = await runToEnd({ cwd, env: { PORT: '0' } });
-    await server.end('SIGTERM');
+    await server.stop();
     expect(second.code).to.equal(1);
     expect(second.stderr).to.contain('is in use').and.not.contain('    at ');
   });
@@ -240,9 +242,9 @@ describe('the process', () => {
       const { code, stdout } = await cli(cwd, 'repair');
       expect(code).to.equal(0);
       expect(stdout).to.match(/gatehouse\.db: .*kept \d+ records/);
-      const server = await runServer({ cwd });
+      const server = await serveFolder(cwd);
       expect((await createAgent(server).get('/readyz')).json()).to.deep.equal({ status: 'ok' });
-      expect(await server.end('SIGTERM')).to.equal(0);
+      await server.stop();
       expect((await cli(cwd, 'repair')).stdout).to.contain('nothing in the store');
     });
 
@@ -253,23 +255,19 @@ describe('the process', () => {
             json: { ...password('user@example.test', 'Gatehouse-1'), audience: 'https://api.example.test/' },
           })
         ).json();
-      const port = '0';
       const BASE_URL = 'https://localhost';
-      const first = await runServer({ cwd, env: { PORT: port, BASE_URL } });
-      const at = (server: { ca: string; lines: string[] }) => ({
-        ca: server.ca,
-        url: `https://localhost:${JSON.parse(server.lines.find((l) => l.includes('"listening"')) ?? '{}').port}`,
-      });
+      const at = ({ ca, settings }: TestServer) => ({ ca, url: `https://localhost:${settings.port}` });
+      const first = await serveFolder(cwd, { BASE_URL });
       const before = await login(at(first));
-      await first.end('SIGTERM');
+      await first.stop();
       expect((await cli(cwd, 'keys', 'rotate')).code).to.equal(0);
-      const second = await runServer({ cwd, env: { PORT: port, BASE_URL } });
+      const second = await serveFolder(cwd, { BASE_URL });
       const after = await login(at(second));
       const { keys } = (await createAgent(at(second)).get('/.well-known/jwks.json')).json();
       const profile = await createAgent(at(second)).get('/userinfo', {
         authorization: `Bearer ${before.access_token}`,
       });
-      await second.end('SIGTERM');
+      await second.stop();
       expect(header(after.id_token).kid).not.to.equal(header(before.id_token).kid);
       expect(keys.map(({ kid }: { kid: string }) => kid)).to.include.members([
         header(after.id_token).kid,

@@ -11,7 +11,8 @@ import { createLog } from '../../src/runtime/log.ts';
 import { plainLines } from '../../src/terminal.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, responseOf } from '../support/flows.ts';
-import { CLI, MAIN, runServer } from '../support/process.ts';
+import { CLI, environment, MAIN, runServer } from '../support/process.ts';
+import { fillDataDir } from '../support/template.ts';
 
 const SERVER = fileURLToPath(new URL('./processes/server.ts', import.meta.url));
 
@@ -24,10 +25,10 @@ describe('at a terminal', () => {
 
   /** Starts a server whose output is one, and waits until it says how to stop it. */
   async function start(env: Record<string, string> = {}) {
-    const { PATH, HOME } = process.env;
+    await fillDataDir(join(cwd, env.DATA_DIR ?? 'data'), true);
     const child = spawn(process.execPath, [SERVER, '9000', 'terminal'], {
       cwd,
-      env: { PATH, HOME, PORT: '0', ...env },
+      env: environment({ PORT: '0', ...env }),
     });
     const lines: string[] = [];
     const reader = createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
@@ -118,7 +119,7 @@ describe('at a terminal', () => {
   it('is not where a pipe is: programs read JSON, from npm start and from the command', async () => {
     for (const command of [[MAIN], [CLI], [CLI, 'start']]) {
       const server = await runServer({ cwd, command: [process.execPath, ...command] });
-      await server.end('SIGTERM');
+      await server.end('SIGKILL');
       const listening = server.lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'listening');
       expect(listening).to.include.keys('url', 'port', 'ca');
       expect(server.lines.join()).not.to.contain('Gatehouse-1');

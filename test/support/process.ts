@@ -33,7 +33,8 @@ interface RunOptions {
   ownKeys?: boolean;
 }
 
-function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
+/** The environment of a process: what it needs of this one's, and what is given. */
+export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, ...env };
 }
