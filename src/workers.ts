@@ -175,7 +175,16 @@ export function serveAsWorker(end: () => void): (ready: Ready) => void {
   process.on('message', (message) => {
     if (message === 'stop') end();
   });
-  process.on('disconnect', end);
+  // Node.js would exit at once, and cut off what is in flight.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
+  const alone = () => {
+    // Nobody is left who would kill it if threads held up its exit.
+    process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+    end();
+  };
+  process.once('disconnect', alone);
+  // They may have gone before anybody listened.
+  if (!process.connected) alone();
   process.on('SIGTERM', end);
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   return (ready) => process.send?.(ready);

@@ -1,4 +1,5 @@
 // Several processes of one server: how they start, stop, are replaced and exchanged.
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
@@ -11,7 +12,7 @@ import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { every, until as waitUntil } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
-import { runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { MAIN, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
@@ -134,11 +135,63 @@ describe('workers', () => {
     expect(pids.filter(isAlive)).to.deep.equal([]);
   });
 
-  it('end when the process that started them is killed', async () => {
+  it('finish what they are at, and end, when the process that started them is killed', async () => {
     const running = await start();
     const pids = workersOf(running);
+    const body = JSON.stringify({
+      grant_type: 'client_credentials',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      audience: 'https://api.example.test/',
+    });
+    const request = https.request(`${running.url}/oauth/token`, {
+      method: 'POST',
+      ca: running.ca,
+      headers: {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+        expect: '100-continue',
+      },
+    });
+    const answered = once(request, 'response');
+    request.flushHeaders();
+    await once(request, 'continue');
     await running.end('SIGKILL');
+    request.end(body);
+    const [answer] = await answered;
+    answer.resume();
+    expect(answer.statusCode).to.equal(200);
     await until(() => !pids.some(isAlive));
+  });
+
+  it('end when the process that started them is killed while they start', async () => {
+    const database = `workers_${++databases}`;
+    await cluster.query(`CREATE DATABASE ${database}`);
+    writeFileSync(join(cwd, 'tenant.yaml'), stringify(tenant));
+    const env = {
+      TENANT_FILE: 'tenant.yaml',
+      DATABASE_URL: cluster.url(database),
+      SECRETS_KEY,
+      WORKERS: '2',
+    };
+    for (const moment of ['began', 'connected']) {
+      const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+      const options = {
+        cwd,
+        stdio: 'ignore' as const,
+        env: { PATH, HOME, NODE_COMPILE_CACHE, PORT: '0', ...env },
+      };
+      const child = spawn(process.execPath, [MAIN], options);
+      const started = () => workersOf({ child } as ServerProcess).filter((pid) => pid > 0);
+      await until(() => started().length > 0);
+      const [pid = 0] = started();
+      if (moment === 'connected') {
+        const used = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}'`;
+        await waitUntil(async () => ((await cluster.query(used)).rowCount ?? 0) > 0, every(20));
+      }
+      child.kill('SIGKILL');
+      await until(() => !isAlive(pid));
+    }
   });
 
   it('finish what they are at before they end', async () => {
