@@ -6,7 +6,9 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { systemRandom } from '../../src/runtime/random.ts';
 import { openStore } from '../../src/store/open.ts';
+import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
 import { rejection } from '../store/contract.ts';
 import { postgresContract } from '../store/postgres-contract.ts';
 import { createAgent } from '../support/agent.ts';
@@ -112,6 +114,25 @@ for (const [mode, settings] of Object.entries(MODES))
       }
       await one.stop();
       await other.stop();
+    });
+
+    it('is no way to change the key of the secrets, which wants the address of the database itself', async () => {
+      const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-reseal-'));
+      await cluster.query('CREATE DATABASE sealed');
+      await (await openStore({ dataDir, databaseUrl: pooler.url('sealed'), clock: Date.now })).close();
+      const source = { dataDir, given: undefined, before: undefined, random: systemRandom };
+      for (const command of [resealDatabase, resetDatabase]) {
+        const refused = await rejection(command({ ...source, url: pooler.url('sealed') }));
+        expect(String(refused)).to.match(/a pooler before the database.*DATABASE_URL/);
+      }
+      const early = { ...source, url: cluster.url('sealed'), patience: 200 };
+      expect(String(await rejection(resealDatabase(early)))).to.match(/a server uses.*pooler/);
+      await cluster.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'sealed' AND pid <> pg_backend_pid()`,
+      );
+      await resealDatabase({ ...early, patience: 20_000 });
+      await (await openStore({ dataDir, databaseUrl: pooler.url('sealed'), clock: Date.now })).close();
+      rmSync(dataDir, { recursive: true, force: true });
     });
 
     it('lets a process start after one that was killed while it brought the schema up', async () => {

@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/open.ts';
 import { keyFile } from '../../src/store/sealing/key.ts';
 import { newFile } from '../../src/store/sealing/reseal.ts';
 import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
+import { repair } from '../../src/store-commands.ts';
 import { rejection } from '../store/contract.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
@@ -126,5 +127,11 @@ describe('the key of a store in PostgreSQL', () => {
     await ensureSigningKeys(store, Date.now, 'localhost');
     await store.close();
     expect(await resetDatabase(source(other))).to.deep.equal({ records: 0, members: 0 });
+  });
+
+  it('is not what `repair` is for: it says in a sentence that it mends files, and that a backup mends a database', async () => {
+    const host = { env: { DATABASE_URL: url, DATA_DIR: dataDir } } as unknown as Parameters<typeof repair>[0];
+    const refused = String(await rejection(repair(host)));
+    expect(refused).to.match(/works on the files of the embedded store.*restored from its backup/);
   });
 });

@@ -12,6 +12,10 @@ import { inTransaction, openPool, type Run } from './postgres-pool.ts';
 import { lockStart } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres, jsonToPostgres } from './postgres-text.ts';
+import { refusePooler } from './postgres-way.ts';
+
+const IN_USE =
+  'a server uses the database: stop all of them first, and the pooler where there is one, which keeps their connections';
 
 const atOnce = 500;
 /** How long a server that has just ended may take to be gone, milliseconds. */
@@ -26,7 +30,7 @@ type Source = KeySource & {
 /**
  * Seals all secrets of a database with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise.
  * @param source.before the key until now, where it is not in the key's file
- * @throws Error when a server uses the database, or none of the keys is the one it is sealed with.
+ * @throws Error when a server uses the database, a pooler is before it, or none of the keys is the one it is sealed with.
  */
 export async function resealDatabase(source: Source & { before: KeyObject | undefined }): Promise<void> {
   const { dataDir, given, random, before: givenBefore } = source;
@@ -93,11 +97,12 @@ async function alone(
 ): Promise<void> {
   const pool = openPool(url, () => undefined);
   try {
+    await refusePooler(pool.settings);
     await pool.alone((run) =>
       inTransaction(run, async () => {
         await lockStart(run);
         for (const end = performance.now() + patience; await isUsed(run); ) {
-          if (performance.now() > end) throw new Error('a server uses the database: stop all of them first');
+          if (performance.now() > end) throw new Error(IN_USE);
         }
         await work(run);
       }),

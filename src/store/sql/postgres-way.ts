@@ -41,6 +41,25 @@ export async function checkWay({ settings, connections, warn }: Asked): Promise<
   }
 }
 
+/**
+ * For what must know that no server uses the database: a pooler's connections stay when the servers have gone, and the
+ * database cannot tell the ones from the others.
+ * @throws Error when connections lead to a pooler; StoreUnavailable when it cannot be reached.
+ */
+export async function refusePooler(settings: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client(settings);
+  client.on('error', () => undefined);
+  try {
+    await connect(client);
+    if (!(await isDirect(client))) throw new Error(POOLER);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+const POOLER =
+  'there is a pooler before the database, and this command has to see whether a server uses it: give it the address of the database itself in DATABASE_URL, and end the pooler or its connections meanwhile';
+
 const NO_TIMEOUT =
   'the pooler before the database lends its connections for a transaction each, to which no time-outs can be given: ALTER ROLE … SET statement_timeout and lock_timeout';
 
@@ -52,15 +71,19 @@ async function connect(client: pg.Client): Promise<void> {
 
 /** @param other not connected yet; connected where there is a pooler. */
 async function wayOf(one: pg.Client, other: pg.Client): Promise<Way> {
-  const { rows } = await one.query('SELECT pg_backend_pid() AS pid');
-  // A pooler names a process of its own for a connection to itself.
-  if (Number(rows[0]?.pid) === Number((one as unknown as { processID: number }).processID)) return 'direct';
+  if (await isDirect(one)) return 'direct';
   // What one connection sets is seen by another where both are lent the same.
   const mark = randomBytes(8).toString('hex');
   await one.query(`SET gatehouse.mark = '${mark}'`);
   await connect(other);
   const seen = await other.query(`SELECT current_setting('gatehouse.mark', true) AS mark`);
   return seen.rows[0]?.mark === mark ? 'transaction' : 'session';
+}
+
+/** A pooler names a process of its own for a connection to itself. */
+async function isDirect(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
+  return Number(rows[0]?.pid) === Number((client as unknown as { processID: number }).processID);
 }
 
 /** @throws Error when a statement that a connection has prepared is not there in its next transaction. */
