@@ -105,7 +105,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has asked at start whether it is one.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: ({ largest = LARGEST_BODY, texts }) => readBody(largest, texts),
+      readBody: ({ largest = LARGEST_BODY, texts, isNullNone }) => readBody(largest, texts, isNullNone),
       areas: [managementArea, accountArea],
       mostAtOnce: MOST_AT_ONCE,
     });

@@ -26,6 +26,8 @@ export interface BodyRules {
   largest?: number;
   /** Further media types, whose bodies are left as the text that they are. */
   texts?: readonly string[];
+  /** Whether `null` is no body: published clients (go-auth0) send it where a call takes nothing. */
+  isNullNone?: boolean;
 }
 
 /**
@@ -34,15 +36,17 @@ export interface BodyRules {
  * and for no body at all.
  * @param largest in bytes.
  * @param texts further media types, whose bodies are left as they are.
+ * @param isNullNone whether the JSON `null` is no body at all.
  * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
  */
-export function readBody(largest: number, texts: readonly string[] = []): Middleware {
+export function readBody(largest: number, texts: readonly string[] = [], isNullNone = false): Middleware {
   const read = textReader(largest, texts);
   return async (ctx, next) => {
     if (WITH_BODY.includes(ctx.method)) {
       refuseCoded(ctx);
       await read(ctx, async () => undefined);
-      Object.assign(ctx.request, { body: parse(ctx, texts) });
+      const body = isNullNone && String(bodyOf(ctx)).trim() === 'null' ? {} : parse(ctx, texts);
+      Object.assign(ctx.request, { body });
     }
     return next();
   };

@@ -4,7 +4,7 @@ import type { Answer, CallRequest, CallRules } from './call.ts';
 
 /** Members that are never logged, wherever they are. */
 const SECRET =
-  /secret|password|credential|token|private|^(pem|key|code|totp|pkcs7|signing_keys|smtp_pass|api_key|apikey|auth|authorization|webhook_authorization|setup|scripts|customscripts|configuration|httpauthorization|httpcustomheaders)$/i;
+  /secret|password|credential|token|private|^(pem|key|code|totp|pkcs7|p12|skey|server_key|signing_keys|smtp_pass|api_key|apikey|auth|authorization|webhook_authorization|setup|scripts|customscripts|configuration|httpauthorization|httpcustomheaders)$/i;
 
 /** How deep and how long a logged value may be: it is there to be read by people. */
 const DEEPEST = 8;

@@ -26,6 +26,8 @@ export interface Kept {
   newId(random: Random): string;
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
+  /** What is answered of each and stored of none. */
+  shown?: Record<string, unknown>;
   /** What a new one has beside its body. */
   usual?: Record<string, unknown>;
   /** What is made for a new one. */
@@ -68,7 +70,12 @@ type Document = Frozen<DocumentRecord>;
 
 /** As it is answered. */
 export function keptView(
-  { idMember = 'id', hasDates = true, hidden = [] }: Pick<Kept, 'idMember' | 'hasDates' | 'hidden'>,
+  {
+    idMember = 'id',
+    hasDates = true,
+    hidden = [],
+    shown: always = {},
+  }: Pick<Kept, 'idMember' | 'hasDates' | 'hidden' | 'shown'>,
   one: Document,
 ): Record<string, unknown> {
   const { id, body, created_at, updated_at } = one;
@@ -76,7 +83,7 @@ export function keptView(
     (rest, path) => without(rest, path.split('.')),
     body as Record<string, unknown>,
   );
-  return { [idMember]: id, ...shown, ...(hasDates ? { created_at, updated_at } : {}) };
+  return { [idMember]: id, ...always, ...shown, ...(hasDates ? { created_at, updated_at } : {}) };
 }
 
 /** A copy of an object without a member, or one within a member. */

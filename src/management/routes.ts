@@ -24,6 +24,7 @@ export function routesOfCalls<D>(
         bodies: {
           ...(call.largestBody !== undefined && { largest: call.largestBody }),
           ...(call.textTypes && { texts: call.textTypes }),
+          ...(call.body === undefined && { isNullNone: true }),
         },
         admit: (deps: D & ManagementRoutesDependencies, ctx: Context) => admit(deps, call, ctx),
         handle: (deps: D & ManagementRoutesDependencies, ctx: Context) => answer(deps, call, ctx),

@@ -16,7 +16,9 @@ export const tenantSecrets = [
   ...['auth_token', 'aws_secret_access_key', 'p12', 'server_key', 'server_credentials'].map(
     (name) => `guardianFactorProviders.*.${name}`,
   ),
-  ...['auth_token', 'aws_secret_access_key'].map((name) => `guardianSettings.*.${name}`),
+  ...['auth_token', 'aws_secret_access_key', 'skey', 'p12', 'server_key', 'server_credentials'].map(
+    (name) => `guardianSettings.*.${name}`,
+  ),
   'rulesConfigs.*.value',
   'actions.*.secrets.*.value',
   'hooks.*.secrets.*',

@@ -57,6 +57,24 @@ describe('custom domains', () => {
   const hashes = async () =>
     JSON.stringify((await server.store.collection('documents').findBy('kind', 'custom-domain')) ?? []);
 
+  it('is not the default one, which is the host of the server and stays it', async () => {
+    const canonical = { domain: new URL(server.url).host };
+    const get = await callApi(server, 'GET', '/custom-domains/default');
+    expect(await get.json()).to.deep.equal(canonical);
+    const made = await newDomain();
+    expect(made).to.include({ is_default: false });
+    const same = await callApi(server, 'PATCH', '/custom-domains/default', canonical);
+    expect(await same.json()).to.deep.equal(canonical);
+    const other = { domain: `d${names}.example.test` };
+    expect((await callApi(server, 'PATCH', '/custom-domains/default', other)).status).to.equal(400);
+  });
+
+  it('is verified and removed by clients that send null where there is no body', async () => {
+    const { custom_domain_id: id } = await newDomain();
+    expect((await callApi(server, 'POST', `/custom-domains/${id}/verify`, null)).status).to.equal(200);
+    expect((await callApi(server, 'DELETE', `/custom-domains/${id}`, null)).status).to.equal(204);
+  });
+
   it('waits for the DNS record that it names, below the domain', async () => {
     const made = await newDomain();
     expect(made.status).to.equal('pending_verification');

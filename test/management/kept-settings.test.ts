@@ -59,7 +59,7 @@ describe('settings that are kept for tools', () => {
     },
     '/user-attribute-profiles': {
       body: { name: 'a', user_attributes: {} },
-      change: { user_id: { oidc_mapping: 'sub' } },
+      change: { name: 'b' },
       key: 'user_attribute_profiles',
       id: /^uap_/,
     },
@@ -149,6 +149,60 @@ describe('settings that are kept for tools', () => {
     await management.rulesConfigs.delete('API_KEY');
     expect(await answer('GET', '/rules-configs')).to.deep.equal([]);
     expect((await callApi(server, 'PUT', '/rules-configs/a%2Fb', { value: 'x' })).status).to.equal(400);
+  });
+
+  it('answer the method and the name of an event stream’s authorization, and keep its secret', async () => {
+    const authorization = { method: 'custom_header', header_key: 'x-hook', header_value: 'told-to-nobody' };
+    const destination = (webhook_authorization: object) => ({
+      type: 'webhook',
+      configuration: { webhook_endpoint: 'https://events.example.test/', webhook_authorization },
+    });
+    const { header_value, ...shown } = authorization;
+    const stream = await answer('POST', '/event-streams', { destination: destination(authorization) });
+    expect(stream.destination).to.deep.equal(destination(shown));
+    await answer('PATCH', `/event-streams/${String(stream.id)}`, { destination: destination(shown) });
+    const kept = await server.store.collection('documents').get(String(stream.id));
+    expect(kept?.body.destination).to.deep.equal(destination({ ...shown, header_value }));
+  });
+
+  it('of second factors are read back without their secrets, which a change keeps', async () => {
+    const at = '/guardian/factors/push-notification/providers/apns';
+    expect(await answer('GET', at)).to.deep.equal({});
+    await answer('PUT', at, { bundle_id: 'com.example', sandbox: true, p12: 'told-to-nobody' });
+    await answer('PUT', at, { bundle_id: 'com.example', enabled: true });
+    expect(await answer('GET', at)).to.deep.equal({ bundle_id: 'com.example', enabled: true });
+    const settings = (await server.store.collection('tenant').get('tenant'))?.guardianSettings as Item;
+    expect(settings['push-notification/providers/apns']).to.include({ p12: 'told-to-nobody' });
+    expect(JSON.stringify(await answer('GET', '/logs?per_page=100'))).not.to.contain('told-to-nobody');
+    await answer('PATCH', '/prompts/mfa-push', { app_name: 'App' });
+    await answer('PATCH', '/prompts/mfa-push', { apple_app_link: 'https://apps.example.test/' });
+    expect(await answer('GET', '/prompts/mfa-push')).to.deep.equal({
+      app_name: 'App',
+      apple_app_link: 'https://apps.example.test/',
+    });
+  });
+
+  it('of second factors say what is in force, and take nothing else', async () => {
+    const at = '/guardian/factors/webauthn-roaming/settings';
+    const inForce = { userVerification: 'preferred', overrideRelyingParty: false };
+    expect(await answer('GET', at)).to.deep.equal(inForce);
+    await answer('PUT', at, inForce);
+    for (const other of [{ userVerification: 'required' }, { overrideRelyingParty: true }])
+      expect((await callApi(server, 'PUT', at, { ...inForce, ...other })).status).to.equal(400);
+  });
+
+  it('find the id of a user where nothing else is said of it', async () => {
+    const profile = await answer('POST', '/user-attribute-profiles', {
+      name: 'usual',
+      user_attributes: {},
+      user_id: { oidc_mapping: 'oid', scim_mapping: 'userName' },
+    });
+    expect(profile.user_id).to.include({ oidc_mapping: 'oid', scim_mapping: 'userName' });
+    const changed = await answer('PATCH', `/user-attribute-profiles/${String(profile.id)}`, {
+      user_id: { oidc_mapping: 'oid' },
+    });
+    expect(changed.user_id).to.include({ oidc_mapping: 'oid', scim_mapping: 'externalId' });
+    expect(changed).to.have.nested.property('user_id.saml_mapping').with.length(3);
   });
 
   it('refuse a network ACL that would be believed to be in force', async () => {

@@ -105,6 +105,8 @@ const members = {
     'How users are told of a login that they are to approve: `guardian-push`, `email`.',
   ),
   express_configuration: object,
+  fedcm_login: object,
+  identity_assertion_authorization_grant: object,
   resource_server_identifier: text(600),
   third_party_security_mode: text(64),
   redirection_policy: text(64),

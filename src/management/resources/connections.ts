@@ -57,6 +57,7 @@ const members = {
   authentication: object.nullish(),
   connected_accounts: object.nullish(),
   cross_app_access_requesting_app: object.nullish(),
+  cross_app_access_resource_app: object.nullish(),
 };
 
 const createBody = z.strictObject({

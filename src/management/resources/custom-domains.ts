@@ -61,6 +61,8 @@ const resource: Kept = {
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
   whole: 'bare unless taken',
   hidden: ['api_key_hashes'],
+  // What we send names the host of `BASE_URL`, whichever domains there are.
+  shown: { is_default: false },
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
   hasDates: false,
@@ -177,5 +179,36 @@ const rotate = call({
   },
 });
 
+const DEFAULT = '/custom-domains/default';
+const canonical = ({ baseUrl }: CustomDomainDependencies) => ({ domain: new URL(baseUrl).host });
+
+const readDefault = call({
+  method: 'GET',
+  path: DEFAULT,
+  scopes: ['read:custom_domains'],
+  summary: 'Get the default domain: the host of the server',
+  handle: async (deps) => ok(canonical(deps)),
+});
+
+const setDefault = call({
+  method: 'PATCH',
+  path: DEFAULT,
+  scopes: ['update:custom_domains'],
+  summary: 'Set the default domain, which is the host of the server',
+  body: z.strictObject({ domain: z.string().max(255) }),
+  handle: async (deps, { body }) => {
+    const own = canonical(deps);
+    if (body.domain.toLowerCase() !== own.domain)
+      throw apiError(400, `Mails and tickets lead to ${own.domain}, and to no custom domain`, 'invalid_body');
+    return ok(own);
+  },
+});
+
 /** All calls of custom domains. */
-export const customDomainCalls: Call<CustomDomainDependencies>[] = [...keptCalls(resource), verify, rotate];
+export const customDomainCalls: Call<CustomDomainDependencies>[] = [
+  readDefault,
+  setDefault,
+  ...keptCalls(resource),
+  verify,
+  rotate,
+];

@@ -6,7 +6,9 @@ import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
-import { documentsOf, type Kept, type KeptDependencies } from '../kept.ts';
+import { documentsOf, type KeptDependencies } from '../kept.ts';
+import type { Settings } from './kept-kind.ts';
+import { userAttributeProfiles } from './user-attribute-profiles.ts';
 
 const object = z.record(z.string(), z.unknown());
 const objects = z.array(object).max(1000);
@@ -14,33 +16,6 @@ const text = z.string().max(2048);
 const name = z.string().min(1).max(255);
 const script = z.string().max(100_000);
 const texts = z.union([z.string(), z.array(z.string())]);
-
-/** A kind, with the members that a new one needs and those that it may have. */
-export interface Settings
-  extends Pick<
-    Kept,
-    | 'path'
-    | 'name'
-    | 'noun'
-    | 'whole'
-    | 'isByCursorAlone'
-    | 'hasDates'
-    | 'isPutToo'
-    | 'removed'
-    | 'made'
-    | 'hidden'
-    | 'uniqueMember'
-    | 'usual'
-    | 'filters'
-  > {
-  prefix: string;
-  key: string;
-  needed: z.ZodRawShape;
-  more?: z.ZodRawShape;
-  /** Members that are there from the beginning and stay as they are. */
-  fixed?: z.ZodRawShape;
-  missing?: string;
-}
 
 /** A rule that does not say when it runs is the last. */
 async function nextOrder(store: KeptDependencies['store']): Promise<number> {
@@ -162,7 +137,9 @@ export const KINDS: readonly Settings[] = [
     needed: { destination: object },
     more: { name, subscriptions: objects, status: z.enum(['enabled', 'disabled']) },
     usual: { status: 'enabled', subscriptions: [] },
-    hidden: ['destination.configuration.webhook_authorization'],
+    hidden: ['token', 'password', 'header_value'].map(
+      (name) => `destination.configuration.webhook_authorization.${name}`,
+    ),
   },
   {
     path: '/token-exchange-profiles',
@@ -179,17 +156,7 @@ export const KINDS: readonly Settings[] = [
     },
     uniqueMember: 'subject_token_type',
   },
-  {
-    path: '/user-attribute-profiles',
-    name: 'user attribute profile',
-    noun: 'user_attribute_profiles',
-    prefix: 'uap',
-    key: 'user_attribute_profiles',
-    hasDates: false,
-    isByCursorAlone: true,
-    needed: { name, user_attributes: object },
-    more: { user_id: object },
-  },
+  userAttributeProfiles,
   {
     path: '/connection-profiles',
     name: 'connection profile',

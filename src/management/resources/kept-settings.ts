@@ -5,7 +5,8 @@ import { idOf, letters } from '../ids.ts';
 import type { KeptDependencies } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
-import { KINDS, type Settings } from './kept-kinds.ts';
+import type { Settings } from './kept-kind.ts';
+import { KINDS } from './kept-kinds.ts';
 
 /** The calls of one kind: a query member that a record has, too, is what the list is filtered by. */
 function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: Settings) {

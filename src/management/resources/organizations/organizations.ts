@@ -36,6 +36,7 @@ const members = {
     .nullish(),
   token_quota: object.nullish(),
   third_party_client_access: z.string().max(64).nullish(),
+  is_app_entitlement_active: z.boolean().nullish(),
 };
 const name = z
   .string()

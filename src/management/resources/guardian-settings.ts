@@ -1,0 +1,205 @@
+// What second factors are set up with: `/guardian/factors/{factor}/…`, and the app of push notifications at `/prompts/mfa-push`.
+// Texts of messages are in force; accounts of providers that we do not use are kept for tools.
+import { z } from 'zod';
+import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
+
+const call = callsWith<SectionDependencies>();
+
+/** What a factor is set up with, kept as it is sent; `usual` is answered where nothing was set. */
+interface Setting {
+  path: string;
+  name: string;
+  body: z.ZodType<object>;
+  usual: object | undefined;
+  /** How it is set: `PUT` replaces it, and is what there is where nothing is said; `PATCH` changes members. */
+  methods?: readonly ('PUT' | 'PATCH')[];
+  noun?: string;
+  /** Members that are kept where a change leaves them out, and never answered. */
+  hidden?: readonly string[];
+}
+
+const text = z.string().max(2048).nullish();
+const twilio = z.strictObject({ from: text, messaging_service_sid: text, auth_token: text, sid: text });
+const templates = z.strictObject({
+  enrollment_message: z.string().max(1000),
+  verification_message: z.string().max(1000),
+});
+const sns = z.strictObject({
+  aws_access_key_id: text,
+  aws_secret_access_key: text,
+  aws_region: text,
+  sns_apns_platform_application_arn: text,
+  sns_gcm_platform_application_arn: text,
+});
+
+const party = {
+  /** The pages' own host is the relying party, whoever asks. */
+  overrideRelyingParty: z.literal(false, 'Passkeys are made for the host of the pages'),
+  relyingPartyIdentifier: z.literal(''),
+};
+/** What our own factors ask for: another answer would be believed to be in force. */
+const ROAMING = { userVerification: 'preferred', overrideRelyingParty: false };
+const roaming = z
+  .strictObject({
+    ...party,
+    userVerification: z.literal(
+      'preferred',
+      'Security keys are asked for a PIN where they have one: preferred',
+    ),
+  })
+  .partial();
+const apns = z.strictObject({
+  sandbox: z.boolean(),
+  bundle_id: text,
+  enabled: z.boolean(),
+  p12: z.string().max(100_000),
+});
+
+const SETTINGS: readonly Setting[] = [
+  {
+    path: '/guardian/factors/phone/message-types',
+    name: 'phone message types',
+    body: z.strictObject({
+      message_types: z
+        .array(z.enum(['sms', 'voice']))
+        .min(1)
+        .max(2),
+    }),
+    usual: { message_types: ['sms'] },
+  },
+  {
+    path: '/guardian/factors/phone/selected-provider',
+    name: 'phone provider',
+    body: z.strictObject({ provider: z.enum(['auth0', 'twilio', 'phone-message-hook']) }),
+    usual: { provider: 'auth0' },
+  },
+  {
+    path: '/guardian/factors/sms/selected-provider',
+    name: 'SMS provider',
+    body: z.strictObject({ provider: z.enum(['auth0', 'twilio', 'phone-message-hook']) }),
+    usual: { provider: 'auth0' },
+  },
+  {
+    path: '/guardian/factors/push-notification/selected-provider',
+    name: 'push provider',
+    body: z.strictObject({ provider: z.enum(['guardian', 'sns', 'direct']) }),
+    usual: { provider: 'guardian' },
+  },
+  {
+    path: '/guardian/factors/phone/providers/twilio',
+    name: 'Twilio account of phone',
+    body: twilio,
+    usual: {},
+  },
+  { path: '/guardian/factors/sms/providers/twilio', name: 'Twilio account of SMS', body: twilio, usual: {} },
+  { path: '/guardian/factors/push-notification/providers/sns', name: 'SNS account', body: sns, usual: {} },
+  {
+    path: '/guardian/factors/push-notification/providers/apns',
+    name: 'APNs certificate',
+    body: apns.partial(),
+    usual: {},
+    methods: ['PUT', 'PATCH'],
+    hidden: ['p12'],
+  },
+  {
+    path: '/guardian/factors/push-notification/providers/fcm',
+    name: 'FCM key',
+    body: z.strictObject({ server_key: z.string().max(10_000) }).partial(),
+    usual: {},
+    methods: ['PUT', 'PATCH'],
+    hidden: ['server_key'],
+  },
+  {
+    path: '/guardian/factors/push-notification/providers/fcmv1',
+    name: 'FCM credentials',
+    body: z.strictObject({ server_credentials: z.string().max(10_000) }).partial(),
+    usual: {},
+    methods: ['PUT', 'PATCH'],
+    hidden: ['server_credentials'],
+  },
+  {
+    path: '/guardian/factors/duo/settings',
+    name: 'Duo account',
+    body: z.strictObject({ ikey: text, skey: text, host: text }),
+    usual: {},
+    methods: ['PUT', 'PATCH'],
+  },
+  {
+    path: '/guardian/factors/webauthn-roaming/settings',
+    name: 'security keys',
+    body: roaming,
+    usual: ROAMING,
+  },
+  {
+    path: '/guardian/factors/webauthn-platform/settings',
+    name: 'biometrics of devices',
+    body: z.strictObject(party).partial(),
+    usual: { overrideRelyingParty: false },
+  },
+  {
+    path: '/prompts/mfa-push',
+    name: 'push app',
+    body: z.strictObject({ app_name: text, apple_app_link: text, google_app_link: text }),
+    usual: {},
+    methods: ['PATCH'],
+    noun: 'prompts',
+  },
+  { path: '/guardian/factors/phone/templates', name: 'phone templates', body: templates, usual: undefined },
+  { path: '/guardian/factors/sms/templates', name: 'SMS templates', body: templates, usual: undefined },
+];
+
+const part = section('guardianSettings', z.record(z.string(), z.record(z.string(), z.unknown())));
+
+/** The calls of one: reading and setting it. */
+function callsOf(setting: Setting): Call<SectionDependencies>[] {
+  const {
+    path,
+    name,
+    body: schema,
+    usual,
+    methods = ['PUT'],
+    noun = 'guardian_factors',
+    hidden = [],
+  } = setting;
+  const key = path.replace('/guardian/factors/', '');
+  const view = (value: Readonly<Record<string, unknown>> | undefined) =>
+    value && Object.fromEntries(Object.entries(value).filter(([member]) => !hidden.includes(member)));
+  return [
+    call({
+      method: 'GET',
+      path,
+      scopes: [`read:${noun}`],
+      summary: `Get ${name}`,
+      handle: async (deps) => {
+        const value = view((await part.read(deps))?.[key]) ?? usual;
+        return value === undefined ? noContent() : ok(value);
+      },
+    }),
+    ...methods.map((method) =>
+      call({
+        method,
+        path,
+        scopes: [`update:${noun}`],
+        summary: `${method === 'PUT' ? 'Set' : 'Change'} ${name}`,
+        body: schema,
+        handle: async (deps, { body }) => {
+          const { before, after } = await part.change(deps, (current) => {
+            const there = (current?.[key] ?? {}) as Readonly<Record<string, unknown>>;
+            const kept = Object.entries(there).filter(
+              ([member]) => method === 'PATCH' || hidden.includes(member),
+            );
+            return {
+              ...current,
+              [key]: deeplyMerged(Object.fromEntries(kept), body) as Record<string, unknown>,
+            };
+          });
+          return ok(view(after[key]), { before: view(before?.[key]), after: view(after[key]) });
+        },
+      }),
+    ),
+  ];
+}
+
+/** All calls of them. */
+export const factorSettingCalls: Call<SectionDependencies>[] = SETTINGS.flatMap(callsOf);

@@ -1,0 +1,36 @@
+// Which members of a provider's answer become which of a user, for tools: `/user-attribute-profiles`.
+import { z } from 'zod';
+import { merged } from '../resource.ts';
+import { isObject } from '../section.ts';
+import type { Settings } from './kept-kind.ts';
+
+const object = z.record(z.string(), z.unknown());
+const SAML_CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims';
+
+/** Where a profile finds the id of a user, each where nothing else is said. */
+function userIdOf(asked: unknown): object {
+  return {
+    oidc_mapping: 'sub',
+    saml_mapping: ['nameidentifier', 'upn', 'name'].map((claim) => `${SAML_CLAIMS}/${claim}`),
+    scim_mapping: 'externalId',
+    ...(isObject(asked) && merged({}, asked)),
+  };
+}
+
+/** They are kept. */
+export const userAttributeProfiles: Settings = {
+  path: '/user-attribute-profiles',
+  name: 'user attribute profile',
+  noun: 'user_attribute_profiles',
+  prefix: 'uap',
+  key: 'user_attribute_profiles',
+  hasDates: false,
+  isByCursorAlone: true,
+  needed: { name: z.string().min(1).max(255), user_attributes: object },
+  more: { user_id: object },
+  made: (_deps, { user_id }) => ({ user_id: userIdOf(user_id) }),
+  change: (before, asked) => {
+    const after = merged(before, asked);
+    return 'user_id' in asked ? { ...after, user_id: userIdOf(asked.user_id) } : after;
+  },
+};
