@@ -96,7 +96,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   // What was changed before a request came is in force for it.
-  app.use((_ctx, next) => config.refresh().then(next));
+  app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   const router = (some: readonly Route[]) =>
     createRouter(some, {
       log,

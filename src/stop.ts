@@ -41,6 +41,7 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   const busy = new Map<string, number>();
   const clientOf = ({ remoteAddress, remotePort, localPort }: Socket) =>
     `${remoteAddress} ${remotePort} ${localPort}`;
+  const clients = new WeakMap<Socket, string>();
   const answers = new Set<http.ServerResponse>();
   const isLast = (response: http.ServerResponse) => {
     if (!response.headersSent) response.setHeader('Connection', 'close');
@@ -50,7 +51,8 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
     socket.once('close', () => sockets.delete(socket));
   };
   const asked = (request: http.IncomingMessage, response: http.ServerResponse) => {
-    const client = clientOf(request.socket);
+    const client = clients.get(request.socket) ?? clientOf(request.socket);
+    clients.set(request.socket, client);
     busy.set(client, (busy.get(client) ?? 0) + 1);
     answers.add(response);
     response.once('close', () => {

@@ -41,8 +41,8 @@ export function withConsole(config: Config, random: Random): Config {
   };
   return {
     ...config,
-    client: async (id) => (id === CONSOLE_CLIENT ? client : config.client(id)),
-    connection: async (name) => (name === CONSOLE_DIRECTORY ? directory : config.connection(name)),
+    client: (id) => (id === CONSOLE_CLIENT ? Promise.resolve(client) : config.client(id)),
+    connection: (name) => (name === CONSOLE_DIRECTORY ? Promise.resolve(directory) : config.connection(name)),
     connectionsOf: async (id) => (id === CONSOLE_CLIENT ? [directory] : config.connectionsOf(id)),
   };
 }

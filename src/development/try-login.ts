@@ -27,7 +27,7 @@ export function withTryLogin(config: Config, baseUrl: string): Config {
   });
   return {
     ...config,
-    client: async (id) => (id === TRY_LOGIN ? client : config.client(id)),
+    client: (id) => (id === TRY_LOGIN ? Promise.resolve(client) : config.client(id)),
     connection: async (name) => {
       const found = await config.connection(name);
       return found === undefined ? undefined : enabled(found);

@@ -91,7 +91,7 @@ export function accessTokenFormat({
             }),
           }
         : {}),
-      ...(await organizations.claims(organization)),
+      ...(organization === undefined ? {} : await organizations.claims(organization)),
       ...(actorOf(ctx) === undefined ? {} : { act: actorOf(ctx) }),
       ...(payload.cnf === undefined ? {} : { cnf: payload.cnf }),
       ...(payload.authorization_details === undefined

@@ -32,10 +32,13 @@ interface CustomClaimsDependencies {
   users: Pick<Users, 'get' | 'identitiesOf'>;
 }
 
+const NONE: readonly never[] = [];
+
 /** The declared claims of a tenant; nothing is read where it declares none for the place. */
 export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
+  const wantedBy = (about: ClaimsAbout) => claimsWanted(deps.config.settings().customClaims ?? NONE, about);
   const list: CustomClaims['list'] = async (about) => {
-    const wanted = claimsWanted(deps.config.settings().customClaims ?? [], about);
+    const wanted = wantedBy(about);
     if (wanted.length === 0) return [];
     const sources = await sourcesOf(deps, about);
     return wanted
@@ -45,7 +48,9 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
   return {
     list,
     of: async (about) =>
-      Object.fromEntries((await list(about)).map(({ declared, value }) => [declared.claim, value])),
+      wantedBy(about).length === 0
+        ? {}
+        : Object.fromEntries((await list(about)).map(({ declared, value }) => [declared.claim, value])),
   };
 }
 

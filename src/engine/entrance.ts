@@ -31,7 +31,8 @@ export function engineEntrance(provider: Provider, renew: () => Promise<void> | 
   });
   const run = mount(provider);
   return async (ctx) => {
-    await renew();
+    const renewed = renew();
+    if (renewed !== undefined) await renewed;
     admitted.set(ctx.req, requestOf(ctx));
     await run(ctx, async () => undefined);
     const error = busy.get(ctx.req);

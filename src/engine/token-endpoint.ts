@@ -79,7 +79,8 @@ export function tokenEndpoint({
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
     // Before a code or a token is used up.
-    await signing.ready();
+    const ready = signing.ready();
+    if (ready !== undefined) await ready;
     await enter(ctx);
     if (ctx.status < 400) return undefined;
     const error = vendorError(failures.of(ctx), fields.grant_type);

@@ -22,6 +22,7 @@ export function withMfaApi(config: Config, issuer: string): Config {
   };
   return {
     ...config,
-    resourceServer: async (wanted) => (wanted === identifier ? api : config.resourceServer(wanted)),
+    resourceServer: (wanted) =>
+      wanted === identifier ? Promise.resolve(api) : config.resourceServer(wanted),
   };
 }

@@ -3,6 +3,9 @@
 import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 
+/** As Koa has it. */
+const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** An application that answers with data as Koa does, and does not ask that. */
 export function createApplication(log: Pick<Logger, 'warn'>): Koa {
   const app = new Koa();
@@ -14,11 +17,11 @@ export function createApplication(log: Pick<Logger, 'warn'>): Koa {
     ...koa,
     set(this: Context['response'] & { _body: unknown }, body: unknown) {
       if (!isData(body)) return set.call(this, body);
-      const type = this.type;
+      // First: Koa would look up the type of a text, and then that of JSON.
+      if (!/\bjson\b/i.test(this.type)) this.set('Content-Type', JSON_TYPE);
       // As of any text: the status, and the stream that was the body before. The length is known at the end.
       set.call(this, '');
       this.remove('Content-Length');
-      if (!/\bjson\b/i.test(type)) this.type = 'json';
       this._body = body;
     },
   });

@@ -35,17 +35,20 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
     exposeHeaders: EXPOSED_HEADERS,
     maxAge: MAX_AGE,
   });
-  return async (ctx, next) => {
-    const origin = ctx.get('Origin');
-    if (origin !== '' && (await allowed(origin))) return answer(ctx, next);
+  const fromPage: Middleware = async (ctx, next) => {
+    if (await allowed(ctx.get('Origin'))) return answer(ctx, next);
     ctx.vary('Origin');
-    if (origin === '') return next();
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;
       return;
     }
     await next();
     ctx.remove('Access-Control-Allow-Origin');
+  };
+  return (ctx, next) => {
+    if (ctx.get('Origin') !== '') return fromPage(ctx, next);
+    ctx.vary('Origin');
+    return next();
   };
 }
 

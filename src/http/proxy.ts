@@ -1,6 +1,6 @@
 // Behind a TLS proxy (TLS=proxy): which forwarding headers are trusted, and refusing requests that were not HTTPS.
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import proxyaddr from 'proxy-addr';
 import { addressList } from './addresses.ts';
@@ -16,10 +16,18 @@ export const proxyTrust = addressList;
  */
 export function behindProxy(ranges: readonly string[], except: readonly string[] = []): Middleware {
   const isTrusted = proxyTrust(ranges);
-  return async (ctx, next) => {
+  const peers = new WeakMap<Socket, { address: string; isProxy: boolean }>();
+  /** Looked up once for each connection. */
+  const peerOf = (socket: Socket) => {
+    const address = socket.remoteAddress ?? '';
+    const peer = peers.get(socket) ?? { address, isProxy: isTrusted(address) };
+    peers.set(socket, peer);
+    return peer;
+  };
+  return (ctx, next) => {
     if (except.includes(ctx.path)) return next();
-    const peer = ctx.req.socket.remoteAddress ?? '';
-    const protocol = isTrusted(peer) ? ctx.get('X-Forwarded-Proto').split(',')[0]?.trim() : undefined;
+    const { address: peer, isProxy } = peerOf(ctx.req.socket);
+    const protocol = isProxy ? ctx.get('X-Forwarded-Proto').split(',')[0]?.trim() : undefined;
     if (protocol !== 'https') {
       return oauthShape(ctx, new AuthError(403, 'invalid_request', 'This server is served over HTTPS only.'));
     }

@@ -1,5 +1,5 @@
 // What the log and the metrics say of each request.
-import type { Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -38,14 +38,16 @@ function requestLog({ log, clock, random }: RequestLogDependencies, measures?: R
   // Unique without asking for randomness at each request.
   const run = random(6).toString('base64url');
   let count = 0;
-  const logged: Middleware = async (ctx, next) => {
+  const told = async (ctx: Context, next: Next) => {
     const started = clock();
-    const requestId = `${run}-${(++count).toString(36)}`;
-    ctx.state.requestId = requestId;
     await next();
-    if (!log.isLevelEnabled('debug')) return;
-    const { method, path, status, ip } = ctx;
+    const { method, path, status, ip, state } = ctx;
+    const { requestId } = state;
     log.debug({ requestId, method, path, status, ms: clock() - started, ip }, 'request');
+  };
+  const logged: Middleware = (ctx, next) => {
+    ctx.state.requestId = `${run}-${(++count).toString(36)}`;
+    return log.isLevelEnabled('debug') ? told(ctx, next) : next();
   };
   return measures === undefined ? logged : measured(logged, measures);
 }

@@ -31,7 +31,12 @@ interface RouterDependencies {
   mostAtOnce: number;
 }
 
-type Methods = Map<Method, Bound>;
+/** The routes of a path. */
+interface Methods {
+  of: Map<Method, Bound>;
+  /** Any of them: what matters before the method is known is the same for all. */
+  first: Bound;
+}
 
 /** A route with the reader of its bodies. */
 interface Bound extends Route {
@@ -60,13 +65,11 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
     applications: applicationOrigins(deps.isApplicationOrigin),
   };
   const router = { ...deps, work: atMost(deps.mostAtOnce), overload: everyTenSeconds(deps.log) };
-  return async (ctx) => {
+  return (ctx) => {
     const found = findPath(tree, ctx.path);
-    // Any of them: what matters before the method is known is the same for all methods of a path.
-    const [first] = found?.at.values() ?? [];
+    const first = found?.at.first;
     ctx.state.route = first?.path;
-    const answer = () => respond(router, ctx, found && { methods: found.at, params: found.params });
-    await rules[first?.cors ?? 'none'](ctx, answer);
+    return rules[first?.cors ?? 'none'](ctx, () => respond(router, ctx, found));
   };
 }
 
@@ -90,28 +93,28 @@ interface Router extends RouterDependencies {
 async function respond(
   deps: Router,
   ctx: Context,
-  found: { methods: Methods; params: Record<string, string> } | undefined,
+  found: { at: Methods; params: Record<string, string> } | undefined,
 ): Promise<void> {
-  const [first] = found?.methods.values() ?? [];
-  const route = found?.methods.get(ctx.method as Method);
-  const area = deps.areas?.find(({ below }) => ctx.path.startsWith(below));
+  const first = found?.at.first;
+  const route = found?.at.of.get(ctx.method as Method);
+  const area = first ? undefined : deps.areas?.find(({ below }) => ctx.path.startsWith(below));
   try {
     if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
       // Not a preflight, which the rule has answered: only a question about the path (RFC 9110 §9.3.7).
       ctx.status = 204;
-      ctx.set('Allow', allowed(first, found?.methods));
+      ctx.set('Allow', allowed(found?.at));
       return;
     }
     const { limit } = route ?? first ?? area ?? { limit: 'other' };
     if (limit !== 'unlimited') await deps.takeLimit(ctx, limit);
     if (found === undefined) throw new AuthError(404, 'not_found', 'There is nothing here.');
     if (route === undefined) {
-      ctx.set('Allow', allowed(first, found.methods));
+      ctx.set('Allow', allowed(found.at));
       throw new AuthError(405, 'invalid_request', 'The method is not allowed here.');
     }
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
-    await route.admit?.(ctx);
+    if (route.admit !== undefined) await route.admit(ctx);
     await route.read(ctx, nothing);
     for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);
@@ -148,23 +151,19 @@ function isBrowser(ctx: Context): boolean {
   return ctx.accepts('json', 'html') === 'html';
 }
 
-function allowed(first: Bound | undefined, methods: Methods | undefined): string {
-  return [
-    ...(methods?.keys() ?? []),
-    ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS']),
-  ].join(', ');
+function allowed(methods: Methods | undefined): string {
+  const { of = new Map(), first } = methods ?? {};
+  return [...of.keys(), ...(first === undefined || first.cors === 'none' ? [] : ['OPTIONS'])].join(', ');
 }
 
 function routeTree(routes: readonly Bound[]): PathTree<Methods> {
   const tree = pathTree<Methods>();
   for (const route of routes) {
-    const methods = tree.add(route.path, () => new Map());
-    for (const other of methods.values()) {
-      if (other.cors !== route.cors) throw new Error(`${route.path} has two rules for other origins`);
-    }
+    const { of, first } = tree.add(route.path, () => ({ of: new Map(), first: route }));
+    if (first.cors !== route.cors) throw new Error(`${route.path} has two rules for other origins`);
     for (const method of route.methods) {
-      if (methods.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
-      methods.set(method, route);
+      if (of.has(method)) throw new Error(`${method} ${route.path} is declared twice`);
+      of.set(method, route);
     }
   }
   return tree;

@@ -87,7 +87,7 @@ export type RouteDeclarations<D> = Readonly<Record<`${Method}${string} /${string
  * @throws Error when a key is no method and path.
  */
 export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] {
-  return Object.entries(declared).map(([key, route]) => ({
+  return Object.entries(declared).map(([key, { admit, ...route }]) => ({
     ...addressOf(key),
     limit: route.limit,
     ...(route.also && { also: route.also }),
@@ -95,7 +95,7 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
     errors: route.errors,
     ...(route.bodies && { bodies: route.bodies }),
     body: route.isBodyChecked === true ? route.body : undefined,
-    admit: async (ctx) => route.admit?.(deps, ctx),
+    ...(admit && { admit: (ctx: Context) => admit(deps, ctx) }),
     handle: (ctx) => route.handle(deps, ctx),
   }));
 }

@@ -39,7 +39,7 @@ export function managementApi(issuer: string): ResourceServer {
 export function withApi(config: Config, api: ResourceServer): Config {
   return {
     ...config,
-    resourceServer: async (identifier) =>
-      identifier === api.identifier ? api : config.resourceServer(identifier),
+    resourceServer: (identifier) =>
+      identifier === api.identifier ? Promise.resolve(api) : config.resourceServer(identifier),
   };
 }

@@ -43,10 +43,10 @@ function touch<T>(rooms: Map<string, Map<string, T>>, name: string, key: string,
 export function localCounters(clock: Clock): Counters {
   const rooms = new Map<string, Map<string, Level>>();
   return {
-    take: async ({ name, key, bucket }, taken) => {
+    take: ({ name, key, bucket }, taken) => {
       const { level, left } = step(bucket, rooms.get(name)?.get(key), { now: clock(), taken });
       touch(rooms, name, key, level);
-      return left;
+      return Promise.resolve(left);
     },
   };
 }

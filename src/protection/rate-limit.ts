@@ -58,22 +58,23 @@ export function createRateLimits({
     if (limit === undefined) throw new Error(`a limit that nobody declares: ${name}`);
     return tenantBucket(config, name, limit);
   };
-  /** @returns the tokens left; negative when there was none. */
-  const takeOne = async (bucket: Bucket, name: LimitName, key: string): Promise<number> => {
-    const left = await countersOf(name).take({ name, key, bucket }, 1);
+  /** @param left the tokens left; negative when there was none. */
+  const measured = (name: LimitName, left: number): number => {
     if (left < 0) measures?.limited(name);
     return left;
   };
   const take = async (ctx: Context, name: LimitName, key: string): Promise<void> => {
     const bucket = bucketOf(name);
-    answer(ctx, bucket, await takeOne(bucket, name, key), clock());
+    const left = await countersOf(name).take({ name, key, bucket }, 1);
+    answer(ctx, bucket, measured(name, left), clock());
   };
   const takeFrom = (ctx: Context, name: LimitName, key?: string): Promise<void> =>
     take(ctx, name, key === undefined ? addressKey(ctx.ip) : `${addressKey(ctx.ip)}\n${key}`);
   return {
     take,
     takeFrom,
-    spend: async (name, key) => (await takeOne(bucketOf(name), name, key)) >= 0,
+    spend: async (name, key) =>
+      measured(name, await countersOf(name).take({ name, key, bucket: bucketOf(name) }, 1)) >= 0,
     giveBack: async (name, key) => {
       await countersOf(name).take({ name, key, bucket: bucketOf(name) }, -1);
     },

@@ -47,15 +47,14 @@ export function createSigning(deps: SigningDependencies): Signing {
   const { config, holder } = deps;
   const sign = signer(deps);
   const { isMissing, make } = maker(deps);
+  // The configuration is read with all its keys: of another reading the set is another, too.
+  const missing = derived(config.signingAlgs, (algs) => [...algs].filter(isMissing));
   const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isHeld(key));
   const tried = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
   let trial: Promise<void> | undefined;
   return {
     sign,
-    ensure: () => {
-      const algs = [...config.signingAlgs()].filter(isMissing);
-      return algs.length === 0 ? undefined : make(algs);
-    },
+    ensure: () => (missing().length === 0 ? undefined : make(missing())),
     current: async (alg) => {
       if (isMissing(alg)) await make([alg]);
       const [current] = keysFor(config.signingKeys(), alg);

@@ -50,8 +50,11 @@ export interface Config {
   exchangeProfile(subjectTokenType: string): ExchangeProfile | undefined;
   /** The rules that run at a login, and what they are configured with. */
   rules(): Rules;
-  /** Takes over what was written since the last reading: what is read without waiting is as of then. */
-  refresh(): Promise<void>;
+  /**
+   * Takes over what was written since the last reading: what is read without waiting is as of then.
+   * @returns undefined where nothing was written.
+   */
+  refresh(): Promise<unknown> | undefined;
   client(clientId: string): Promise<Client | undefined>;
   clients(): Promise<Client[]>;
   /** Whether pages of this origin are those of any browser application of the tenant. */
@@ -124,9 +127,12 @@ export async function openConfig(store: Store): Promise<Config> {
     }
     return snapshot;
   };
-  /** The configuration with every write that has resolved: at once where there was none, because a request asks many times. */
-  const current = (): Snapshot | Promise<Snapshot> =>
-    snapshot.revision === store.revision() ? snapshot : renewed();
+  /**
+   * A part of the configuration with every write that has resolved. At once where there was none, and no async function,
+   * because a request asks a dozen times.
+   */
+  const asOf = <T>(part: (now: Snapshot) => T): Promise<T> =>
+    snapshot.revision === store.revision() ? Promise.resolve(part(snapshot)) : renewed().then(part);
 
   return {
     revision: () => snapshot.revision,
@@ -138,29 +144,27 @@ export async function openConfig(store: Store): Promise<Config> {
     actions: (trigger) => snapshot.actions.get(trigger) ?? NO_ACTIONS,
     exchangeProfile: (type) => snapshot.exchangeProfiles.get(type),
     rules: () => snapshot.rules,
-    refresh: async () => {
-      await current();
-    },
-    customDomains: async () => (await current()).customDomains,
+    refresh: () => (snapshot.revision === store.revision() ? undefined : renewed()),
+    customDomains: () => asOf((now) => now.customDomains),
     customOrigins: () => snapshot.customDomains.map(({ domain }) => `https://${domain}`),
-    client: async (clientId) => (await current()).clients.get(clientId),
-    clients: async () => [...(await current()).clients.values()],
-    isApplicationOrigin: async (origin) => (await current()).origins.has(origin),
-    connection: async (name) => (await current()).connections.get(name),
-    connections: async () => [...(await current()).connections.values()],
-    connectionsOf: async (clientId) => {
-      const { clients, connections } = await current();
-      const isThirdParty = clients.get(clientId)?.is_first_party === false;
-      return [...connections.values()].filter(
-        ({ enabled_clients, is_domain_connection: isForAll }) =>
-          enabled_clients.includes(clientId) || (isThirdParty && isForAll === true),
-      );
-    },
-    resourceServer: async (identifier) => (await current()).resourceServers.get(identifier),
-    organization: async (idOrName) => (await current()).organizations.get(idOrName),
-    organizationOfDomain: async (domain) => (await current()).organizationsByDomain.get(domain),
-    clientGrant: async (clientId, audience) =>
-      (await current()).clientGrants.get(clientGrantKey(clientId, audience)),
+    client: (clientId) => asOf(({ clients }) => clients.get(clientId)),
+    clients: () => asOf(({ clients }) => [...clients.values()]),
+    isApplicationOrigin: (origin) => asOf(({ origins }) => origins.has(origin)),
+    connection: (name) => asOf(({ connections }) => connections.get(name)),
+    connections: () => asOf(({ connections }) => [...connections.values()]),
+    connectionsOf: (clientId) =>
+      asOf(({ clients, connections }) => {
+        const isThirdParty = clients.get(clientId)?.is_first_party === false;
+        return [...connections.values()].filter(
+          ({ enabled_clients, is_domain_connection: isForAll }) =>
+            enabled_clients.includes(clientId) || (isThirdParty && isForAll === true),
+        );
+      }),
+    resourceServer: (identifier) => asOf((now) => now.resourceServers.get(identifier)),
+    organization: (idOrName) => asOf(({ organizations }) => organizations.get(idOrName)),
+    organizationOfDomain: (domain) => asOf((now) => now.organizationsByDomain.get(domain)),
+    clientGrant: (clientId, audience) =>
+      asOf(({ clientGrants }) => clientGrants.get(clientGrantKey(clientId, audience))),
   };
 }
 

@@ -2,7 +2,7 @@
 // of it. They are read here, at the door, and taken off every request: nothing behind it can believe them by mistake.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import type { Context, Middleware } from 'koa';
+import type { Context, Middleware, Next } from 'koa';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { apiKeyHash, type CustomDomain } from '../records/custom-domains.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
@@ -12,6 +12,8 @@ const KEY = 'cname-api-key';
 const CERTIFICATE = 'client-certificate';
 const STATUS = 'client-certificate-ca-verified';
 const NAMES = new Set([KEY, CERTIFICATE, STATUS]);
+const SHORTEST = Math.min(...[...NAMES].map(({ length }) => length));
+const INITIALS = new Set([...NAMES].map((name) => name.charAt(0)));
 
 interface EdgeDependencies {
   /** Those in force. */
@@ -38,9 +40,7 @@ export interface Edge {
  */
 export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: EdgeDependencies): Edge {
   const addresses = new WeakMap<IncomingMessage, string>();
-  const headers: Middleware = async (ctx, next) => {
-    const sent = takeHeaders(ctx.req);
-    if (sent === undefined) return next();
+  const judged = async (ctx: Context, next: Next, sent: Sent) => {
     const [key = ''] = sent.values.get(KEY) ?? [];
     const peer = ctx.req.socket.remoteAddress ?? '';
     const isAsked = key !== '' && isTrusted(peer);
@@ -61,7 +61,10 @@ export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: Ed
     return next();
   };
   return {
-    headers,
+    headers: (ctx, next) => {
+      const sent = takeHeaders(ctx.req);
+      return sent === undefined ? next() : judged(ctx, next, sent);
+    },
     address: (ctx, next) => {
       const said = addresses.get(ctx.req);
       if (said !== undefined) ctx.request.ip = said;
@@ -110,7 +113,10 @@ function takeHeaders(request: IncomingMessage): Sent | undefined {
   const values = new Map<string, string[]>();
   let isAmbiguous = false;
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
-    const name = (rawHeaders[at] ?? '').toLowerCase();
+    const sent = rawHeaders[at] ?? '';
+    // What is meant by a name is no longer than the name, and begins alike.
+    if (sent.length < SHORTEST || !INITIALS.has(sent.charAt(0).toLowerCase())) continue;
+    const name = sent.toLowerCase();
     const meant = meantBy(name);
     if (!NAMES.has(meant)) continue;
     const before = values.get(meant) ?? [];
