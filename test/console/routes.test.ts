@@ -51,7 +51,8 @@ describe('every address of the console', () => {
   let tokens: Record<(typeof ROLES)[number], string>;
   /** The owner in another browser, whose login is too old for what is dangerous. */
   let old: { agent: Agent; token: string };
-  const tokenOf = async ({ get }: ConsoleAgent) => readForm(await get('/console'), '_csrf').fields._csrf ?? '';
+  const tokenOf = async ({ get }: ConsoleAgent) =>
+    readForm(await get('/console'), '_csrf').fields._csrf ?? '';
   before(async () => {
     server = await startConsole({
       tenant: { ...tenant, attackProtection: { rateLimits: { console: WIDE, hosted: WIDE, login: WIDE } } },

@@ -279,11 +279,9 @@ describe('the router', () => {
     const expected = await answers(declared);
     expect(expected.filter((answer) => answer.startsWith('200 ')).length).to.be.above(100);
     expect(await answers([...declared].reverse())).to.deep.equal(expected);
-    for (const salt of ['a', 'b', 'c']) {
-      const key = ({ path, methods }: Route) => sha256(`${salt} ${methods.join()} ${path}`);
-      const shuffled = [...declared].sort((a, b) => (key(a) < key(b) ? -1 : 1));
-      expect(await answers(shuffled)).to.deep.equal(expected);
-    }
+    const key = ({ path, methods }: Route) => sha256(`${methods.join()} ${path}`);
+    const shuffled = [...declared].sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    expect(await answers(shuffled)).to.deep.equal(expected);
   });
 });
 

@@ -132,8 +132,10 @@ describe('every call of the Management API', () => {
   });
   after(() => server.stop());
 
-  for (const call of CALLS) {
+  for (const [number, call] of CALLS.entries()) {
     const name = `${call.method} ${call.path}`;
+    // What a caller sends is judged once for all calls: the first have each of it, the others one in turn.
+    const turn = <T>(all: T[]): T[] => (number < 10 ? all : all.slice(number % all.length).slice(0, 1));
 
     it(`${name}: nobody without a good token`, async () => {
       const none = await send(call, undefined);
@@ -144,7 +146,7 @@ describe('every call of the Management API', () => {
         error: 'Unauthorized',
         message: 'Missing authentication',
       });
-      for (const header of ['Bearer', 'Basic YTpi', 'Bearer a b', `Token ${ADMIN.client_secret}`]) {
+      for (const header of turn(['Bearer', 'Basic YTpi', 'Bearer a b', `Token ${ADMIN.client_secret}`])) {
         const malformed = await send(call, header);
         expect(await malformed.json(), header).to.deep.equal({
           statusCode: 400,
@@ -153,7 +155,7 @@ describe('every call of the Management API', () => {
           errorCode: 'Bearer',
         });
       }
-      for (const [message, token] of Object.entries(tokens)) {
+      for (const [message, token] of turn(Object.entries(tokens))) {
         const response = await send(call, `Bearer ${token}`);
         expect(await response.json(), message).to.deep.equal({
           statusCode: 401,

@@ -12,7 +12,7 @@ import { badValue, goodValue, hostileText, type JsonSchema, pick } from './value
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 
 /** Requests of each call. */
-const TRIES = 8;
+const TRIES = 4 * Number(process.env.FUZZ_DEPTH ?? 1);
 
 interface Operation {
   parameters?: { name: string; in: string; required: boolean; schema: JsonSchema }[];
