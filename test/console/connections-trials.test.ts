@@ -1,5 +1,23 @@
-// "Try connection" for the ways in beside OAuth 2.0: OpenID providers, and databases elsewhere.
+// "Try connection" for the ways in beside OAuth 2.0: OpenID and SAML providers, directories, and databases elsewhere.
+import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
+import {
+  BASE,
+  SERVICE,
+  SERVICE_PASSWORD,
+  startDirectory,
+  type TestDirectory,
+} from '../connections/ldap/directory.ts';
+import {
+  assertion,
+  BINDING,
+  CLAIMS,
+  idOf,
+  response,
+  SIGN_IN,
+  signed,
+} from '../connections/samlp/provider.ts';
+import { type KeyAndCertificate, makeCertificate } from '../saml/support.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
 import {
@@ -18,25 +36,41 @@ describe('connections that are tried at the console', () => {
   let legacy: LegacyDatabase;
   let server: TestServer;
   let owner: ConsoleAgent;
+  let directory: TestDirectory;
+  let saml: KeyAndCertificate;
 
   before(async () => {
     provider = await startOpenIdProvider(await signingKey('k1'));
     legacy = await startLegacyDatabase();
     legacy.add('grace@old.test', 'Correct-Horse-9');
+    saml = await makeCertificate();
+    const ada = { uid: 'ada', cn: 'Ada Lovelace', mail: 'ada@corp.test' };
+    directory = await startDirectory([
+      { dn: `uid=ada,ou=people,${BASE}`, password: 'Ein-Passwort-2', attributes: ada },
+    ]);
+    const ldap = { LDAP_URL: directory.ldapsUrl, LDAP_CA: directory.ca, LDAP_BASE: BASE };
+    const bind = { LDAP_BIND_USER: SERVICE, LDAP_BIND_PASSWORD: SERVICE_PASSWORD };
+    const idp = { signInEndpoint: SIGN_IN, signingCert: saml.certificate };
     const discovery_url = `${provider.url}/.well-known/openid-configuration`;
     const options = { type: 'back_channel', discovery_url, client_id: 'gatehouse', client_secret: SECRET };
     server = await startConsole({
       tenant: {
         ...tenant,
         databases: [...tenant.databases, { name: 'old', options: elsewhereOptions(legacy) }],
-        connections: [{ name: 'acme', strategy: 'oidc', options }],
+        connections: [
+          { name: 'acme', strategy: 'oidc', options },
+          { name: 'works', strategy: 'samlp', options: idp },
+          { name: 'posting', strategy: 'samlp', options: { ...idp, protocolBinding: `${BINDING}POST` } },
+          { name: 'corp', strategy: 'ad', options: { ...ldap, ...bind } },
+          { name: 'lost', strategy: 'ad', options: { ...ldap, ...bind, LDAP_BIND_PASSWORD: 'not-this-one' } },
+        ],
       },
     });
     owner = await openConsole(server);
   });
   after(async () => {
     await server?.stop();
-    await Promise.all([provider?.stop(), legacy?.stop()]);
+    await Promise.all([provider?.stop(), legacy?.stop(), directory?.stop()]);
   });
 
   const pathOf = async (name: string) => {
@@ -56,6 +90,77 @@ describe('connections that are tried at the console', () => {
     expect(text)
       .to.not.contain(SECRET)
       .and.not.match(/eyJ[\w-]+\.eyJ/);
+    expect(await server.store.collection('users').count()).to.equal(before);
+  });
+
+  /** Begins a try at a SAML provider. @returns the ID of its request, and what is sent back with the answer. */
+  const toIdp = async (name: string) => {
+    const page = await owner.post(`${await pathOf(name)}/try`);
+    const [, href = ''] = /class="button primary" href="([^"]+)" rel/.exec(page.text) ?? [];
+    const at = new URL(href.replaceAll('&amp;', '&'));
+    expect(`${at.origin}${at.pathname}`).to.equal(SIGN_IN);
+    const request = inflateRawSync(Buffer.from(at.searchParams.get('SAMLRequest') ?? '', 'base64'));
+    return { id: idOf(request.toString()), RelayState: at.searchParams.get('RelayState') ?? '' };
+  };
+  const answerOf = (id: string, { key = saml, name = 'works' } = {}) => {
+    const said = { inResponseTo: id, audience: `urn:auth0:localhost:${name}`, nameId: 'grace.1' };
+    const attributes = { [`${CLAIMS}emailaddress`]: 'grace@idp.test', team: '&lt;b&gt;navy&lt;/b&gt;' };
+    const xml = assertion(server, { ...said, attributes });
+    const whole = response(server, signed(xml, 'Assertion', key.privateKey), said);
+    return Buffer.from(whole).toString('base64');
+  };
+  const bringBack = async (form: Record<string, string>) => {
+    const back = await owner.agent.request('/login/callback', { form });
+    expect(back.status, back.text).to.equal(303);
+    return owner.get(back.location);
+  };
+
+  it('show what a SAML provider says of a user, of whom nothing is made', async () => {
+    const before = await server.store.collection('users').count();
+    const { id, RelayState } = await toIdp('works');
+    const SAMLResponse = answerOf(id);
+    const { text } = await bringBack({ SAMLResponse, RelayState });
+    expect(text).to.contain('The login is good').and.contain('<li class="profile">');
+    expect(text).to.contain('grace@idp.test').and.contain('grace.1');
+    // What was brought back is a proof, as a code is.
+    expect(text).to.not.contain(SAMLResponse.slice(0, 60)).and.not.contain('<b>navy');
+    expect(await server.store.collection('users').count()).to.equal(before);
+  });
+
+  it('tell why the answer of a SAML provider is not taken: another key, another request', async () => {
+    const first = await toIdp('works');
+    const key = await makeCertificate();
+    const forged = await bringBack({
+      SAMLResponse: answerOf(first.id, { key }),
+      RelayState: first.RelayState,
+    });
+    expect(forged.text).to.contain('The login failed').and.contain('<li class="error">');
+    const second = await toIdp('works');
+    const { RelayState } = second;
+    const foreign = await bringBack({ SAMLResponse: answerOf(first.id), RelayState });
+    expect(foreign.text).to.contain('The login failed').and.not.contain('<li class="profile">');
+  });
+
+  it('go to a SAML provider by a form where it wants one', async () => {
+    const page = await owner.post(`${await pathOf('posting')}/try`);
+    expect(page.status).to.equal(200);
+    expect(page.text).to.contain(`action="${SIGN_IN}"`).and.contain('name="SAMLRequest"');
+    expect(String(page.headers['content-security-policy'])).to.contain(new URL(SIGN_IN).origin);
+  });
+
+  it('ask a directory, and tell of whom it found or why it could not be asked', async () => {
+    const before = await server.store.collection('users').count();
+    const typed = { identifier: 'ada', password: 'Ein-Passwort-2' };
+    const right = await owner.post(`${await pathOf('corp')}/try`, typed);
+    expect(right.text).to.contain('The login is good').and.contain('<li class="profile">');
+    expect(right.text)
+      .to.contain('ada@corp.test')
+      .and.not.contain(typed.password)
+      .and.not.contain(SERVICE_PASSWORD);
+    const wrong = await owner.post(`${await pathOf('corp')}/try`, { ...typed, password: 'Ein-Passwort-3' });
+    expect(wrong.text).to.contain('invalid_grant').and.not.contain('<li class="profile">');
+    const lost = await owner.post(`${await pathOf('lost')}/try`, typed);
+    expect(lost.text).to.contain('<li class="error">').and.not.contain('not-this-one');
     expect(await server.store.collection('users').count()).to.equal(before);
   });
 
