@@ -107,6 +107,24 @@ describe('administrators of the console', () => {
     expect(await server.administrators.withEmail(addressOf('editor'))).to.deep.equal([]);
   });
 
+  it('can be invited anew at the address of one whose removal a crash has cut short', async () => {
+    await accept(await invite('grace@example.test', 'editor'));
+    const [before] = await server.administrators.withEmail('grace@example.test');
+    const [first] = await server.administrators.withEmail(addressOf('owner'));
+    await accept(await invite('other@example.test', 'viewer'));
+    await removeMember(server, before?.id ?? '', first?.id ?? '');
+    expect(await server.administrators.withEmail('grace@example.test')).to.have.length(1);
+    const link = await invite('grace@example.test', 'viewer');
+    expect(link).to.not.equal('');
+    expect((await accept(link)).answer.status).to.equal(303);
+    const [after] = await server.administrators.withEmail('grace@example.test');
+    expect(after?.id).to.not.equal(before?.id);
+    expect((await membersOf()).find(({ user_id }) => user_id === after?.id)?.role).to.equal('viewer');
+    // Nobody who has a role goes by it.
+    expect((await owner.post(ROOT, { email: 'other@example.test', role: 'viewer' })).status).to.equal(400);
+    expect(await server.administrators.withEmail('other@example.test')).to.have.length(1);
+  });
+
   it('always have an owner: the last one is neither removed nor given another role, also of two at once', async () => {
     const id = await idOf(addressOf('owner'));
     expect((await owner.post(`${ROOT}/${id}/remove`)).status).to.equal(400);

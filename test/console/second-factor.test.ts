@@ -139,4 +139,32 @@ describe('second factors of administrators', () => {
         expect((await owner.agent.get(path, headers)).status, path).to.equal(403);
       }
   });
+
+  it('are in the hands of no form that another page has sent, though it knows the id and the token of the browser', async () => {
+    await start('sms');
+    const owner = await openConsole(server);
+    const open = async (path: string) => {
+      const page = await owner.get(path);
+      expect(page.status, page.text).to.equal(200);
+      return page;
+    };
+    const profile = await open('/account?client_id=gatehouse-console');
+    const [{ id = '' } = {}] = await server.administrators.withEmail(addressOf('owner'));
+    const { _csrf = '', account = '' } = readForm(profile, '_csrf').fields;
+    expect(account.length).to.be.at.least(43);
+    expect(account).to.not.contain(id);
+    const nameNow = async () => (await server.administrators.withEmail(addressOf('owner')))[0]?.name;
+    await owner.agent.request('/account', { form: { _csrf, account: id, name: 'Forged' } });
+    expect(await nameNow()).to.equal('The owner');
+    const setUp = await open('/account/security/add/phone');
+    const own = readForm(setUp, 'address');
+    expect(own.action).to.contain('?account=');
+    const form = { ...own.fields, address: '+15550100100' };
+    for (const path of ['/account/security/add/phone', `/account/security/add/phone?account=${id}`]) {
+      const forged = await owner.agent.request(path, { form });
+      expect(forged.status, path).to.equal(403);
+    }
+    expect(await server.store.collection('authenticators').findBy('user', id)).to.deep.equal([]);
+    expect((await owner.agent.request(own.action, { form })).status).to.be.below(400);
+  });
 });

@@ -3,8 +3,11 @@ import type { Context } from 'koa';
 import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollmentPages } from '../../factors/page-routes.ts';
+import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { shownClient } from '../../pages/shown-client.ts';
+import { isAdministratorId } from '../../records/administrators.ts';
+import { isSameSecret } from '../../runtime/secrets.ts';
 import { factorRequestOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { goToLogin } from './login.ts';
@@ -37,13 +40,27 @@ async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promis
     await goToLogin(deps, ctx, { to: SECTION, ...(here !== undefined && { isFresh: true, as: here }) });
     return undefined;
   }
+  requireOwnForm(ctx, here);
   return pageOf(deps, ctx, here);
+}
+
+/** @throws AuthError 403 for a form of an administrator's that was on no page of theirs. */
+function requireOwnForm(ctx: Context, { user, stamp }: AtAccount): void {
+  if (ctx.method !== 'POST' || !isAdministratorId(user.id)) return;
+  const { account } = ctx.query;
+  if (typeof account === 'string' && isSameSecret(account, stamp)) return;
+  throw new AuthError(403, 'invalid_request', 'This form is not from your own page.', {
+    extra: { reason: 'form_expired' },
+  });
 }
 
 function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount): FactorPage {
   const { client, pages: state, languages } = here;
   const request = factorRequestOf(here);
-  const urlOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
+  const pathOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
+  const postTo = (step?: string) =>
+    isAdministratorId(here.user.id) ? `${pathOf(step)}?account=${here.stamp}` : pathOf(step);
+  const urlOf = (step?: string) => (step?.endsWith('/resend') === true ? postTo(step) : pathOf(step));
   const permit = {
     // Whether it may be more than the first, the login says.
     several: false,
@@ -62,7 +79,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     enrolls: () => true,
     urlOf,
     model: (step) => ({
-      action: urlOf(step),
+      action: postTo(step),
       csrf: deps.csrf.token(ctx),
       client: shownClient(client),
     }),

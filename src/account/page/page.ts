@@ -7,6 +7,7 @@ import { PAGE, type RouteDeclaration } from '../../http/routes.ts';
 import { shownClient } from '../../pages/shown-client.ts';
 import type { Views } from '../../pages/views.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
+import { isSameSecret } from '../../runtime/secrets.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type AccountLoginDependencies, goToLogin, type Section } from './login.ts';
 import { type AtAccount, atAccount } from './session.ts';
@@ -56,7 +57,7 @@ export function posted<D extends AccountPageDependencies>(
       if (rules.isSensitive && !here.isFresh)
         return goToLogin(deps, ctx, { to: section, isFresh: true, as: here });
       // Of a form that was opened by somebody else, who has logged in here meanwhile.
-      if (rules.isBound !== true && formFields(ctx, 'account').account !== here.user.id)
+      if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, here.stamp))
         return back(ctx, section);
       await handle(deps, ctx, here);
     },
@@ -131,7 +132,7 @@ export async function renderAccount(
     {
       ...model,
       csrf: csrf.token(ctx),
-      account: user.id,
+      account: here.stamp,
       root: ACCOUNT,
       section,
       isFresh,

@@ -1,11 +1,13 @@
 // Who is at the account page: a login that was made for it, within the session of the browser, and kept by a cookie of
 // its own. What has happened since is asked with every request.
+import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { FactorDependencies, PageState } from '../../factors/factor.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
+import { isAdministratorId } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
@@ -25,6 +27,11 @@ export interface AtAccount extends Actor {
   connection: string;
   /** Whether the login is recent enough for what must not be done by whoever finds an open browser. */
   isFresh: boolean;
+  /**
+   * What a form carries to say whose page it was on: the user's id; of an administrator something that these pages alone can
+   * show. Pages of the same origin may have scripts of the tenant's, which can send forms, too, with the token of the browser.
+   */
+  stamp: string;
   /** What the pages know on which a second factor is enrolled. */
   pages: PageState;
 }
@@ -97,7 +104,15 @@ export async function atAccount(
   const isRight = await holds(requireRight(deps, actor));
   if (!isRight) return undefined;
   const isFresh = await holds(requireFreshLogin(deps, actor));
-  return { ...actor, client, connection: login.connection, isFresh, pages: pages ?? {} };
+  const stamp = stampOf(ctx, user.id);
+  return { ...actor, client, connection: login.connection, isFresh, stamp, pages: pages ?? {} };
+}
+
+/** @see AtAccount.stamp */
+function stampOf(ctx: Context, userId: string): string {
+  const secret = COOKIE.secret(ctx);
+  if (!isAdministratorId(userId) || secret === undefined) return userId;
+  return createHmac('sha256', secret).update('account form').digest('base64url');
 }
 
 /** What the browser's cookie stands for; undefined where it has none, or it is over. */

@@ -38,6 +38,25 @@ export async function registerOf({ store }: Pick<MemberDependencies, 'store'>): 
   return found ?? { id: ADMINISTRATORS, members: [] };
 }
 
+/**
+ * Whether an address is an administrator's. Somebody who has no role any more, since the process that removed them ended before it
+ * had done all, is removed now.
+ */
+export async function isTaken(
+  {
+    removeUser,
+    ...deps
+  }: Pick<MemberDependencies, 'store' | 'administrators'> & { removeUser(userId: string): Promise<void> },
+  email: string,
+): Promise<boolean> {
+  // The users first: who is made with a role meanwhile is in the register then.
+  const users = await deps.administrators.withEmail(email);
+  const { members } = await registerOf(deps);
+  const gone = users.filter(({ id }) => !members.some(({ user_id }) => user_id === id));
+  for (const { id } of gone) await removeUser(id);
+  return gone.length < users.length;
+}
+
 /** What an administrator is registered as; undefined for who is none. */
 export async function memberOf(
   deps: Pick<MemberDependencies, 'store'>,

@@ -14,6 +14,7 @@ import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import { recordAdministrator } from './events.ts';
 import { acceptLink, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
+import { isTaken } from './members.ts';
 import type { AdministratorsDependencies } from './routes.ts';
 
 export interface PasswordDependencies extends AdministratorsDependencies {
@@ -135,6 +136,7 @@ async function used(
     });
   }
   if (role === undefined) throw linkExpired();
+  if (await isTaken(deps, email)) throw linkExpired();
   const made = await acceptLink(deps, link, { name, password, role });
   if (made === undefined) throw linkExpired();
   const by = { userId: made, email };

@@ -21,7 +21,7 @@ import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
 import { LINK_SECONDS, type LinkDependencies, makeLink, withdrawLink } from './links.ts';
 import { listed } from './listed.ts';
-import { changeRole, type MemberFault, memberOf, removeMember } from './members.ts';
+import { changeRole, isTaken, type MemberFault, memberOf, removeMember } from './members.ts';
 
 export interface AdministratorsDependencies extends ConsolePageDependencies, LinkDependencies {
   messages: Messages;
@@ -81,7 +81,7 @@ async function invite(deps: Deps, ctx: Context, here: AtConsole): Promise<void> 
   const role = roleOf(values.role);
   const refuse = (why: string) => show(deps, ctx, here, { alert: `t:console.administrators.${why}`, values });
   if (email === undefined) return refuse('badEmail');
-  if ((await deps.administrators.withEmail(email)).length > 0) return refuse('taken');
+  if (await isTaken(deps, email)) return refuse('taken');
   const { userId, name } = here.administrator;
   const url = await makeLink(deps, { email, role }, userId);
   if (url === undefined) return refuse('tooMany');
