@@ -1,7 +1,10 @@
 // Answers of the Management API as those see them who may look at everything, and change nothing: without what opens something.
 
-const SECRET =
-  /secret|password|passwd|credential|token|private|assertion|authorization|^(pem|key|code|script|auth|api_?key|pkcs7|certificate|cert|setup|configuration|customscripts|scripts|ticket|ticket_url|invitation_url|link)$/i;
+import { isNamedSecret } from '../records/secrets.ts';
+
+/** Beside what is a secret by its name: what viewers need not see of what they may read. */
+const HELD_BACK =
+  /token|private|assertion|authorization|^(pem|key|code|script|certificate|cert|configuration|customscripts|scripts|ticket|ticket_url|invitation_url|link)$/i;
 
 /** Members whose names have such a word in them, and are none. */
 const KNOWN: ReadonlySet<string> = new Set([
@@ -15,6 +18,9 @@ const KNOWN: ReadonlySet<string> = new Set([
   'id_token_signed_response_alg',
 ]);
 
+const isHeldBack = (name: string): boolean =>
+  (isNamedSecret(name) || HELD_BACK.test(name)) && !KNOWN.has(name);
+
 const MASK = '•••';
 
 /** A copy without secrets: what is said in its place shows that there is one. */
@@ -24,7 +30,7 @@ export function withoutSecrets(value: unknown, isSecret = false): unknown {
     return Object.fromEntries(
       Object.entries(value).map(([name, member]) => [
         name,
-        withoutSecrets(member, isSecret || (SECRET.test(name) && !KNOWN.has(name))),
+        withoutSecrets(member, isSecret || isHeldBack(name)),
       ]),
     );
   }

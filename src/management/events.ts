@@ -1,10 +1,12 @@
 // What the log says of management calls: who changed what, before and after, without secrets.
+import { isNamedSecret } from '../records/secrets.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Answer, CallRequest, CallRules } from './call.ts';
 
 /** Members that are never logged, wherever they are. */
-const SECRET =
-  /secret|password|credential|token|private|^(pem|key|code|totp|pkcs7|p12|skey|server_key|signing_keys|smtp_pass|api_key|apikey|auth|authorization|webhook_authorization|setup|scripts|customscripts|configuration|httpauthorization|httpcustomheaders)$/i;
+const isSecret = (name: string): boolean =>
+  isNamedSecret(name) ||
+  /token|private|^(pem|key|code|totp|signing_keys|scripts|customscripts|configuration)$/i.test(name);
 
 /** How deep and how long a logged value may be: it is there to be read by people. */
 const DEEPEST = 8;
@@ -20,7 +22,7 @@ export function redacted(value: unknown, depth = 0): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      SECRET.test(name) && member !== null && typeof member !== 'boolean' && typeof member !== 'number'
+      isSecret(name) && member !== null && typeof member !== 'boolean' && typeof member !== 'number'
         ? '*****'
         : redacted(member, depth + 1),
     ]),

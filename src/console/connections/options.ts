@@ -2,6 +2,7 @@
 // what a form says is put into the options that there are.
 import type { z } from 'zod';
 import { strategyRecord } from '../../records/connections.ts';
+import { connectionSecrets } from '../../records/secrets.ts';
 import { textsIn } from '../../scripts/scripts.ts';
 import { withoutReturns } from '../forms.ts';
 import type { Words } from '../page.ts';
@@ -42,19 +43,8 @@ const LONG = new Set([
   'fedMetadataXml',
   'template',
 ]);
-/** Those that no page shows; JSON but for the texts. */
-const SECRETS = new Set([
-  'client_secret',
-  'app_secret',
-  'twilio_token',
-  'LDAP_BIND_PASSWORD',
-  'signing_key',
-  'decryptionKey',
-  'gateway_authentication',
-  'configuration',
-  // May have credentials of an API.
-  'customHeaders',
-]);
+/** Those that no page shows, as they are stored sealed; JSON but for the texts. */
+const SECRETS: ReadonlySet<string> = new Set(connectionSecrets.map((path) => path.split('.')[1] ?? ''));
 
 /** Those that come first, in this order, where a strategy has them. */
 const FIRST = [
@@ -90,7 +80,7 @@ const FIRST = [
 ];
 
 /** Options that messages explain: `console.connections.help.<name>`. */
-export const WITH_HELP: ReadonlySet<string> = new Set([
+const WITH_HELP: ReadonlySet<string> = new Set([
   ...FIRST,
   ...['non_persistent_attrs', 'upstream_params', 'entityId', 'signSAMLRequest', 'fieldsMap', 'attribute_map'],
   ...['enabledDatabaseCustomization', 'configuration', 'LDAP_STARTTLS', 'LDAP_CA', 'GROUPS', 'customHeaders'],

@@ -1,5 +1,6 @@
 // The steps of a login at a connection that is tried, as its page shows them. No secret of the connection, and none that was
 // received, is in any of them.
+import { isNamedSecret } from '../../records/secrets.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { ScriptFailure, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
 import { withoutSecrets } from '../../scripts/scripts.ts';
@@ -35,15 +36,15 @@ const LONGEST = 20_000;
 /** In place of a secret. */
 const HIDDEN = '•••';
 
-/** Names of values that nobody is shown: credentials, and what stands for a login. */
-const SECRET =
-  /token$|secret|password|passwd|^pass$|^code$|^code_verifier$|^state$|^nonce$|assertion|^client_info$|^SAMLResponse$|^RelayState$|private|signing_key|decryptionKey|^app_secret$/i;
+/** Names of values that nobody is shown beside credentials: what stands for a login. */
+const OF_LOGIN =
+  /^code$|^code_verifier$|^state$|^nonce$|assertion|^client_info$|^SAMLResponse$|^RelayState$|private|signing_key|decryptionKey/i;
 /** Of those, what says something of a credential, and is none. */
-const PLAIN = new Set(['token_type', 'client_assertion_type']);
+const PLAIN = new Set(['client_assertion_type', 'credential_type']);
 
 /** Whether what a name has is shown to nobody. */
 export function isSecretName(name: string): boolean {
-  return SECRET.test(name) && !PLAIN.has(name);
+  return (isNamedSecret(name) || OF_LOGIN.test(name)) && !PLAIN.has(name);
 }
 
 /** What is not to be shown, as it is met on the way. */

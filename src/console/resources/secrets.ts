@@ -1,19 +1,21 @@
 // Which members of a record are secrets: they are on no page until somebody asks for them.
 import { isDeepStrictEqual } from 'node:util';
+import { isNamedSecret } from '../../records/secrets.ts';
 
 /** What stands in place of a secret. */
 export const HIDDEN = '••••••••';
 
-const SECRET =
-  /secret|password|passphrase|private|credential|token|api_?key|access_?key|authorization|^(auth|pkcs7|totp|smtp_pass)$/i;
+/** Beside what is a secret in any record. */
+const SECRET = /private|token|api_?key|access_?key|authorization|^totp$/i;
 /** Names that have such a word in them, and say how, not what. */
 const HARMLESS =
   /(policy|method|methods|alg|algorithm|dialect|type|types|lifetime|url|uri|uris|strategy|endpoint|mode|_id|encoded|format|history|level|usage|expires_in|expiration|rotation|audience|location)$/i;
 /** Objects whose members are secrets, whatever they are called. */
-const ALL_SECRET = /^(configuration|secrets|custom_?headers)$/i;
+const ALL_SECRET = /^(configuration|setup|signing_?key|decryption_?key)$|secrets$|custom_?headers$/i;
 
 /** Whether a text member of that name is a secret. */
-export const isSecretName = (name: string): boolean => SECRET.test(name) && !HARMLESS.test(name);
+export const isSecretName = (name: string): boolean =>
+  (isNamedSecret(name) || SECRET.test(name)) && !HARMLESS.test(name);
 
 /** A copy of a value with {@link HIDDEN} in place of its secrets. */
 export function hidden(value: unknown, name = '', isWithinSecret = false): unknown {

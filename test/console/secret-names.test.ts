@@ -1,0 +1,67 @@
+// What is stored sealed is shown nowhere by its name: by no page, to no viewer, in no try, and in no log.
+import { expect } from 'chai';
+import { secretsIn } from '../../src/console/connections/options.ts';
+import { createSecrets, shownJson } from '../../src/console/connections/steps.ts';
+import { withoutSecrets } from '../../src/console/masked.ts';
+import { hidden } from '../../src/console/resources/secrets.ts';
+import { redacted } from '../../src/management/events.ts';
+import { collections } from '../../src/records/collections.ts';
+import { connectionSecrets } from '../../src/records/secrets.ts';
+
+const SECRET = 'what-nobody-is-to-see';
+
+/** The members that are stored sealed of what administrators see: `a.*.b`. */
+const SEALED = (['tenant', 'clients', 'connections', 'documents'] as const).flatMap(
+  (name) => collections[name].sealed ?? [],
+);
+
+/** Their name says nothing: the Management API answers them to nobody, and logs their calls without the body. */
+const NAMELESS = new Set(['rulesConfigs.*.value', 'body.value', 'body.values']);
+
+/** A record that has the secret at a path. */
+const recordWith = (path: string): Record<string, unknown> =>
+  path
+    .split('.')
+    .reduceRight<unknown>((inner, step) => ({ [step === '*' ? 'one' : step]: inner }), SECRET) as Record<
+    string,
+    unknown
+  >;
+
+describe('the names of secrets', () => {
+  const named = SEALED.filter((path) => !NAMELESS.has(path));
+
+  it('are known of every member that is stored sealed: on pages, to viewers, and in the log', () => {
+    expect(named).to.include.members(['client_secret', 'options.signing_key', 'body.sink.datadogApiKey']);
+    for (const path of named) {
+      const record = recordWith(path);
+      expect(JSON.stringify(hidden(record)), `pages: ${path}`).not.to.contain(SECRET);
+      expect(JSON.stringify(withoutSecrets(record)), `viewers: ${path}`).not.to.contain(SECRET);
+      expect(JSON.stringify(redacted(record)), `log: ${path}`).not.to.contain(SECRET);
+    }
+  });
+
+  it('are known of an object in their place, and of a list of headers', () => {
+    const all = [
+      { signing_key: { key: SECRET, cert: 'of it' } },
+      { decryptionKey: { key: SECRET } },
+      { sink: { httpCustomHeaders: [{ header: 'Authorization', value: SECRET }] } },
+      { customHeaders: { 'X-Key': SECRET } },
+    ];
+    for (const record of all)
+      for (const shown of [hidden(record), withoutSecrets(record), redacted(record)])
+        expect(JSON.stringify(shown)).not.to.contain(SECRET);
+  });
+
+  it('are known where a connection is tried: by their names, and by what its options have', () => {
+    for (const path of connectionSecrets) {
+      const record = recordWith(path);
+      const { options } = record as { options: Record<string, unknown> };
+      expect(secretsIn(options), path).to.deep.equal([SECRET]);
+      const shown = shownJson({ said: `it was ${SECRET}` }, createSecrets(secretsIn(options)));
+      expect(shown, path).not.to.contain(SECRET);
+      const name = path.split('.')[1] ?? '';
+      const isText = !path.includes('*') && path.split('.').length === 2;
+      if (isText) expect(shownJson({ [name]: SECRET }, createSecrets([])), path).not.to.contain(SECRET);
+    }
+  });
+});
