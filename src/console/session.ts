@@ -37,7 +37,7 @@ export interface AtConsole {
 }
 
 /** What the tickets of sessions are for. */
-export const CONSOLE_SESSION = 'console_session';
+const CONSOLE_SESSION = 'console_session';
 /** A session of the console lasts so long, seconds. */
 const OPEN_SECONDS = 8 * 3600;
 /** How old a login may be that does dangerous things, seconds. */

@@ -5,6 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { lineDiff, withContext } from '../line-diff.ts';
+import type { AtConsole } from '../page.ts';
 import { type ActionTab, tabForm, tabPage } from './action.ts';
 import {
   type ActionAnswer,
@@ -35,13 +36,11 @@ const DEPLOY: ActionTab = {
   model: async (_deps, _ctx, _here, { action }) => ({ diff: changes(inForce(action), action) }),
 };
 
-async function versionsOf(deps: ActionsDependencies, ctx: Context, ...[here, { id }]: [Here, ActionAnswer]) {
+async function versionsOf(deps: ActionsDependencies, ctx: Context, here: AtConsole, { id }: ActionAnswer) {
   const asked = { params: { id }, query: { per_page: '100' } };
   const answer = await ask(deps, ctx, here, 'GET /actions/actions/:id/versions', asked);
   return (answer.body as { versions: (VersionAnswer & { id: string })[] }).versions;
 }
-
-type Here = Parameters<typeof ask>[2];
 
 const VERSIONS: ActionTab = {
   tab: 'versions',

@@ -27,7 +27,7 @@ const choice = (path: string, ...choices: string[]): LookField => ({ path, kind:
 const size = (name: string) => number(`fonts.${name}.size`, 75, 150);
 
 /** Of the brand. */
-export const BRAND: readonly LookField[] = [
+const BRAND: readonly LookField[] = [
   color('colors.primary'),
   color('colors.page_background'),
   address('logo_url'),
@@ -36,7 +36,7 @@ export const BRAND: readonly LookField[] = [
 ];
 
 /** Of the theme, by group. */
-export const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
+const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
   {
     group: 'colors',
     fields: [

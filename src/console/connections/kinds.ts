@@ -56,7 +56,7 @@ export function kindOf(strategy: string): Kind {
   return { strategy, label, mark: markOf(strategy) };
 }
 
-/** What a connection is called: its own words, else its provider's, else a message's. */
+/** What a connection is called: by its display name, else by its name. */
 export function titleOf({ name, display_name }: { name: string; display_name?: string | undefined }): string {
   return display_name?.trim() || name;
 }

@@ -19,11 +19,7 @@ export interface Trace {
 const EMPTY = new Set([204, 205, 304]);
 
 /** Requests, each a step once it is answered. */
-export function tracedFetch(
-  fetch: Outbound['fetch'],
-  clock: Clock,
-  { steps, secrets }: Trace,
-): Outbound['fetch'] {
+function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }: Trace): Outbound['fetch'] {
   return async (input, init) => {
     const began = clock();
     const request = input instanceof Request ? input : undefined;
