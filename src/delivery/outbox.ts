@@ -1,25 +1,10 @@
 // The development outbox: without a provider, messages become files, shown at `/dev/inbox`.
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import { messageSchema, type OutboxMessage } from './outbox-message.ts';
 import type { Outgoing, Transport } from './transport.ts';
-
-const messageSchema = z.object({
-  to: z.string(),
-  channel: z.enum(['email', 'sms']),
-  subject: z.string().optional(),
-  text: z.string(),
-  html: z.string().optional(),
-  code: z.string().optional(),
-  link: z.string().optional(),
-  /** ISO 8601. */
-  at: z.string(),
-});
-
-/** A stored message; `id` is its file's name. */
-export type OutboxMessage = z.output<typeof messageSchema> & { id: string };
 
 export interface Outbox extends Transport<Outgoing> {
   /** The messages, newest first, at most {@link SHOWN} of them. */

@@ -1,6 +1,7 @@
 // The development inbox: messages of the outbox. For this machine only, see feature.ts.
 import type { Context } from 'koa';
-import type { Outbox, OutboxMessage } from '../delivery/outbox.ts';
+import type { Outbox } from '../delivery/outbox.ts';
+import type { OutboxMessage } from '../delivery/outbox-message.ts';
 import type { Csrf } from '../http/csrf.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclarations } from '../http/routes.ts';

@@ -2,7 +2,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createOutbox, type OutboxMessage } from '../delivery/outbox.ts';
+import { createOutbox } from '../delivery/outbox.ts';
+import type { OutboxMessage } from '../delivery/outbox-message.ts';
 import { managementAudience } from '../management/audience.ts';
 import { collections } from '../records/collections.ts';
 import type { TenantFile } from '../records/tenant.ts';
@@ -18,7 +19,8 @@ import { type LoadedTenant, loadTenantFile, readTenant } from '../tenant/load.ts
 import { createHasher } from '../users/hashing.ts';
 import type { Users } from '../users/users.ts';
 import { testClock } from './clock.ts';
-import { mintAccessToken, type TokenRequest } from './token.ts';
+import { mintAccessToken } from './token.ts';
+import type { TokenRequest } from './token-request.ts';
 
 export interface StartOptions {
   /** The tenant, in the tenant file's vocabulary, or the path of a tenant file. */

@@ -5,19 +5,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
 import { keysFor } from '../tenant/config.ts';
-
-export interface TokenRequest {
-  /** The user, by `id`. */
-  user: { id: string };
-  /** The API's identifier. */
-  audience: string;
-  /** The application that the token was for; the first one otherwise. */
-  clientId?: string;
-  /** Scopes, separated by spaces. */
-  scope?: string;
-  /** Further claims, and others in place of the usual ones: an `exp` that is over, another `iss` … */
-  claims?: Readonly<Record<string, unknown>>;
-}
+import type { TokenRequest } from './token-request.ts';
 
 /** Mints one. @throws Error when there is no such API or application. */
 export async function mintAccessToken(

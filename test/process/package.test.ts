@@ -23,6 +23,23 @@ const PATH = `${dirname(process.execPath)}${delimiter}${process.env.PATH}`;
 
 const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 
+/** The packages that a file of declarations imports, itself or by way of others of ours. */
+function packagesOf(file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file)) return [];
+  seen.add(file);
+  const imported = [...readFileSync(file, 'utf8').matchAll(/(?:from|import) '([^']+)'/g)].map(
+    ([, name = '']) => name,
+  );
+  const found = imported.flatMap((name) =>
+    name.startsWith('.')
+      ? packagesOf(join(dirname(file), name.replace(/\.ts$/, '.d.ts')), seen)
+      : name.startsWith('node:')
+        ? []
+        : [name],
+  );
+  return [...new Set(found)].sort();
+}
+
 describe('the published package', () => {
   let folder: string;
 
@@ -82,6 +99,8 @@ describe('the published package', () => {
     const { exports } = JSON.parse(readFileSync(join(folder, 'node_modules/gatehouse/package.json'), 'utf8'));
     const types = join(folder, 'node_modules/gatehouse', exports['./testing'].types);
     expect(readFileSync(types, 'utf8')).to.contain('export interface TestGatehouse');
+    // Whose types are not in the package would be errors in the tests of whoever checks declarations, too.
+    expect(packagesOf(types)).to.deep.equal(['zod']);
   });
 
   it('starts in a folder that has nothing else, and stops on SIGTERM', async () => {

@@ -93,7 +93,13 @@ const SETTINGS: readonly Setting[] = [
     usual: {},
   },
   { path: '/guardian/factors/sms/providers/twilio', name: 'Twilio account of SMS', body: twilio, usual: {} },
-  { path: '/guardian/factors/push-notification/providers/sns', name: 'SNS account', body: sns, usual: {} },
+  {
+    path: '/guardian/factors/push-notification/providers/sns',
+    name: 'SNS account',
+    body: sns,
+    usual: {},
+    methods: ['PUT', 'PATCH'],
+  },
   {
     path: '/guardian/factors/push-notification/providers/apns',
     name: 'APNs certificate',
