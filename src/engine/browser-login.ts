@@ -57,6 +57,7 @@ interface Kept {
   lastUsed?: number;
   organization?: string;
   providerSession?: Login['providerSession'];
+  isTimeUnproved?: boolean | undefined;
 }
 
 /** The version of the credential that a session, or what was granted in one, was proved by. */
@@ -72,6 +73,11 @@ export function factorsOf(session: object): string {
 /** The name of the connection that a session's user came by, where it is known. */
 export function connectionOf(session: object): string | undefined {
   return (session as Kept).connection;
+}
+
+/** {@link Login.isTimeUnproved} of the login that a session was begun by. */
+export function isTimeUnproved(session: object): boolean {
+  return (session as Kept).isTimeUnproved === true;
 }
 
 /** {@link Login.providerSession} of the login that a session was begun by. */
@@ -162,8 +168,9 @@ async function conclude(
   const { proved } = answer;
   // Nothing but ours answers a request, and always with the login.
   if (proved === undefined) throw new errors.LoginRequired('Login required');
-  const { userId, connection, credentialVersion, providerSession } = proved;
-  Object.assign(session, { credentialVersion, providerSession, ...(connection !== '' && { connection }) });
+  const { userId, connection, credentialVersion, providerSession, isTimeUnproved: unproved } = proved;
+  const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
+  Object.assign(session, kept, connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([

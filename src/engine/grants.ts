@@ -12,7 +12,7 @@ import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
-import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { Organizations } from './organizations.ts';
@@ -148,7 +148,8 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     Object.assign(grant, {
       sessionUid,
       amr,
-      authTime: session.loginTs,
+      // What takes a recent login goes by it.
+      authTime: isTimeUnproved(session) ? undefined : session.loginTs,
       credentialVersion,
       factors: factorsOf(session),
       ...kept,

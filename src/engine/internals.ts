@@ -288,6 +288,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'device',
     'lastUsed',
     'providerSession',
+    'isTimeUnproved',
     'methods',
     'bounds',
   ]);

@@ -4,11 +4,14 @@ import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Login } from '../users/login.ts';
-import { connectionOf, credentialVersionOf, factorsOf } from './browser-login.ts';
+import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 
 /** The login that a code stands for. */
 export interface OwnCodeLogin
-  extends Pick<Login, 'userId' | 'connection' | 'credentialVersion' | 'authTime' | 'amr' | 'acr'> {
+  extends Pick<
+    Login,
+    'userId' | 'connection' | 'credentialVersion' | 'authTime' | 'isTimeUnproved' | 'amr' | 'acr'
+  > {
   /** The session's own id, which all its applications share: the `sid` of `Sessions` and of the logout channels. */
   sessionUid: string;
   /** What stood for the user's second factors when the session began (`SecondFactor.factorsOf`). */
@@ -69,6 +72,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       sessionUid,
       factors: factorsOf(session),
       authTime,
+      isTimeUnproved: isTimeUnproved(session),
       amr: code.amr ?? [],
       acr: code.acr,
       resource: typeof code.resource === 'string' ? code.resource : undefined,

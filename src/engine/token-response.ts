@@ -93,7 +93,7 @@ export async function respondWithTokens(
     credentialVersion: login.credentialVersion,
     factors: login.userId === given.userId ? known : await factorsOf(login.userId),
     // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
-    ...(asked.isFromPages !== true && { authTime: login.authTime }),
+    ...(asked.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization, connection: login.connection }),
   });
   const isRecorded = asked.isRecorded === true && login.userId === given.userId;

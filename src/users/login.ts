@@ -12,6 +12,8 @@ export interface Login {
   acr?: string | undefined;
   /** When the last proof was given, epoch seconds. */
   authTime: number;
+  /** Whether that is only when the user came back from elsewhere: nobody says when they were asked there who they are. */
+  isTimeUnproved?: boolean | undefined;
   /** Where from it was given. */
   ip: string;
   /** The version of the user's credential that the proof was judged by: a password set since then ends the login. */
@@ -28,7 +30,12 @@ export function withSecondFactor(
   login: Login,
   given: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
 ): Login {
-  return { ...login, ...given, amr: [...new Set([...login.amr, ...given.amr, 'mfa'])] };
+  return {
+    ...login,
+    ...given,
+    isTimeUnproved: false,
+    amr: [...new Set([...login.amr, ...given.amr, 'mfa'])],
+  };
 }
 
 /**

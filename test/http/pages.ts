@@ -542,6 +542,31 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       goes: { name: 'grace@example.test', way: 'Example Works' },
     },
   },
+  '/own-confirm': {
+    template: 'own/confirm',
+    model: {
+      ...own,
+      action: '/account/confirm/send',
+      to: '/security',
+      provider: 'Example Works',
+      email: user,
+    },
+  },
+  '/own-confirm-sent': {
+    template: 'own/confirm',
+    model: {
+      ...own,
+      action: '/account/confirm',
+      to: '/security',
+      email: user,
+      isSent: true,
+      alert: 'own.confirm.wrong',
+    },
+  },
+  '/own-confirm-none': {
+    template: 'own/confirm',
+    model: { ...own, action: '/account/confirm/send', to: '', provider: 'Example Works' },
+  },
   '/own-data': {
     template: 'own/data',
     model: {

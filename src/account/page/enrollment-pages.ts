@@ -10,7 +10,7 @@ import { isAdministratorId } from '../../records/administrators.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { factorRequestOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { goToLogin } from './login.ts';
+import { goToLogin, proveAnew } from './login.ts';
 import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
 import { type AtAccount, atAccount, provedFactor, rememberPages } from './session.ts';
 
@@ -37,7 +37,8 @@ async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promis
   // A page that waits for a device asks by a script how it goes, and is told no more than that.
   if (!ctx.path.endsWith('/status')) refuseScripts(ctx, here);
   if (here?.isFresh !== true) {
-    await goToLogin(deps, ctx, { to: SECTION, ...(here !== undefined && { isFresh: true, as: here }) });
+    if (here === undefined) await goToLogin(deps, ctx, { to: SECTION });
+    else await proveAnew(deps, ctx, { to: SECTION, here });
     return undefined;
   }
   requireOwnForm(ctx, here);

@@ -4,12 +4,12 @@ import { PAGE } from '../../http/routes.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type ApplicationsDependencies, applicationsRoutes } from './applications-page.ts';
 import { ACCOUNT } from './callbacks.ts';
+import { confirmRoutes } from './confirm-page.ts';
 import { type DataDependencies, dataRoutes } from './data-page.ts';
 import { type EmailPageDependencies, emailRoutes } from './email-page.ts';
 import { addFactorRoutes } from './enrollment-pages.ts';
-import { type LinkPageDependencies, linkRoutes, showPair } from './link-page.ts';
-import { keepSecond } from './linking.ts';
-import { finishLogin } from './login.ts';
+import { type LinkPageDependencies, linkRoutes, showSecond } from './link-page.ts';
+import { CONFIRM, finishLogin } from './login.ts';
 import { requirePage } from './page.ts';
 import { phoneRoutes } from './phone-page.ts';
 import { profileRoutes } from './profile.ts';
@@ -60,6 +60,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
     ...sessionsRoutes,
     ...applicationsRoutes,
     ...linkRoutes,
+    ...confirmRoutes,
     ...dataRoutes,
     [`GET ${ACCOUNT}/callback/:client` as const]: {
       ...PAGE,
@@ -67,13 +68,11 @@ export const accountPage = feature<AccountFeatureDependencies>({
         requirePage(deps);
         const ended = await finishLogin(deps, ctx);
         if (ended === undefined) return;
-        const { kept, to, link } = ended;
-        if (link !== undefined) {
-          await keepSecond(deps, link, kept);
-          return showPair(deps, ctx, link);
-        }
-        await enterAccount(deps, ctx, kept);
-        ctx.redirect(`${ACCOUNT}${to}`);
+        const { kept, to, link, isFresh } = ended;
+        const isUnproved = isFresh && kept.login.isTimeUnproved === true;
+        if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, kept);
+        await enterAccount(deps, ctx, { ...kept, link });
+        ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);
       },
     },
   },
@@ -85,6 +84,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
     'own/sessions',
     'own/applications',
     'own/link',
+    'own/confirm',
     'own/data',
   ],
 });

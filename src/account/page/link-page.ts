@@ -7,6 +7,7 @@ import { ACCOUNT } from './callbacks.ts';
 import {
   allowsLinking,
   beginLinking,
+  keepSecond,
   type LinkingDependencies,
   linkPair,
   type Pair,
@@ -15,7 +16,7 @@ import {
 import { goToLogin } from './login.ts';
 import { type NoticeDependencies, tellUser } from './notices.ts';
 import { type AccountPageDependencies, back, posted, requirePage } from './page.ts';
-import { leaveAccount } from './session.ts';
+import { type Kept, leaveAccount } from './session.ts';
 
 export interface LinkPageDependencies
   extends AccountPageDependencies,
@@ -35,8 +36,19 @@ export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
   [`POST ${PATH}/confirm`]: { ...PAGE, handle: confirm },
 };
 
+/** The other account was proved: it is shown beside the first one. */
+export async function showSecond(
+  deps: LinkPageDependencies,
+  ctx: Context,
+  ticket: string,
+  goes: Kept,
+): Promise<void> {
+  await keepSecond(deps, ticket, goes);
+  await showPair(deps, ctx, ticket);
+}
+
 /** The page that shows both accounts; a sentence where there are none to link. */
-export async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
+async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
   const pair = await pairOf(deps, ctx, ticket);
   const ways = pair && (await namesOf(deps, pair));
   await deps.views.page(

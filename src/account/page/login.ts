@@ -9,8 +9,8 @@ import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
-import { isOwnApplication } from './callbacks.ts';
-import { type AccountSessionDependencies, type Kept, mayEnter } from './session.ts';
+import { ACCOUNT, isOwnApplication } from './callbacks.ts';
+import { type AccountSessionDependencies, type AtAccount, type Kept, mayEnter } from './session.ts';
 
 export interface AccountLoginDependencies extends AccountSessionDependencies {
   accountLogins: DelegatedLogins;
@@ -36,6 +36,20 @@ interface NewLogin {
   link?: string;
 }
 
+/** Where a code makes up for what a provider does not say. */
+export const CONFIRM = `${ACCOUNT}/confirm` as const;
+
+/** Sends somebody at the page to prove anew who they are: by a login, and where that proves nothing, by a code. */
+export async function proveAnew(
+  deps: AccountLoginDependencies,
+  ctx: Context,
+  { to, here }: { to: Section; here: AtAccount },
+): Promise<void> {
+  if (!here.isUnproved) return goToLogin(deps, ctx, { to, isFresh: true, as: here });
+  ctx.redirect(`${CONFIRM}?to=${to}`);
+  ctx.status = 303;
+}
+
 /** Sends the browser to log in. @throws AuthError 400 where no application can be told that the login is for. */
 export async function goToLogin(
   deps: AccountLoginDependencies,
@@ -48,7 +62,7 @@ export async function goToLogin(
     ...(isFresh === true && { prompt: 'login' }),
     ...(hint !== undefined && { login_hint: hint }),
   };
-  await begin(deps, ctx, { client, params, data: { to, ...(link !== undefined && { link }) } });
+  await begin(deps, ctx, { client, params, data: { to, link, isFresh } });
 }
 
 async function begin(
@@ -99,6 +113,8 @@ export interface EndedLogin {
   to: Section;
   /** What it was asked for with, where it is another account that is proved. */
   link: string | undefined;
+  /** Whether it was asked for so that its user proves anew who they are. */
+  isFresh: boolean;
 }
 
 /**
@@ -112,7 +128,7 @@ export async function finishLogin(
 ): Promise<EndedLogin | undefined> {
   const { clientId, data, login } = await deps.accountLogins.finish(ctx, String(ctx.params.client));
   if ('error' in login) throw new AuthError(403, login.error, login.description);
-  const { userId, connection, credentialVersion, amr, acr, authTime, factors, sessionUid: sid } = login;
+  const { userId, connection, credentialVersion, amr, acr, authTime, isTimeUnproved, factors } = login;
   const to = SECTIONS.find((one) => one === data.to) ?? '';
   const [{ user, refusal }, client] = await Promise.all([
     admissionOf(deps.users, login),
@@ -126,8 +142,9 @@ export async function finishLogin(
     await begin(deps, ctx, { client, params, data: { ...data, isStepUp: true } });
     return undefined;
   }
-  const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  const kept = { clientId, sid, login: proved, factors };
+  const when = { authTime, isTimeUnproved, ip: ctx.ip };
+  const proved = { userId, connection, credentialVersion, amr, ...when, ...(acr && { acr }) };
+  const kept = { clientId, sid: login.sessionUid, login: proved, factors };
   // A session that the tenant keeps through a new password is none to manage the account by, nor one from before the
   // second factors were changed elsewhere.
   if (refusal !== undefined || !(await mayEnter(deps, ctx, { ...kept, user }))) {
@@ -135,5 +152,6 @@ export async function finishLogin(
     await begin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });
     return undefined;
   }
-  return { kept, to, link: typeof data.link === 'string' ? data.link : undefined };
+  const link = typeof data.link === 'string' ? data.link : undefined;
+  return { kept, to, link, isFresh: data.isFresh === true };
 }

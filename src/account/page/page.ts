@@ -9,7 +9,7 @@ import type { Views } from '../../pages/views.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { type AccountLoginDependencies, goToLogin, type Section } from './login.ts';
+import { type AccountLoginDependencies, goToLogin, proveAnew, type Section } from './login.ts';
 import { type AtAccount, atAccount } from './session.ts';
 
 export interface AccountPageDependencies extends AccountLoginDependencies {
@@ -54,8 +54,7 @@ export function posted<D extends AccountPageDependencies>(
       const here = await atAccount(deps, ctx);
       refuseScripts(ctx, here);
       if (here === undefined) return goToLogin(deps, ctx, { to: section });
-      if (rules.isSensitive && !here.isFresh)
-        return goToLogin(deps, ctx, { to: section, isFresh: true, as: here });
+      if (rules.isSensitive && !here.isFresh) return proveAnew(deps, ctx, { to: section, here });
       // Of a form that was opened by somebody else, who has logged in here meanwhile.
       if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, here.stamp))
         return back(ctx, section);

@@ -9,9 +9,10 @@ import { browserCookie } from '../../http/browser-cookie.ts';
 import { AuthError } from '../../http/errors.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, actingAt, requireFreshLogin, requireRight } from '../actor.ts';
+import { type Actor, actingAt, FRESH_SECONDS, requireFreshLogin, requireRight } from '../actor.ts';
 import { STEP_UP } from '../errors.ts';
 import { isOwnApplication } from './callbacks.ts';
 
@@ -32,6 +33,8 @@ export interface AtAccount extends Actor {
    * show. Pages of the same origin may have scripts of the tenant's, which can send forms, too, with the token of the browser.
    */
   stamp: string;
+  /** Whether it is recent, and its provider does not say that its user was asked there: a code makes up for that. */
+  isUnproved: boolean;
   /** What the pages know on which a second factor is enrolled. */
   pages: PageState;
 }
@@ -50,6 +53,8 @@ export interface Kept {
   login: Login;
   /** What stood for the user's second factors when the session began. */
   factors: string;
+  /** Of an account that is to be linked: what its login was asked for with (linking.ts). */
+  link?: string | undefined;
 }
 
 /** Lets a browser in whose user has just logged in for the page. */
@@ -104,8 +109,11 @@ export async function atAccount(
   const isRight = await holds(requireRight(deps, actor));
   if (!isRight) return undefined;
   const isFresh = await holds(requireFreshLogin(deps, actor));
+  const age = epochSeconds(deps.wallClock) - login.authTime;
+  const isUnproved = login.isTimeUnproved === true && age <= FRESH_SECONDS;
   const stamp = stampOf(ctx, user.id);
-  return { ...actor, client, connection: login.connection, isFresh, stamp, pages: pages ?? {} };
+  const shown = { client, connection: login.connection, stamp, pages: pages ?? {} };
+  return { ...actor, ...shown, isFresh, isUnproved };
 }
 
 /** @see AtAccount.stamp */
@@ -154,6 +162,18 @@ export async function rememberPages(
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
 }
 
+/** Somebody at the page has just proved that they are there. @returns what is kept of it; undefined where it is over. */
+export async function provedNow(
+  { challenges, wallClock }: Pick<AccountSessionDependencies, 'challenges' | 'wallClock'>,
+  ctx: Context,
+): Promise<Kept | undefined> {
+  const kept = await keptOf({ challenges }, ctx);
+  if (kept === undefined) return undefined;
+  const login: Login = { ...kept.login, authTime: epochSeconds(wallClock), isTimeUnproved: false };
+  await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', login);
+  return { ...kept, login };
+}
+
 /** Somebody at the page has just used a second factor for the first time: it is asked for no second time. @param amr of it. */
 export async function provedFactor(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
@@ -162,7 +182,7 @@ export async function provedFactor(
 ): Promise<void> {
   const login = (await keptOf({ challenges }, ctx))?.login;
   if (login === undefined) return;
-  const proved: Login = { ...login, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
+  const proved: Login = { ...login, isTimeUnproved: false, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
@@ -172,7 +192,8 @@ export function actorOf(
   ctx: Context,
   { user, clientId, sid, login, factors }: Kept & { user: User },
 ): Actor {
-  const { amr, authTime, credentialVersion } = login;
+  const { amr, credentialVersion } = login;
+  const authTime = login.isTimeUnproved === true ? undefined : login.authTime;
   return actingAt({ config }, ctx, {
     user,
     clientId,

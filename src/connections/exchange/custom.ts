@@ -47,6 +47,8 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
         connection,
         amr: [],
         authTime: epochSeconds(deps.wallClock),
+        // A token says whose it is, and may be of long ago.
+        isTimeUnproved: true,
         ip,
         credentialVersion: await deps.users.credentialVersion(user.id),
       },

@@ -25,6 +25,8 @@ export interface Stated {
   id: string;
   nameId: { value: string; format: string; qualifiers: Readonly<Record<string, string>> } | undefined;
   sessionIndex: string | undefined;
+  /** When its user was last authenticated there, epoch seconds (Core §2.7.2). */
+  authenticatedAt: number | undefined;
   /** By name, each with at least one value. */
   attributes: ReadonlyMap<string, readonly string[]>;
 }
@@ -49,8 +51,14 @@ export function readAssertion(assertion: Element, expected: ExpectedAssertion): 
     sessionIndex: authentication
       .map((one) => attribute(one, 'SessionIndex'))
       .find((one) => one !== undefined),
+    authenticatedAt: newest(authentication.map((one) => epochOf(attribute(one, 'AuthnInstant')))),
     attributes: attributesOf(assertion),
   };
+}
+
+function newest(instants: readonly (number | undefined)[]): number | undefined {
+  const known = instants.filter((one) => one !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
 }
 
 function children(element: Element, name: string): Element[] {

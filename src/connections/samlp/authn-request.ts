@@ -7,6 +7,7 @@ import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
 import { signElement } from '../../saml-messages/signature.ts';
 import { escapeXml, parseXml, xml } from '../../saml-messages/xml.ts';
 import {
+  asksForLogin,
   type UpstreamDependencies,
   type UpstreamRedirect,
   type UpstreamRequest,
@@ -90,7 +91,8 @@ function authnRequest(
     ProtocolBinding: BINDING.post,
     Destination: options.destinationUrl || signIn,
     AssertionConsumerServiceURL: options.recipientUrl || consumerUrl(deps.baseUrl, connection),
-    ForceAuthn: String(params.prompt?.split(' ').includes('login') === true),
+    // It has no word for an age: who wants a recent login wants a new one.
+    ForceAuthn: String(asksForLogin(params.prompt) || params.max_age !== undefined),
   };
   if (options.requestTemplate !== undefined) {
     return fromTemplate(options.requestTemplate, { ...parameters, Connection: connection.name, ...known });

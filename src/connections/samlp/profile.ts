@@ -24,7 +24,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
  */
 export function identityOf(
   { user_id_attribute, fieldsMap }: SamlpOptions,
-  { attributes, nameId, sessionIndex }: Stated,
+  { attributes, nameId, sessionIndex, authenticatedAt }: Stated,
 ): UpstreamIdentity {
   const given = new Map(attributes);
   // A transient one is another at each login (Core §8.3.8).
@@ -50,6 +50,7 @@ export function identityOf(
   return {
     id,
     profile: Object.fromEntries([...all, ...named]),
+    ...(authenticatedAt !== undefined && { authenticatedAt }),
     ...(nameId && { grant: { logout: logoutOf(nameId, sessionIndex) } }),
   };
 }

@@ -73,6 +73,25 @@ describe('a login at a SAML identity provider', () => {
     expect(request).not.to.include('ForceAuthn');
     expect([...at.searchParams.keys()]).to.deep.equal(['SAMLRequest', 'RelayState']);
     expect((await world.away({ prompt: 'login' })).request).to.include('ForceAuthn="true"');
+    // SAML has no word for an age.
+    expect((await world.away({ max_age: '60' })).request).to.include('ForceAuthn="true"');
+  });
+
+  it('is made anew there where the request asks for that, by what the provider says of when it was', async () => {
+    const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+    const told = async (more: Record<string, string>, authnInstant: string) => {
+      const agent = createAgent(world.server);
+      const away = await world.away(more, agent);
+      return world.finish(agent, await world.post(away, world.answer(away, { authnInstant })));
+    };
+    const refused = 'The identity provider did not have its user log in again.';
+    for (const more of [{ prompt: 'login' }, { max_age: '60' }]) {
+      expect((await told(more, hoursAgo(1))).error_description).to.equal(refused);
+      expect(await told(more, hoursAgo(0))).to.have.property('code');
+    }
+    // What was not asked to be new need not be.
+    expect(await told({}, hoursAgo(48))).to.have.property('code');
+    expect(await told({ max_age: '7200' }, hoursAgo(1))).to.have.property('code');
   });
 
   it('ends in a user of the connection, by an assertion that is signed', async () => {

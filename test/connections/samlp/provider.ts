@@ -34,6 +34,8 @@ export interface Answered {
   nameId?: string;
   format?: string;
   sessionIndex?: string;
+  /** When its user was authenticated there. */
+  authnInstant?: string;
   attributes?: Record<string, string | string[]>;
   issuedAt?: string;
   notBefore?: string;
@@ -72,7 +74,7 @@ export function assertion(server: { url: string }, over: Answered = {}): string 
     `<saml:Subject><saml:NameID Format="${format}">${over.nameId ?? 'grace'}</saml:NameID>` +
     `<saml:SubjectConfirmation Method="${over.method ?? 'urn:oasis:names:tc:SAML:2.0:cm:bearer'}"><saml:SubjectConfirmationData NotOnOrAfter="${until}" Recipient="${recipient}"${confirmed === undefined ? '' : ` InResponseTo="${confirmed}"`}/></saml:SubjectConfirmation></saml:Subject>` +
     conditions +
-    `<saml:AuthnStatement AuthnInstant="${issuedAt}" SessionIndex="${over.sessionIndex ?? '_session'}"><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>` +
+    `<saml:AuthnStatement AuthnInstant="${over.authnInstant ?? issuedAt}" SessionIndex="${over.sessionIndex ?? '_session'}"><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>` +
     `<saml:AttributeStatement>${attributes}</saml:AttributeStatement></saml:Assertion>`
   );
 }

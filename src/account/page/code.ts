@@ -1,0 +1,73 @@
+// A code that somebody at the page is sent, and types there: tried in the session that asked for it, three times.
+import { DeliveryError, type MessageKind } from '../../delivery/messages.ts';
+import type { FactorDependencies } from '../../factors/factor.ts';
+import { AuthError } from '../../http/errors.ts';
+import type { Actor } from '../actor.ts';
+
+/** How long a code is good, seconds. */
+const CODE_SECONDS = 300;
+const DIGITS = 6;
+
+/** What a code is for, and where it goes. */
+interface Asked {
+  purpose: string;
+  channel: 'sms' | 'email';
+  kind: Extract<MessageKind, 'mfa_sms' | 'mfa_oob_code'>;
+  to: string;
+  /** Kept beside it. */
+  data?: Record<string, unknown>;
+  isEnrollment?: boolean;
+}
+
+/**
+ * Sends one.
+ * @returns false for an address that nothing can be sent to.
+ * @throws AuthError 429 for too many; 503 where it cannot be sent.
+ */
+export async function sendCode(
+  deps: FactorDependencies,
+  { user, clientId, login, languages, ip }: Actor,
+  { purpose, channel, kind, to, data = {}, isEnrollment = false }: Asked,
+): Promise<boolean> {
+  if (!(await deps.rateLimits.spend('accountMail', user.id)))
+    throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
+  await deps.limitDestination(`${channel}\n${to}`);
+  const { secret, ref, keep } = deps.challenges.prepareCode({
+    purpose,
+    subject: user.id,
+    askers: [login.id],
+    userId: user.id,
+    ttlSeconds: CODE_SECONDS,
+    digits: DIGITS,
+    data: { ...data, to, credentialVersion: login.credentialVersion },
+  });
+  const application = await deps.config.client(clientId);
+  const notice = { to, application, user, code: secret, languages, ip, isEnrollment };
+  const letter = deps.messages.letter(kind, notice, { ref, ttlSeconds: CODE_SECONDS });
+  await keep([letter.write]);
+  try {
+    await letter.send();
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof DeliveryError)) throw thrown;
+    if (thrown.code === 'invalid-number') return false;
+    const text = 'The message could not be sent. Try again in a few minutes.';
+    throw new AuthError(503, 'temporarily_unavailable', text, { cause: thrown });
+  }
+}
+
+/** Uses a code up, by a login from before no new password. @returns where it was sent; undefined for a wrong code. */
+export async function useCode(
+  { challenges }: Pick<FactorDependencies, 'challenges'>,
+  { user, login }: Actor,
+  purpose: string,
+  code: string,
+): Promise<string | undefined> {
+  const met = await challenges.try(purpose, user.id, code.replace(/[\s-]/g, ''), {
+    spend: true,
+    askers: [login.id],
+    known: undefined,
+  });
+  if (met === undefined || met.data.credentialVersion !== login.credentialVersion) return undefined;
+  return String(met.data.to);
+}
