@@ -3,6 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { readSettings } from '../../src/settings.ts';
+import { listAll } from '../../src/store/list-all.ts';
+import { openStore } from '../../src/store/open.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
@@ -15,6 +18,8 @@ export interface Processes {
   mail: TestMailServer;
   /** The processes that serve. */
   workers(): number[];
+  /** Makes all deliveries due, as if the time of whoever is at one were over. */
+  freeDeliveries(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -43,6 +48,16 @@ export async function startProcesses(count: number, file: object, durable = fals
     workers: () => {
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
       return children === '' ? [] : children.split(' ').map(Number);
+    },
+    freeDeliveries: async () => {
+      const { secretsKey } = readSettings({ SECRETS_KEY });
+      const dataDir = join(cwd, 'beside');
+      const store = await openStore({ dataDir, databaseUrl: cluster.url(), secretsKey, clock: Date.now });
+      const deliveries = store.collection('deliveries');
+      const dueAt = new Date(0).toISOString();
+      for (const { id } of await listAll(deliveries))
+        await deliveries.update(id, (one) => ({ ...one, dueAt }));
+      await store.close();
     },
     stop: async () => {
       const { exitCode, signalCode } = server.child;

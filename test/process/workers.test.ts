@@ -2,17 +2,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
+import { readSettings, SettingsFault } from '../../src/settings.ts';
 import { createAgent } from '../support/agent.ts';
 import { tenant } from '../support/flows.ts';
 import { every, until as waitUntil } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
-import { MAIN, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { environment, MAIN, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
@@ -20,31 +22,35 @@ const WORKERS = 2;
 
 describe('workers', () => {
   let cluster: Cluster;
-  let cwd: string;
-  let server: ServerProcess | undefined;
-  let databases = 0;
+  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-workers-'));
+  /** One for most tests, each of which leaves it with as many workers as it had. */
+  let running: ServerProcess;
   before(async () => {
     cluster = await startCluster();
+    running = await start();
   });
-  after(() => cluster.stop());
-  beforeEach(() => {
-    cwd = mkdtempSync(join(tmpdir(), 'gatehouse-workers-'));
-  });
-  afterEach(async () => {
-    if (server !== undefined && server.child.exitCode === null && server.child.signalCode === null)
-      await server.end('SIGKILL');
-    server = undefined;
+  after(async () => {
+    await end();
+    await cluster.stop();
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  const start = async (file: object = { ...tenant, ...UNLIMITED }) => {
-    const database = `workers_${++databases}`;
-    await cluster.query(`CREATE DATABASE ${database}`);
-    writeFileSync(join(cwd, 'tenant.yaml'), stringify(file));
-    const DATABASE_URL = cluster.url(database);
-    const env = { TENANT_FILE: 'tenant.yaml', DATABASE_URL, SECRETS_KEY, WORKERS: String(WORKERS) };
-    server = await runServer({ cwd, env });
-    return server;
+  const start = () => {
+    writeFileSync(join(cwd, 'tenant.yaml'), stringify({ ...tenant, ...UNLIMITED }));
+    const DATABASE_URL = cluster.url();
+    const env = {
+      TENANT_FILE: 'tenant.yaml',
+      DATABASE_URL,
+      SECRETS_KEY,
+      WORKERS: String(WORKERS),
+      LOG_LEVEL: 'debug',
+    };
+    return runServer({ cwd, env });
+  };
+  /** Ends one that no test has ended. */
+  const end = async () => {
+    const { exitCode, signalCode } = running.child;
+    if (exitCode === null && signalCode === null) await running.end('SIGKILL');
   };
   /** The processes that serve: the server's own children. */
   const workersOf = ({ child }: ServerProcess) =>
@@ -58,9 +64,38 @@ describe('workers', () => {
     }
   };
   const until = (is: () => boolean) => waitUntil(is, every(20));
+  const isReady = async () =>
+    (
+      await createAgent(running)
+        .get('/readyz')
+        .catch(() => undefined)
+    )?.status === 200;
+  /** Asks by a connection of its own. */
+  const askOnce = async (path: string) => {
+    const request = https.get(`${running.url}${path}`, { ca: running.ca, agent: false });
+    const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
+    answer.resume();
+    await once(answer, 'end');
+  };
+  let probes = 0;
+  /** Waits until all workers answer: each logs what it is asked for, and each new connection is of the next of them. */
+  const allServe = async () => {
+    const path = `/probe-${++probes}`;
+    const answering = () => running.lines.filter((line) => line.includes(`"${path}"`));
+    await waitUntil(async () => {
+      await askOnce(path).catch(() => undefined);
+      return new Set(answering().map((line) => JSON.parse(line).worker)).size === WORKERS;
+    }, every(20));
+    return workersOf(running);
+  };
+  /** A line that is yet to come. */
+  const said = (part: string) => {
+    const before = running.lines.length;
+    return running.line((line) => line.includes(part) && running.lines.indexOf(line) >= before);
+  };
 
   /** Asks for tokens again and again, by some clients that keep their connections. @returns what ends them. */
-  function load({ url, ca }: ServerProcess, clients = 6) {
+  function load({ url, ca }: ServerProcess, clients = 3) {
     const body = JSON.stringify({
       grant_type: 'client_credentials',
       client_id: 'web',
@@ -100,9 +135,10 @@ describe('workers', () => {
         });
         request.end(body);
       });
+    const pause = every(5);
     const all = Promise.all(
       Array.from({ length: clients }, async () => {
-        while (!isOver) await ask();
+        for (; !isOver; await pause()) await ask();
       }),
     );
     return {
@@ -117,55 +153,149 @@ describe('workers', () => {
   }
 
   it('are refused where the embedded store is for one process', async () => {
-    for (const count of ['2', 'auto']) {
-      const { code, stderr } = await runToEnd({ cwd, env: { WORKERS: count } });
-      expect(code).to.equal(1);
-      expect(stderr).to.contain('WORKERS: the embedded store is for one process; several need DATABASE_URL');
+    const { code, stderr } = await runToEnd({ cwd, env: { WORKERS: '2' } });
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('WORKERS: the embedded store is for one process; several need DATABASE_URL');
+    for (const [WORKERS, fault] of [
+      ['auto', 'WORKERS: the embedded store is for one process; several need DATABASE_URL'],
+      ['some', 'WORKERS: '],
+    ] as const) {
+      expect(() => readSettings({ WORKERS }))
+        .to.throw(SettingsFault)
+        .with.property('faults')
+        .that.satisfies((faults: string[]) => faults.some((one) => one.startsWith(fault)));
     }
-    expect((await runToEnd({ cwd, env: { WORKERS: 'some' } })).stderr).to.contain('WORKERS: ');
   });
 
-  it('serve at one address, are announced once, and end with the process that started them', async () => {
-    const running = await start();
+  it('serve at one address, and are announced once', async () => {
     expect(running.lines.filter((line) => line.includes('"msg":"listening"'))).to.have.length(1);
-    const pids = workersOf(running);
-    expect(pids).to.have.length(WORKERS);
-    expect((await createAgent(running).get('/readyz')).status).to.equal(200);
-    expect(await running.end('SIGTERM')).to.equal(0);
-    expect(pids.filter(isAlive)).to.deep.equal([]);
+    expect(workersOf(running)).to.have.length(WORKERS);
+    expect(await isReady()).to.equal(true);
   });
 
-  it('finish what they are at, and end, when the process that started them is killed', async () => {
-    const running = await start();
+  it('are exchanged one after another on SIGHUP with not one failed request', async () => {
+    const before = workersOf(running);
+    const users = load(running);
+    await until(() => users.answered() > 50);
+    const told = said('all workers were exchanged');
+    running.child.kill('SIGHUP');
+    await told;
+    const during = users.answered();
+    await until(() => users.answered() > during + 50);
+    await users.end();
+    expect(users.faults).to.deep.equal([]);
+    const after = workersOf(running);
+    expect(after).to.have.length(WORKERS);
+    expect(after.filter((pid) => before.includes(pid))).to.deep.equal([]);
+  });
+
+  it('stay when new ones cannot start', async () => {
+    const before = workersOf(running);
+    const file = join(cwd, 'tenant.yaml');
+    const whole = readFileSync(file);
+    writeFileSync(file, 'clients: {');
+    const told = said('the workers are not exchanged');
+    running.child.kill('SIGHUP');
+    await told;
+    writeFileSync(file, whole);
+    expect(workersOf(running)).to.deep.equal(before);
+    expect((await createAgent(running).get('/readyz')).status).to.equal(200);
+  });
+
+  it('finish what they are at before they end with the process that started them', async () => {
     const pids = workersOf(running);
-    const body = JSON.stringify({
-      grant_type: 'client_credentials',
-      client_id: 'web',
-      client_secret: 'web-secret',
-      audience: 'https://api.example.test/',
+    const users = load(running);
+    await until(() => users.answered() > 50);
+    const ended = once(running.child, 'exit');
+    running.child.kill('SIGTERM');
+    const [code] = await ended;
+    await users.end();
+    expect(code).to.equal(0);
+    expect(pids.filter(isAlive)).to.deep.equal([]);
+    // New connections find nobody; none that was taken is cut off.
+    expect(users.faults.filter((fault) => !fault.startsWith('not connected'))).to.deep.equal([]);
+  });
+
+  describe('that are killed', () => {
+    before(async () => {
+      await end();
+      running = await start();
     });
-    const request = https.request(`${running.url}/oauth/token`, {
-      method: 'POST',
-      ca: running.ca,
-      headers: {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        expect: '100-continue',
-      },
+
+    it('are replaced, and the others go on', async () => {
+      const [first = 0, ...others] = workersOf(running);
+      const told = said('a worker ended and is replaced');
+      process.kill(first, 'SIGKILL');
+      await told;
+      expect((await createAgent(running).get('/readyz')).status).to.equal(200);
+      const after = await allServe();
+      expect(after).to.have.length(WORKERS);
+      expect(after).to.include.members(others).and.not.include(first);
     });
-    const answered = once(request, 'response');
-    request.flushHeaders();
-    await once(request, 'continue');
-    await running.end('SIGKILL');
-    request.end(body);
-    const [answer] = await answered;
-    answer.resume();
-    expect(answer.statusCode).to.equal(200);
-    await until(() => !pids.some(isAlive));
+
+    it('are found where they were announced, all of them at once', async () => {
+      const pids = workersOf(running);
+      for (const pid of pids) process.kill(pid, 'SIGKILL');
+      await waitUntil(isReady, every(50));
+      expect(workersOf(running)).to.not.include.members(pids);
+      await allServe();
+    });
+
+    it('leave no connection open that they had not taken yet', async () => {
+      const pids = workersOf(running);
+      // Stopped ones are given connections and take none: as many as there are, and more that wait.
+      for (const pid of pids) process.kill(pid, 'SIGSTOP');
+      const { hostname, port } = new URL(running.url);
+      const sockets = Array.from({ length: 2 * WORKERS }, () => net.connect(Number(port), hostname));
+      let closed = 0;
+      for (const socket of sockets) {
+        socket.on('error', () => undefined).on('close', () => closed++);
+        socket.resume();
+      }
+      try {
+        await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+        const told = said('a worker ended and is replaced');
+        for (const pid of pids) process.kill(pid, 'SIGKILL');
+        await told;
+        await until(() => closed === sockets.length);
+      } finally {
+        for (const socket of sockets) socket.destroy();
+        for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+      }
+      await allServe();
+    });
+
+    it('finish what they are at, and end, when the process that started them is killed, too', async () => {
+      const pids = workersOf(running);
+      const body = JSON.stringify({
+        grant_type: 'client_credentials',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        audience: 'https://api.example.test/',
+      });
+      const request = https.request(`${running.url}/oauth/token`, {
+        method: 'POST',
+        ca: running.ca,
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          expect: '100-continue',
+        },
+      });
+      const answered = once(request, 'response');
+      request.flushHeaders();
+      await once(request, 'continue');
+      await running.end('SIGKILL');
+      request.end(body);
+      const [answer] = await answered;
+      answer.resume();
+      expect(answer.statusCode).to.equal(200);
+      await until(() => !pids.some(isAlive));
+    });
   });
 
   it('end when the process that started them is killed while they start', async () => {
-    const database = `workers_${++databases}`;
+    const database = 'starting';
     await cluster.query(`CREATE DATABASE ${database}`);
     writeFileSync(join(cwd, 'tenant.yaml'), stringify(tenant));
     const env = {
@@ -175,12 +305,7 @@ describe('workers', () => {
       WORKERS: '2',
     };
     for (const moment of ['began', 'connected']) {
-      const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-      const options = {
-        cwd,
-        stdio: 'ignore' as const,
-        env: { PATH, HOME, NODE_COMPILE_CACHE, PORT: '0', ...env },
-      };
+      const options = { cwd, stdio: 'ignore' as const, env: environment({ PORT: '0', ...env }) };
       const child = spawn(process.execPath, [MAIN], options);
       const started = () => workersOf({ child } as ServerProcess).filter((pid) => pid > 0);
       await until(() => started().length > 0);
@@ -192,95 +317,5 @@ describe('workers', () => {
       child.kill('SIGKILL');
       await until(() => !isAlive(pid));
     }
-  });
-
-  it('finish what they are at before they end', async () => {
-    const running = await start();
-    const users = load(running);
-    await until(() => users.answered() > 50);
-    const ended = once(running.child, 'exit');
-    running.child.kill('SIGTERM');
-    const [code] = await ended;
-    await users.end();
-    expect(code).to.equal(0);
-    // New connections find nobody; none that was taken is cut off.
-    expect(users.faults.filter((fault) => !fault.startsWith('not connected'))).to.deep.equal([]);
-  });
-
-  it('are replaced when one is killed, and the others go on', async () => {
-    const running = await start();
-    const [first = 0, ...others] = workersOf(running);
-    process.kill(first, 'SIGKILL');
-    await running.line((line) => line.includes('a worker ended and is replaced'));
-    expect((await createAgent(running).get('/readyz')).status).to.equal(200);
-    await until(() => workersOf(running).length === WORKERS);
-    expect(workersOf(running)).to.include.members(others).and.not.include(first);
-  });
-
-  it('are found where they were announced after all of them were killed at once', async () => {
-    const running = await start();
-    const pids = workersOf(running);
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
-    await waitUntil(
-      async () =>
-        (
-          await createAgent(running)
-            .get('/readyz')
-            .catch(() => undefined)
-        )?.status === 200,
-      every(50),
-    );
-    expect(workersOf(running)).to.not.include.members(pids);
-  });
-
-  it('that are killed leave no connection open that they had not taken yet', async () => {
-    const running = await start();
-    const pids = workersOf(running);
-    // Stopped ones are given connections and take none: as many as there are, and more that wait.
-    for (const pid of pids) process.kill(pid, 'SIGSTOP');
-    const { hostname, port } = new URL(running.url);
-    const sockets = Array.from({ length: 2 * WORKERS }, () => net.connect(Number(port), hostname));
-    let closed = 0;
-    for (const socket of sockets) {
-      socket.on('error', () => undefined).on('close', () => closed++);
-      socket.resume();
-    }
-    try {
-      await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-      for (const pid of pids) process.kill(pid, 'SIGKILL');
-      await running.line((line) => line.includes('a worker ended and is replaced'));
-      await until(() => closed === sockets.length);
-    } finally {
-      for (const socket of sockets) socket.destroy();
-      for (const pid of pids) if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-    }
-    // With those that are on their way in their place.
-    await running.end('SIGTERM');
-  });
-
-  it('are exchanged one after another on SIGHUP with not one failed request', async () => {
-    const running = await start();
-    const before = workersOf(running);
-    const users = load(running);
-    await until(() => users.answered() > 50);
-    running.child.kill('SIGHUP');
-    await running.line((line) => line.includes('all workers were exchanged'));
-    const during = users.answered();
-    await until(() => users.answered() > during + 50);
-    await users.end();
-    expect(users.faults).to.deep.equal([]);
-    const after = workersOf(running);
-    expect(after).to.have.length(WORKERS);
-    expect(after.filter((pid) => before.includes(pid))).to.deep.equal([]);
-  });
-
-  it('stay when new ones cannot start', async () => {
-    const running = await start();
-    const before = workersOf(running);
-    writeFileSync(join(cwd, 'tenant.yaml'), 'clients: {');
-    running.child.kill('SIGHUP');
-    await running.line((line) => line.includes('the workers are not exchanged'));
-    expect(workersOf(running)).to.deep.equal(before);
-    expect((await createAgent(running).get('/readyz')).status).to.equal(200);
   });
 });
