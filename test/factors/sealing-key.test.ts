@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { applyTenant } from '../../src/tenant/apply.ts';
 import { readTenant } from '../../src/tenant/load.ts';
-import { CLI, runToEnd } from '../support/process.ts';
+import { runCommand } from '../support/command.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { itInFiles, openStoreOf } from '../support/store.ts';
 import { fillDataDir } from '../support/template.ts';
@@ -152,11 +152,7 @@ describe('the key of the store', () => {
     const secret = await enrolled();
     await rm(file);
     const reset = () =>
-      runToEnd({
-        cwd: dataDir,
-        env: { DATA_DIR: dataDir },
-        command: [process.execPath, CLI, 'keys', 'reset-authenticators'],
-      });
+      runCommand({ cwd: dataDir, env: { DATA_DIR: dataDir }, args: ['keys', 'reset-authenticators'] });
     expect(await reset()).to.deep.include({ code: 0, stderr: '' });
     // Applications' secrets come from the tenant file again.
     expect(await refusal()).to.contain('client_secret');

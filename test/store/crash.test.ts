@@ -10,8 +10,8 @@ import { openStore } from '../../src/store/open.ts';
 import { findAll, type Report } from './processes/crash-writer.ts';
 
 const program = fileURLToPath(new URL('./processes/crash-writer.ts', import.meta.url));
-/** Ten take a few seconds; `npm run test:long` asks for more. */
-const kills = Number(process.env.KILLS ?? 10);
+/** One at each moment takes a few seconds; `npm run test:long` asks for more. */
+const kills = Number(process.env.KILLS ?? 5);
 
 /** What each record may be: as last acknowledged or, where a write was cut short, as that would have made it. */
 type Expected = Map<string, (string | null)[]>;
