@@ -37,7 +37,6 @@ const SUPPORT: ReadonlySet<string> = new Set([
   'delete:grants',
   'read:logs',
   'read:logs_users',
-  'read:roles',
   'read:organizations',
   'read:organization_members',
   'read:client_summary',

@@ -30,9 +30,19 @@ const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
   'DELETE /device-credentials/:credential_id': 'any',
 };
 
+/** What it does not see: who may do what is for those to know who decide it. */
+const UNSEEN: ReadonlySet<string> = new Set([
+  'GET /users/:id/roles',
+  'GET /users/:id/permissions',
+  'GET /roles/:id/users',
+  'GET /organizations/:id/members/:user_id/roles',
+]);
+
+const isSeen = (name: string): boolean => name.startsWith('GET ') && !UNSEEN.has(name);
+
 /** Whether all of a call is a role's, as far as it is not for its scopes to say. @param name method and path. */
 export function isWhollyOf(role: AdministratorRole, name: string): boolean {
-  return role !== 'support' || name.startsWith('GET ') || CHANGES[name] === 'any';
+  return role !== 'support' || isSeen(name) || CHANGES[name] === 'any';
 }
 
 /** Whether a role may ask a call just so, as far as it is not for its scopes to say. */
@@ -42,6 +52,7 @@ export function mayAsk(
   { query, body }: { query: Readonly<Record<string, string | undefined>>; body: unknown },
 ): boolean {
   if (role !== 'support') return true;
+  if (UNSEEN.has(name)) return false;
   // Whoever may search what they are not shown learns it, letter by letter. The language reads over backslashes.
   if (name.startsWith('GET '))
     return !Object.values(query).some(

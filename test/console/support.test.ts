@@ -71,6 +71,22 @@ describe('the role of support', () => {
     expect(responseOf(login).code).to.be.a('string');
   }).timeout(120_000);
 
+  it('is shown by no page what roles and permissions somebody has', async () => {
+    const one = encodeURIComponent(ada);
+    const nav = await support.get('/console');
+    expect(nav.text).to.not.contain('href="/console/roles"');
+    for (const path of [
+      `users/${one}/roles`,
+      `resources/users/${one}/roles`,
+      `resources/users/${one}/permissions`,
+      'resources/roles',
+      'resources/roles/some-role/users',
+      `resources/organizations/some-org/members/${one}/roles`,
+    ])
+      expect((await support.get(`/console/${path}`)).status, path).to.equal(403);
+    expect((await support.get(`/console/resources/users/${one}/organizations`)).status).to.equal(200);
+  });
+
   it('is shown no metadata, and finds nobody by it', async () => {
     const id = encodeURIComponent(ada);
     for (const path of [`/console/users/${id}`, `/console/resources/users/${id}`, '/console/resources/users'])
