@@ -62,11 +62,20 @@ const DEEPEST = 3;
 /** Where a body is no object with members of its own, it is one field of this name. */
 export const WHOLE = '$';
 
+/** The field of a record that is edited as a whole. */
+export const WHOLE_FIELD: Field = {
+  path: WHOLE,
+  name: WHOLE,
+  kind: 'json',
+  isRequired: true,
+  isNullable: false,
+};
+
 /** The fields of what a call takes. @param schema of its body or query. */
 export function fieldsOf(schema: z.ZodType): Field[] {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   if (json.type === 'object' && hasMembers(json)) return membersOf(json, []);
-  return [{ path: WHOLE, name: WHOLE, kind: 'json', isRequired: true, isNullable: false }];
+  return [WHOLE_FIELD];
 }
 
 /** The fields of a query, whose members are all texts. */

@@ -7,7 +7,7 @@ import { type AtConsole, renderConsole } from '../page.ts';
 import { groupOf, isNaming, type Operation, type Place, parametersOf, titleOf } from './declared.ts';
 import { differences } from './differences.ts';
 import type { FormFaults } from './faults.ts';
-import { type Field, fieldsOf, queryFieldsOf, WHOLE } from './fields.ts';
+import { type Field, fieldsOf, queryFieldsOf, WHOLE, WHOLE_FIELD } from './fields.ts';
 import {
   crumbsOf,
   inWords,
@@ -58,13 +58,12 @@ export async function drawnOf(
   const { call } = doing;
   const isJson = asJson && isChange(doing);
   const record = isChange(doing) ? await recordAt(deps, ctx, here, doing) : undefined;
-  const whole: Field = { path: WHOLE, name: WHOLE, kind: 'json', isRequired: true, isNullable: false };
   const fields = call.body === undefined ? [] : fieldsOf(call.body);
   const asked = call.query === undefined ? [] : queryFieldsOf(call.query);
   return {
     ...doing,
     record: changeable(record, fields),
-    fields: isJson ? [whole] : fields,
+    fields: isJson ? [WHOLE_FIELD] : fields,
     queryFields: asked.map((field) => ({ ...field, path: `${QUERY}${field.path}` })),
     isJson,
   };

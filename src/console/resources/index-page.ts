@@ -2,8 +2,8 @@
 import type { Context } from 'koa';
 import { type AtConsole, renderConsole } from '../page.ts';
 import { groupOf, type Place, parametersOf, titleOf } from './declared.ts';
-import type { Link, Places, ResourcesDependencies } from './model.ts';
-import { mayCall, operationPath, operationsOf, pageOf } from './operations.ts';
+import { type Link, operationLinks, type Places, type ResourcesDependencies } from './model.ts';
+import { mayCall, pageOf } from './operations.ts';
 
 interface Group {
   title: string;
@@ -39,7 +39,7 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
         pages: top
           .filter(({ read }) => read !== undefined && mayCall(here, read))
           .map(({ path }) => ({ href: pageOf(path), text: titleWithin(name, path) })),
-        actions: top.filter(({ read }) => read === undefined).flatMap((place) => actionsOf(here, place)),
+        actions: top.filter(({ read }) => read === undefined).flatMap((place) => operationLinks(here, place)),
         named: all
           .filter((place) => isFoundByName(here, places, place))
           .map(({ path }) => ({
@@ -57,11 +57,6 @@ function titleWithin(group: string, path: string): string {
   const rest = path.slice(`/${group}`.length);
   return titleOf(rest) === '' ? titleOf(path) : titleOf(rest);
 }
-
-const actionsOf = (here: AtConsole, place: Place): Link[] =>
-  operationsOf(place)
-    .filter(([, call]) => mayCall(here, call))
-    .map(([operation, { summary }]) => ({ href: operationPath(operation, place.path), text: summary }));
 
 /** Whether nothing above it lists it. */
 function isFoundByName(here: AtConsole, places: Places, { path, read }: Place): boolean {

@@ -75,7 +75,7 @@ export function crumbsOf(places: Places, path: string, params: Params): Link[] {
 }
 
 /** What the administrator can do at a place. @param isAbsent whether nothing is there yet. */
-export function operationLinks(here: AtConsole, place: Place, params: Params, isAbsent = false): Link[] {
+export function operationLinks(here: AtConsole, place: Place, params: Params = {}, isAbsent = false): Link[] {
   return operationsOf(place)
     .filter(([operation]) => !isAbsent || operation === 'create' || operation === 'replace')
     .filter(([, call]) => mayCall(here, call))

@@ -15,7 +15,7 @@ import {
   type ResourcesDependencies,
   sectionOf,
 } from './model.ts';
-import { mayCall, operationPath, operationsOf, type Params, pageOf } from './operations.ts';
+import { mayCall, operationPath, type Params, pageOf } from './operations.ts';
 import { hasSecrets } from './secrets.ts';
 import { shownMember, shownMembers } from './shown.ts';
 
@@ -74,13 +74,6 @@ function below(
     .map((place) => ({ href: pageOf(place.path, params), text: titleOf(place.path) }));
   const actions = near
     .filter(({ read }) => read === undefined)
-    .flatMap((place) =>
-      operationsOf(place)
-        .filter(([, call]) => mayCall(here, call))
-        .map(([operation, { summary }]) => ({
-          href: operationPath(operation, place.path, params),
-          text: summary,
-        })),
-    );
+    .flatMap((place) => operationLinks(here, place, params));
   return { pages, actions };
 }
