@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { ask, callOf } from '../ask.ts';
 import { type AtConsole, back, renderConsole } from '../page.ts';
+import { pageNumber, queryText } from '../query.ts';
 import { findPage, PER_PAGE } from '../resources/find.ts';
 import { allOf } from './all-of.ts';
 import { hasUsers } from './kinds.ts';
@@ -25,9 +26,9 @@ export async function showApplications(
   ctx: Context,
   here: AtConsole,
 ): Promise<void> {
-  const one = (name: string) => [ctx.query[name] ?? ''].flat().at(-1) ?? '';
+  const one = (name: string) => queryText(ctx, name);
   const text = one('text').slice(0, 200);
-  const page = /^\d{1,6}$/.test(one('page')) ? Math.max(Number(one('page')) - 1, 0) : 0;
+  const page = Math.max(pageNumber(one('page')) - 1, 0);
   const asked = {
     filters: { is_global: 'false' },
     text,

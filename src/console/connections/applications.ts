@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
 import { back, renderConsole } from '../page.ts';
+import { pageNumber, queryText } from '../query.ts';
 import type { AtConsole } from '../session.ts';
 import { type ConnectionsDependencies, connectionAt, headOf, PATH } from './shared.ts';
 
@@ -21,7 +22,7 @@ export async function showApplications(
   here: AtConsole,
 ): Promise<void> {
   const connection = await connectionAt(deps, ctx, here);
-  const page = /^\d{1,6}$/.test(String(ctx.query.page ?? '')) ? Number(ctx.query.page) : 0;
+  const page = pageNumber(queryText(ctx, 'page'));
   const query = {
     fields: 'client_id,name',
     is_global: 'false',
@@ -63,6 +64,10 @@ export async function saveApplications(
   });
   const id = String(ctx.params.id);
   if (body.length > 0) await ask(deps, ctx, here, 'PATCH /connections/:id/clients', { params: { id }, body });
-  const page = /^\d{1,6}$/.test(texts.page ?? '') ? `?page=${texts.page}` : '';
-  back(ctx, `${PATH}/${encodeURIComponent(id)}/applications${page}`, 'console.said.saved');
+  const page = pageNumber(texts.page ?? '');
+  back(
+    ctx,
+    `${PATH}/${encodeURIComponent(id)}/applications${page > 0 ? `?page=${page}` : ''}`,
+    'console.said.saved',
+  );
 }

@@ -4,6 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { CallRules } from '../../management/call.ts';
 import { ask } from '../ask.ts';
 import { type AtConsole, renderConsole } from '../page.ts';
+import { pageNumber, queryText } from '../query.ts';
 import { type Place, titleOf } from './declared.ts';
 import { queryFieldsOf } from './fields.ts';
 import { type AskedList, type FoundPage, filterNames, findPage, type Item, PER_PAGE } from './find.ts';
@@ -94,9 +95,9 @@ async function pageAsked(
 }
 
 function askedOf(ctx: Context, names: readonly string[]): AskedList {
-  const one = (name: string) => [ctx.query[name] ?? ''].flat().at(-1) ?? '';
+  const one = (name: string) => queryText(ctx, name);
   const filters = names.map((name) => [name, one(name)] as const).filter(([, value]) => value !== '');
-  const page = /^\d{1,6}$/.test(one('page')) ? Math.max(Number(one('page')) - 1, 0) : 0;
+  const page = Math.max(pageNumber(one('page')) - 1, 0);
   return {
     filters: Object.fromEntries(filters),
     text: one('text').slice(0, 200),

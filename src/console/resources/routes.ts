@@ -6,6 +6,7 @@ import type { RouteDeclaration, RouteDeclarations } from '../../http/routes.ts';
 import type { CallRules } from '../../management/call.ts';
 import { withLongTexts } from '../forms.ts';
 import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { queryText } from '../query.ts';
 import { type Operation, type Place, parametersOf, placesOf } from './declared.ts';
 import { isListOfRecords } from './find.ts';
 import { drawnOf, renderForm } from './form-page.ts';
@@ -52,7 +53,7 @@ export function routesOf(places: Places): RouteDeclarations<ResourcesDependencie
 
 /** To a place that no list leads to, by what the query says of its parameters. @throws AuthError 404 */
 function openByName(ctx: Context, places: Places): void {
-  const one = (name: string) => [ctx.query[name] ?? ''].flat().at(-1) ?? '';
+  const one = (name: string) => queryText(ctx, name);
   const place = places.get(one('at'));
   const params = parametersOf(place?.path ?? '').map((name) => [name, one(name)] as const);
   if (place?.read === undefined || params.some(([, value]) => value === ''))

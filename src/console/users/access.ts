@@ -7,6 +7,7 @@ import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { type AnsweredEvent, isBad, wordsOf } from '../log/words.ts';
 import type { AtConsole } from '../page.ts';
+import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { requireRight, rightsOf } from './rights.ts';
 import { type Shown, scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
@@ -118,7 +119,7 @@ const LOG: UserTab<UsersDependencies> = {
   tab: 'events',
   scopes: scopesOf('events'),
   model: async (deps, ctx, here, { user }: Shown) => {
-    const page = pageOf(ctx);
+    const page = pageNumber(queryText(ctx, 'page'));
     const answer = await ask(deps, ctx, here, 'GET /users/:id/logs', {
       params: { id: user.user_id },
       query: { page: String(page), per_page: String(EVENTS) },
@@ -146,12 +147,6 @@ const LOG: UserTab<UsersDependencies> = {
     };
   },
 };
-
-/** The number of a page, from 0: as far as pages are counted. */
-export function pageOf(ctx: Context): number {
-  const { page } = ctx.query;
-  return typeof page === 'string' && /^\d{1,6}$/.test(page) ? Number(page) : 0;
-}
 
 const PATH = '/console/users/:id';
 const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_members'], isDangerous: true };

@@ -5,7 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type AtConsole, consolePage, renderConsole } from '../page.ts';
-import { pageOf } from './access.ts';
+import { pageNumber, queryText } from '../query.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { USERS } from './paths.ts';
 import { rightsOf } from './rights.ts';
@@ -51,7 +51,7 @@ async function showList(
     .filter((one) => one !== undefined)
     .map((one) => `(${one})`)
     .join(' AND ');
-  const page = Math.min(pageOf(ctx), LAST_PAGE);
+  const page = Math.min(pageNumber(queryText(ctx, 'page')), LAST_PAGE);
   const isSearch = q !== '' || connection !== '';
   const query = {
     page: String(page),
