@@ -16,14 +16,29 @@ interface ScopeDependencies {
  * Gives an access token that is about to be stored the scopes that actions said: those that its API has, whatever the user
  * may do there. Scopes of OpenID Connect are what the user was asked for and the protocol goes by: none is added, and
  * `openid` is not taken away. The Management API's are not for actions to give.
+ * @returns undefined where there is nothing to do.
  */
-export async function applyScopes(
-  { config, actions, loginActions }: ScopeDependencies,
+export function applyScopes(
+  deps: ScopeDependencies,
   ctx: KoaContextWithOIDC | undefined,
   token: AccessToken | ClientCredentials,
+): Promise<void> | undefined {
+  const scopes = 'accountId' in token ? (deps.loginActions.claimsOf(ctx)?.scopes ?? {}) : {};
+  if (ctx === undefined || Object.keys(scopes).length === 0) return undefined;
+  return changeScopes(deps, { ctx, token, scopes });
+}
+
+interface ScopeChange {
+  ctx: KoaContextWithOIDC;
+  token: AccessToken | ClientCredentials;
+  /** Whether each is added, or taken away. */
+  scopes: Readonly<Record<string, boolean>>;
+}
+
+async function changeScopes(
+  { config, actions }: ScopeDependencies,
+  { ctx, token, scopes }: ScopeChange,
 ): Promise<void> {
-  const scopes = 'accountId' in token ? (loginActions.claimsOf(ctx)?.scopes ?? {}) : {};
-  if (ctx === undefined || Object.keys(scopes).length === 0) return;
   const resource = token.resourceServer?.identifier();
   const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
   const known = new Set(

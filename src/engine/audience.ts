@@ -186,7 +186,6 @@ async function clientScope(
   api: Api,
 ) {
   const audience = api.identifier;
-  const scopes = api.scopes.map(({ value }) => value);
   const grant = await config.clientGrant(client.clientId, audience);
   const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
   // One for users says nothing of what the application may do for itself.
@@ -194,7 +193,7 @@ async function clientScope(
   await machines.check(ctx.req, grant);
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;
-  const allowed = grant.allow_all_scopes === true ? scopes : grant.scope;
+  const allowed = grant.allow_all_scopes === true ? api.scopes.map(({ value }) => value) : grant.scope;
   const refused = requested?.filter((scope) => !allowed.includes(scope)) ?? [];
   if (refused.length > 0) {
     throw new errors.AccessDenied(`Client has not been granted scopes: ${refused.join(', ')}`);

@@ -104,7 +104,8 @@ function adaptedProvider(
     ...deps,
     bind: async (ctx, token) => {
       await bindToCertificate(ctx, token);
-      await applyScopes(deps, ctx, token);
+      const changed = applyScopes(deps, ctx, token);
+      if (changed !== undefined) await changed;
     },
   });
   // A code or token is used up before; what is given for it is stored in one commit.

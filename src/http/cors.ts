@@ -47,7 +47,9 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
   };
   return (ctx, next) => {
     if (ctx.get('Origin') !== '') return fromPage(ctx, next);
-    ctx.vary('Origin');
+    // Koa's own method takes apart what there is.
+    if (ctx.res.hasHeader('Vary')) ctx.vary('Origin');
+    else ctx.res.setHeader('Vary', 'Origin');
     return next();
   };
 }
