@@ -1,5 +1,5 @@
 // How PostgreSQL finds what is asked of it in tables with many rows: never by reading a table through.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -58,6 +58,20 @@ function filling(name: string, rows: number): string[] {
     ...keys(`${name}_index`, spec.indexes),
   ];
 }
+
+describe('the statements of PostgreSQL', () => {
+  it('are as many as the document on poolers says', () => {
+    const texts = collectionSpecs().flatMap(([name, spec]) => Object.values(postgresStatements(name, spec)));
+    // One more asks what has expired.
+    const count = texts.filter(({ text }) => text !== '').length + 1;
+    const [, kept, there] =
+      /max_prepared_statements = (\d+)` \(there are (\d+) statements/.exec(
+        readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8'),
+      ) ?? [];
+    expect(Number(there)).to.equal(count);
+    expect(Number(kept)).to.be.above(count);
+  });
+});
 
 describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
   this.timeout(1_800_000);
