@@ -146,6 +146,7 @@ function routesOf(
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
   const loginPageOf = loginPages(elsewhere);
   const pages = { ...page, baseUrl, events, loginPageOf, organizations, random, tickets, users };
+  const own = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };
   const firstFactor = {
     ...page,
     attempts,
@@ -197,15 +198,9 @@ function routesOf(
     }),
     ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
-    ...bind(accountPage, { ...page, ...accountDependencies(deps, capabilities, tenantEngine), ...endings }),
+    ...bind(accountPage, { ...page, ...own }),
     ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
-    ...bind(upstream, {
-      ...elsewhere,
-      sessions,
-      tickets,
-      triedUrl: triedUrl(settings),
-      users,
-    }),
+    ...bind(upstream, { ...elsewhere, sessions, tickets, triedUrl: triedUrl(settings), users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {
@@ -216,7 +211,7 @@ function routesOf(
       log,
       readApiToken,
     }),
-    ...bind(account, { ...factorDependencies(deps, capabilities), issuer, readApiToken, sessions, store }),
+    ...bind(account, { ...own, issuer, readApiToken }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
     ...bind(authenticator, { ...factorDependencies(deps, capabilities), ending, log, streams, views }),

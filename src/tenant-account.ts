@@ -28,6 +28,8 @@ export function accountDependencies(
     endOtherSessions: async (userId: string, keepSid: string) => {
       await sessions.endAllOf(userId, { reason: 'session-revoked', keepSid, refreshTokens: true });
     },
+    callers: capabilities.callers,
+    customDatabases: capabilities.customDatabases,
     factorChanges: capabilities.factorChanges,
     passwordLink: (user: User, connection: Connection, clientId: string) =>
       issueTicketLink({ baseUrl, challenges, random }, 'reset', {

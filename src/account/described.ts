@@ -12,8 +12,12 @@ export const factorsAnswer = z.object({
 
 export const createBody = z.object({
   type: z.enum(METHOD_TYPES),
-  connection: z.string().max(255).optional().describe('Of a passkey: the connection that it is for.'),
-  identity_user_id: z.string().max(255).optional().describe('Of a passkey: the identity that it is for.'),
+  connection: z
+    .string()
+    .max(255)
+    .optional()
+    .describe('Of a passkey or a password: the connection that it is for.'),
+  identity_user_id: z.string().max(255).optional().describe('Of either: the identity that it is for.'),
   phone_number: z.string().max(40).optional().describe('Of `phone`, in E.164.'),
   preferred_authentication_method: z.enum(['sms']).optional().describe('Of `phone`.'),
   email: z.string().max(320).optional().describe('Of `email`.'),
@@ -25,10 +29,12 @@ export const begunAnswer = z.looseObject({
   barcode_uri: z.string().optional().describe('Of `totp` and `push-notification`.'),
   manual_input_code: z.string().optional().describe('Of `totp`.'),
   recovery_code: z.string().optional(),
+  policy: z.looseObject({}).optional().describe('Of a password: what it has to be.'),
 });
 export const verifyBody = z.object({
   auth_session: z.string().max(100),
   otp_code: z.string().max(20).optional().describe('Of `totp`, `phone` and `email`.'),
+  new_password: z.string().max(1024).optional().describe('Of a password.'),
   authn_response: z.looseObject({}).optional().describe('Of a passkey, as `toJSON` writes it.'),
 });
 export const patchBody = z.object({

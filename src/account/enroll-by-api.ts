@@ -9,8 +9,13 @@ import type { createBody, verifyBody } from './described.ts';
 import { beginFactor, type EnrollmentDependencies, verifyFactor } from './enrollments.ts';
 import { invalidField } from './errors.ts';
 import { beginPasskey, NEW_PASSKEY, verifyPasskey } from './passkeys.ts';
+import { beginPassword, type PasswordDependencies, verifyPassword } from './passwords.ts';
+import { PASSWORD_PREFIX } from './views.ts';
 
-export interface AccountRoutesDependencies extends EnrollmentDependencies, CallerDependencies {
+export interface AccountRoutesDependencies
+  extends EnrollmentDependencies,
+    CallerDependencies,
+    PasswordDependencies {
   users: FactorDependencies['users'];
   config: FactorDependencies['config'];
 }
@@ -28,11 +33,19 @@ export async function handleCreate(
   body: z.output<typeof createBody>,
 ): Promise<void> {
   const { type, phone_number: phone, email } = body;
+  if (type === 'password') {
+    const { id, authSession, policy } = await beginPassword(deps, actor, body);
+    return answer(deps, ctx, id, { id, auth_session: authSession, policy });
+  }
   const begun = type === 'passkey' ? await createPasskey(deps, actor, body) : undefined;
-  const { id, ...answer } = begun ?? (await createFactor(deps, actor, type, phone ?? email));
+  const { id, ...created } = begun ?? (await createFactor(deps, actor, type, phone ?? email));
+  answer(deps, ctx, id, { ...(begun === undefined && { id }), ...created });
+}
+
+function answer({ issuer }: Pick<Deps, 'issuer'>, ctx: Context, id: string, body: object): void {
   ctx.status = 201;
-  ctx.set('Location', `${deps.issuer}${METHODS.slice(1)}/${encodeURIComponent(id)}`);
-  ctx.body = { ...(begun === undefined && { id }), ...answer };
+  ctx.set('Location', `${issuer}${METHODS.slice(1)}/${encodeURIComponent(id)}`);
+  ctx.body = body;
 }
 
 async function createPasskey(deps: Deps, actor: Actor, wanted: z.output<typeof createBody>) {
@@ -57,9 +70,17 @@ export async function handleVerify(
   deps: Deps,
   ctx: Context,
   actor: Actor,
-  { auth_session: authSession, otp_code: code = '', authn_response: answered }: z.output<typeof verifyBody>,
+  body: z.output<typeof verifyBody>,
 ): Promise<void> {
+  const { auth_session: authSession, otp_code: code = '', authn_response: answered } = body;
+  const { new_password: password } = body;
   const id = String(ctx.params.id);
+  if (id.startsWith(PASSWORD_PREFIX)) {
+    if (password === undefined) throw invalidField('new_password', 'Required');
+    ctx.status = 201;
+    ctx.body = await verifyPassword(deps, ctx, actor, { id, authSession, password });
+    return;
+  }
   if (id === NEW_PASSKEY && answered === undefined) throw invalidField('authn_response', 'Required');
   const made =
     id === NEW_PASSKEY

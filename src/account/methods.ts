@@ -47,7 +47,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
 }
 
 /** Identities of databases whose password is kept here. */
-async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
+export async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
   const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
   const has = await Promise.all(
     identities.map(({ connection, email, username }) =>

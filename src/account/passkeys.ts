@@ -4,6 +4,7 @@ import { beginSession, endSession } from '../connections/passkeys/session.ts';
 import { accountOf } from '../factors/enroll.ts';
 import { AuthError } from '../http/errors.ts';
 import { passkeyOptions } from '../records/database-options.ts';
+import type { Identity } from '../users/identities.ts';
 import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
 import { ownParty, partyFor, type RelyingParty } from '../webauthn/party.ts';
 import { authenticatorName } from './aaguids.ts';
@@ -54,15 +55,24 @@ export async function beginPasskey(
   return { authSession, options: creationOptions(await partyOf(deps, clientId, at), registration) };
 }
 
+/** Whether an identity is one that is wanted. */
+export function isIdentity(
+  { connection, provider, upstream_id: id }: Pick<Identity, 'connection' | 'provider' | 'upstream_id'>,
+  { connection: named, identity_user_id: wanted }: WantedIdentity,
+): boolean {
+  if (named !== undefined && named !== connection) return false;
+  return wanted === undefined || [id, `${provider}|${id}`].includes(wanted);
+}
+
 /** The name of the connection whose passkey it will be. @throws AuthError 400 */
 async function connectionFor(
   { users, config }: MethodDependencies,
   userId: string,
-  { connection: named, identity_user_id: identityUserId }: WantedIdentity,
+  wanted: WantedIdentity,
 ): Promise<string> {
-  for (const { connection: name, upstream_id: id, provider } of await users.identitiesOf(userId)) {
-    if (named !== undefined && named !== name) continue;
-    if (identityUserId !== undefined && ![id, `${provider}|${id}`].includes(identityUserId)) continue;
+  for (const identity of await users.identitiesOf(userId)) {
+    if (!isIdentity(identity, wanted)) continue;
+    const { connection: name } = identity;
     const connection = await config.connection(name);
     if (connection !== undefined && passkeyOptions(connection) !== undefined) return name;
   }

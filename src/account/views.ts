@@ -11,7 +11,7 @@ import { credentialView } from '../webauthn/credential-view.ts';
 import { authenticatorName } from './aaguids.ts';
 
 export const PASSKEY_PREFIX = 'passkey|';
-const PASSWORD_PREFIX = 'password|';
+export const PASSWORD_PREFIX = 'password|';
 
 /** An authentication method as it is answered. */
 export const methodAnswer = z.looseObject({

@@ -100,6 +100,31 @@ function rulesOf({ passwordPolicy, password_complexity_options: complexity }: Da
   }
 }
 
+/** The rules of a connection in the words of the My Account API. */
+export function publishedPolicy(options: DatabaseOptions): object {
+  const { passwordPolicy: policy, password_complexity_options: complexity } = options;
+  const {
+    password_no_personal_info: personal,
+    password_history: history,
+    password_dictionary: words,
+  } = options;
+  const isStrong = policy === 'good' || policy === 'excellent';
+  const letters = ['uppercase', 'lowercase', 'number'];
+  return {
+    complexity: {
+      min_length: complexity?.min_length ?? DEFAULT_LENGTH[policy],
+      character_types: isStrong ? [...letters, 'special'] : policy === 'fair' ? letters : [],
+      character_type_rule: isStrong ? 'three_of_four' : 'all',
+      identical_characters: policy === 'excellent' ? 'block' : 'allow',
+      sequential_characters: 'allow',
+      max_length_exceeded: 'error',
+    },
+    profile_data: { active: personal?.enable === true, blocked_fields: [] },
+    history: { active: history?.enable === true, size: history?.size ?? 0 },
+    dictionary: { active: words?.enable === true, default: 'en_10k' },
+  };
+}
+
 /** A password against the strength rules of a connection: every rule's verdict. */
 export function judgeStrength(options: DatabaseOptions, password: string): PolicyVerdict {
   const normal = normalizePassword(password);

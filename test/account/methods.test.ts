@@ -150,4 +150,32 @@ describe('the My Account API', () => {
     const unknown = await calls.me(bearer, 'nothing');
     expect([unknown.status, unknown.json().status]).to.deep.equal([404, 404]);
   });
+
+  it('sets a new password, once, of any number that verify it at a time: it ends all sessions, and is told by mail', async () => {
+    const email = someone();
+    const bearer = await calls.accountToken(email);
+    const { begun, path, verify } = await calls.begin(bearer, { type: 'password', connection: 'users' });
+    expect(path).to.match(/^authentication-methods\/password/);
+    expect(begun.policy.complexity).to.include({ min_length: 8, character_type_rule: 'three_of_four' });
+    const weak = await verify({ new_password: 'short' });
+    expect([weak.status, weak.json().validation_errors[0].field]).to.deep.equal([400, 'new_password']);
+    expect((await verify({})).status).to.equal(400);
+    const all = await Promise.all([1, 2, 3].map((n) => verify({ new_password: `Third-Horse-${n}` })));
+    expect(all.filter(({ status }) => status === 201)).to.have.length(1);
+    for (const { status } of all) expect(status).to.be.oneOf([201, 400, 401]);
+    expect((await calls.me(bearer, 'authentication-methods')).status, 'the token').to.equal(401);
+    expect((await nextMessageTo(server, email)).subject).to.match(/password/i);
+    expect((await calls.login(email, {})).status, 'the old password').to.equal(403);
+  });
+
+  it('sets no password for another login, or where there is none', async () => {
+    const [mine, others] = [await calls.accountToken(someone()), await calls.accountToken(someone())];
+    const { verify } = await calls.begin(mine, { type: 'password' });
+    const answer = await verify({ new_password: 'Third-Horse-3' }, others);
+    expect([answer.status, answer.json().type]).to.deep.equal([400, 'urn:gatehouse:error:invalid_grant']);
+    const nowhere = { type: 'password', connection: 'nowhere' };
+    expect((await calls.me(mine, 'authentication-methods', nowhere)).status).to.equal(400);
+    server.tick(11 * 60_000);
+    expect((await calls.me(mine, 'authentication-methods', { type: 'password' })).status).to.equal(401);
+  });
 });

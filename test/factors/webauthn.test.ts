@@ -132,6 +132,29 @@ describe('WebAuthn as a second factor', () => {
     });
   }
 
+  for (const [name, over] of [
+    ['keeps nothing itself', { hasResidentKey: false }],
+    [
+      'keeps nothing and asks nobody',
+      { hasResidentKey: false, hasUserVerification: false, isUserVerified: false },
+    ],
+    [
+      'is of the time before',
+      { protocol: 'u2f', hasResidentKey: false, hasUserVerification: false, isUserVerified: false },
+    ],
+  ] as const) {
+    it(`is enrolled and given by a key that ${name}`, async () => {
+      const email = someone();
+      const key = await plugIn('usb', over);
+      expect(await enrolled(email)).to.deep.include({ email, amr: ['mfa'] });
+      const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId: key });
+      expect(credentials.map(({ isResidentCredential }) => isResidentCredential)).to.deep.equal([false]);
+      await start(email);
+      await press('Use security key');
+      expect(await arrived()).to.deep.include({ email, amr: ['mfa'], acr: POLICY });
+    });
+  }
+
   it('needs the person at a device that asks who they are', async () => {
     await plugIn('internal', { isUserVerified: false });
     await start(someone());

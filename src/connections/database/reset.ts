@@ -46,8 +46,12 @@ export interface OpenReset {
 }
 
 /** The reset of a valid link: its user still exists, with the address that it was sent to, or the username that it is for. */
-export async function openReset(deps: ResetDependencies, ticket: string): Promise<OpenReset | undefined> {
-  const met = await deps.challenges.peekTicket(PASSWORD_RESET.purpose, ticket);
+export async function openReset(
+  deps: ResetDependencies,
+  ticket: string,
+  purpose: string = PASSWORD_RESET.purpose,
+): Promise<OpenReset | undefined> {
+  const met = await deps.challenges.peekTicket(purpose, ticket);
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
   const connection = await deps.config.connection(String(met.data.connection));
@@ -81,6 +85,8 @@ export function tellRefusedReset(
 /** A new password, as the form has it. */
 interface NewPassword {
   ticket: string;
+  /** What the ticket was made for, where it is no link. */
+  purpose?: string;
   password: string;
   caller: Caller;
   languages: Languages;
@@ -104,7 +110,7 @@ export type ResetRefusal =
 export async function resetPassword(
   deps: ResetDependencies,
   { user, home, connection, options, met }: OpenReset,
-  { ticket, password, caller, languages, asker }: NewPassword,
+  { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal =
     passwordRefusal(options, password, {
@@ -113,8 +119,7 @@ export async function resetPassword(
       profile: personal(user),
     }) ?? (await historyRefusal(deps.users, options, home, password));
   if (refusal !== undefined) return refusal;
-  if ((await deps.challenges.spendTicket(PASSWORD_RESET.purpose, ticket)) === undefined)
-    return { reason: 'expired' };
+  if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
   const isSet = await deps.users.setPassword(user.id, password, home, { ...asker, clientId }).then(
     () => true,

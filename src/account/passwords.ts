@@ -1,0 +1,133 @@
+// A new password by the My Account API: begun by a fresh login, then set by the login that began it. It ends all sessions of
+// the user, that one, too, as a new password does everywhere.
+import type { Context } from 'koa';
+import {
+  openReset,
+  type ResetDependencies,
+  type ResetRefusal,
+  resetPassword,
+} from '../connections/database/reset.ts';
+import { askerOf } from '../engine/action-event.ts';
+import { AuthError } from '../http/errors.ts';
+import type { Connection } from '../records/collections.ts';
+import { changesPasswords, databaseOptions } from '../records/database-options.ts';
+import type { Identity } from '../users/identities.ts';
+import { publishedPolicy } from '../users/password-policy.ts';
+import { type Actor, FRESH_SECONDS, requireFreshLogin, requireRight } from './actor.ts';
+import { unknownSession } from './enrollments.ts';
+import { invalidField } from './errors.ts';
+import { type MethodDependencies, passwordsOf } from './methods.ts';
+import { isIdentity, type WantedIdentity } from './passkeys.ts';
+import { type MethodView, passwordId, passwordView } from './views.ts';
+
+export interface PasswordDependencies extends MethodDependencies, ResetDependencies {
+  users: MethodDependencies['users'];
+  config: MethodDependencies['config'];
+}
+
+const PURPOSE = 'account_password';
+
+/** What was begun. */
+export interface BegunPassword {
+  id: string;
+  authSession: string;
+  /** What a password has to be. */
+  policy: object;
+}
+
+/** Of which login a password may be set. */
+interface KeptPassword {
+  login: string;
+  clientId: string;
+  identityId: string;
+}
+
+/**
+ * Begins to set a new password.
+ * @throws AuthError 401 for a login that is not fresh; 400 where no identity of the user's has a password that is changed here.
+ */
+export async function beginPassword(
+  deps: PasswordDependencies,
+  actor: Actor,
+  wanted: WantedIdentity,
+): Promise<BegunPassword> {
+  await requireFreshLogin(deps, actor);
+  const { user, clientId, login } = actor;
+  const { identity, connection } = await identityFor(deps, actor, wanted);
+  const { id: identityId, email, username } = identity;
+  const kept: KeptPassword = { login: login.id, clientId, identityId };
+  const { secret } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    // One for a login: the next takes its place.
+    subject: `${user.id}\n${login.id}`,
+    userId: user.id,
+    ttlSeconds: FRESH_SECONDS,
+    data: {
+      ...(email === undefined ? { username } : { email }),
+      connection: connection.name,
+      clientId,
+      ticket: { includeEmail: false, marksVerified: false },
+      kept,
+    },
+  });
+  return {
+    id: passwordId(identityId),
+    authSession: secret,
+    policy: publishedPolicy(databaseOptions(connection)),
+  };
+}
+
+async function identityFor(
+  deps: PasswordDependencies,
+  { user }: Actor,
+  wanted: WantedIdentity,
+): Promise<{ identity: Identity; connection: Connection }> {
+  for (const identity of await passwordsOf(deps, user)) {
+    const connection = isIdentity(identity, wanted)
+      ? await deps.config.connection(identity.connection)
+      : undefined;
+    if (connection !== undefined && changesPasswords(connection)) return { identity, connection };
+  }
+  throw invalidField('connection', 'There is no password of this user that can be changed here.');
+}
+
+/**
+ * Sets the new password: of any number of racers one does.
+ * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` for an `auth_session` that is unknown, used, over or
+ *   another login's, and for a password that must not be, which leaves it good; 503 where it could not be set.
+ */
+export async function verifyPassword(
+  deps: PasswordDependencies,
+  ctx: Context,
+  actor: Actor,
+  { id, authSession, password }: { id: string; authSession: string; password: string },
+): Promise<MethodView> {
+  await requireRight(deps, actor);
+  const { user, clientId, login, languages } = actor;
+  const open = await openReset(deps, authSession, PURPOSE);
+  const kept = open?.met.data.kept as KeptPassword | undefined;
+  if (open === undefined || kept === undefined || open.user.id !== user.id) throw unknownSession();
+  if (kept.login !== login.id || kept.clientId !== clientId || passwordId(kept.identityId) !== id)
+    throw unknownSession();
+  const by = { caller: { ip: ctx.ip }, languages, asker: askerOf(ctx, clientId) };
+  const refusal = await resetPassword(deps, open, { ticket: authSession, purpose: PURPOSE, password, ...by });
+  if (refusal !== undefined) throw refused(refusal);
+  const [now, identities] = await Promise.all([deps.users.get(user.id), deps.users.identitiesOf(user.id)]);
+  const identity = identities.find((one) => one.id === kept.identityId);
+  if (now === undefined || identity === undefined) throw unknownSession();
+  return passwordView(now, identity);
+}
+
+const WHY: Partial<Record<ResetRefusal['reason'], string>> = {
+  'weak-password': 'The password is too weak.',
+  'common-password': 'The password is too common.',
+  'personal-password': 'The password contains personal information.',
+  'used-password': 'The password was used before.',
+};
+
+function refused({ reason }: ResetRefusal): AuthError {
+  if (reason === 'expired') return unknownSession();
+  if (reason === 'not-changed')
+    return new AuthError(503, 'temporarily_unavailable', 'The password could not be changed. Begin again.');
+  return invalidField('new_password', WHY[reason] ?? 'The password cannot be used.');
+}
