@@ -1,6 +1,6 @@
 // JSON objects that people write into a form.
-import { createHash } from 'node:crypto';
 import { checkedJson } from '../http/body.ts';
+import { sha256 } from '../runtime/secrets.ts';
 
 /** What is wrong with a text: a message's key, and its values. */
 export interface TextFault {
@@ -57,10 +57,7 @@ export const writtenObject = (value: unknown): string => JSON.stringify(value ??
 
 /** Tells whether an object is still the one that a form was opened with. */
 export function stampOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(value ?? {}))
-    .digest('base64url')
-    .slice(0, 22);
+  return sha256(JSON.stringify(value ?? {})).slice(0, 22);
 }
 
 /**

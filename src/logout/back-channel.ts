@@ -2,6 +2,7 @@
 // session that ended, in the background, with retries.
 import type { Logger } from 'pino';
 import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
+import { NotTaken } from '../delivery/not-taken.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import type { SignLogoutToken } from '../engine/logout-token.ts';
 import type { Outbound } from '../http/outbound.ts';
@@ -34,18 +35,6 @@ const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
 
-/** Why an application did not take a token. */
-class Refused extends Error {
-  /** Whether a later try may succeed. */
-  readonly mayPass: boolean;
-
-  constructor(message: string, mayPass: boolean) {
-    super(message);
-    this.name = 'Refused';
-    this.mayPass = mayPass;
-  }
-}
-
 /** The channel to applications with back-channel addresses. */
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokens(deps));
@@ -75,10 +64,10 @@ function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice>
       await post(deps, notice);
       record(deps, notice, 'oidc_backchannel_logout_succeeded', `Told ${hostOf(notice.address)}`);
     },
-    mayPass: (error) => error instanceof Refused && error.mayPass,
+    mayPass: (error) => error instanceof NotTaken && error.mayPass,
     gaveUp: async (notice, error) => {
-      const why = error instanceof Refused ? error.message : 'it could not be sent';
-      if (!(error instanceof Refused)) deps.log.error({ err: error }, 'a logout token could not be made');
+      const why = error instanceof NotTaken ? error.message : 'it could not be sent';
+      if (!(error instanceof NotTaken)) deps.log.error({ err: error }, 'a logout token could not be made');
       record(deps, notice, 'oidc_backchannel_logout_failed', `${hostOf(notice.address)}: ${why}`);
     },
     pauses: PAUSES,
@@ -104,7 +93,7 @@ function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
   return initiators.mode === 'all' || initiators.selected_initiators.includes(reason);
 }
 
-/** Posts a logout token. @throws Refused when the application does not accept it. */
+/** Posts a logout token. @throws NotTaken when the application does not accept it. */
 async function post(
   { config, signLogoutToken, outbound }: BackChannelDependencies,
   { clientId, address, session }: LogoutNotice,
@@ -112,7 +101,7 @@ async function post(
   const client = await config.client(clientId);
   // The token would be for an application that is no more, or go where it no longer wants it.
   if (client === undefined || !addressesOf(client).includes(address))
-    throw new Refused('it is told there no more', false);
+    throw new NotTaken('it is told there no more', false);
   // Made for each try, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await outbound
@@ -126,15 +115,15 @@ async function post(
     })
     .catch((thrown: unknown) => {
       const failure = thrown instanceof OutboundError ? thrown.failure : undefined;
-      if (failure === 'refused') throw new Refused('its address may not be called (OUTBOUND_ALLOW)', false);
-      throw new Refused(
+      if (failure === 'refused') throw new NotTaken('its address may not be called (OUTBOUND_ALLOW)', false);
+      throw new NotTaken(
         failure === 'timeout' ? 'it did not answer in time' : 'it could not be reached',
         true,
       );
     });
   if (answer.ok) return;
   const isBusy = answer.status >= 500 || answer.status === 429 || answer.status === 408;
-  throw new Refused(`it answered ${answer.status}`, isBusy);
+  throw new NotTaken(`it answered ${answer.status}`, isBusy);
 }
 
 function record(

@@ -3,6 +3,7 @@
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
 import type { Deliveries } from '../../delivery/deliveries.ts';
+import { NotTaken } from '../../delivery/not-taken.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -55,18 +56,6 @@ interface Waking {
   id: string;
   /** Epoch milliseconds. */
   until: number;
-}
-
-/** A push service that did not take a message. */
-class NotTaken extends Error {
-  /** Whether a later try may succeed. */
-  readonly mayPass: boolean;
-
-  constructor(message: string, mayPass: boolean) {
-    super(message);
-    this.name = 'NotTaken';
-    this.mayPass = mayPass;
-  }
 }
 
 /** Web Push for the devices of a tenant. */
