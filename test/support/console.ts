@@ -44,6 +44,8 @@ export async function openConsole(
   const agent = createAgent(server);
   const get = async (path: string, headers: Record<string, string> = {}): Promise<Answer> => {
     const page = await follow(agent, await agent.get(path, headers), server.url);
+    // A member of a page's model that shadows the page itself: a browser would take neither its styles nor its scripts.
+    if (/ nonce=""|<html lang=""/.test(page.text)) throw new Error(`${path} has no nonce`);
     // Pages of the console have fields for passwords, too.
     if (!page.text.includes('name="password"') || page.text.includes('name="console-token"')) return page;
     return follow(agent, await submitPassword(agent, page, role), server.url);

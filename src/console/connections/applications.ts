@@ -39,7 +39,8 @@ export async function showApplications(
     title: { text: head.connection.title },
     model: {
       ...head,
-      page,
+      // Not `page`, which is the page itself in every template: its nonce and its language.
+      number: page,
       applications: clients.map((one) => ({
         ...one,
         isEnabled: connection.enabled_clients.includes(one.client_id),

@@ -139,7 +139,6 @@ const LOG: UserTab<UsersDependencies> = {
     }));
     return {
       events,
-      page,
       hasBefore: page > 0,
       hasMore: events.length === EVENTS,
       before: page - 1,
