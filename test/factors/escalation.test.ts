@@ -313,7 +313,7 @@ describe('ten wrong codes from one address', () => {
       const right = async () =>
         (await calls.verify('otp', { mfa_token: await calls.mfaToken(user), otp: codeOf(secret) })).status;
       expect(await right()).to.equal(429);
-      const link = new URL((await nextMessageTo(server, user)).link ?? '');
+      const link = new URL((await nextMessageTo(server, user, 1, 'link')).link ?? '');
       const browser = createAgent(server);
       const { action, fields } = readForm(await browser.get(link.pathname + link.search), 'ticket');
       await browser.request(action, { form: fields });

@@ -89,7 +89,11 @@ describe('HTTP of the Management API', () => {
       last = await send('GET', '/nothing', undefined, undefined, '');
     }
     expect(last.status).to.equal(429);
-    const refused = await send('GET', '/tenants/settings');
+    // On a busy machine one has become free again meanwhile.
+    let refused = await send('GET', '/tenants/settings');
+    for (let count = 0; count <= 3 * limit && refused.status !== 429; count++) {
+      refused = await send('GET', '/tenants/settings');
+    }
     expect(await refused.json()).to.deep.equal({
       statusCode: 429,
       error: 'Too Many Requests',
