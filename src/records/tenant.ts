@@ -98,7 +98,7 @@ const accountPageSchema = z.strictObject({
   allow_deletion: z.boolean().default(false),
 });
 
-export const tenantSettingsSchema = z.looseObject({
+const settingsSchema = z.looseObject({
   friendly_name: z.string().default('Gatehouse'),
   picture_url: z.string().optional(),
   support_email: z.string().optional(),
@@ -125,6 +125,19 @@ export const tenantSettingsSchema = z.looseObject({
   /** Whether discovery names the endpoints at `mtls.` of the custom domain (RFC 8705 §5). */
   mtls: z.looseObject({ enable_endpoint_aliases: z.boolean().default(false) }).nullish(),
 });
+
+/** An empty text for one of these is none: tools and exports of the hosted service say so where nothing was chosen. */
+const CHOICES = ['default_directory', 'default_audience'];
+
+export const tenantSettingsSchema = z.preprocess(
+  (value) =>
+    typeof value === 'object' && value !== null
+      ? Object.fromEntries(
+          Object.entries(value).filter(([name, member]) => member !== '' || !CHOICES.includes(name)),
+        )
+      : value,
+  settingsSchema,
+);
 
 export const brandingSchema = z.looseObject({
   logo_url: z.string().optional(),

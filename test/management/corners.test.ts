@@ -95,6 +95,24 @@ describe('signing keys of the Management API', () => {
     expect((await management.keys.signing.list())[0]?.kid).to.equal(current?.kid);
   });
 
+  it('of a tenant without a default directory or audience: an empty text is none, and applications log in', async () => {
+    const settings = async (method: string, body?: object) =>
+      (await (await callApi(server, method, '/tenants/settings', body)).json()) as object;
+    const none = { default_directory: '', default_audience: '' };
+    expect(await settings('PATCH', { ...none, error_page: { html: '<p>No</p>', url: '' } })).to.include(none);
+    const { tenant } = (await server.store.collection('tenant').get('tenant')) ?? {};
+    expect(tenant).not.to.have.any.keys('default_directory', 'default_audience');
+    const query =
+      'client_id=example-spa&response_type=code&redirect_uri=http://localhost:5173&scope=openid&state=s';
+    const answer = await createAgent(server).get(
+      `/authorize?${query}&code_challenge=${'a'.repeat(43)}&code_challenge_method=S256`,
+    );
+    expect(answer.headers.location).to.match(/^\/u\//);
+    // Terraform switches a page off without saying the rest of it again.
+    const changed = await settings('PATCH', { error_page: { show_log_link: false } });
+    expect(changed).to.have.nested.property('error_page.html', '<p>No</p>');
+  });
+
   it('of an API: no policy is kept that would not be enforced; that there is none may be said', async () => {
     const ask = async (method: string, path: string, body: object) => {
       const answer = await callApi(server, method, path, body);

@@ -98,6 +98,8 @@ const SHOWN = {
   error_page: { html: '', show_log_link: false, url: '' },
   flags: {},
   sandbox_version: '22',
+  default_directory: '',
+  default_audience: '',
 };
 
 /** What is switched and changed member by member; all else replaces what was there. */
