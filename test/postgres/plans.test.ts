@@ -9,10 +9,13 @@ import { openStore } from '../../src/store/open.ts';
 import { greeting } from '../../src/store/sql/postgres-connection.ts';
 import { anyExpired } from '../../src/store/sql/postgres-purge.ts';
 import { keyTables, postgresStatements } from '../../src/store/sql/postgres-statements.ts';
+import { openAccount } from '../account/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { spaTokens, tenant, token } from '../support/flows.ts';
+import { logIn, responseOf, spaTokens, tenant, token, webRequest } from '../support/flows.ts';
+import { nextMessageTo } from '../support/inbox.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
-import { startServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { softwareKey } from '../support/software-key.ts';
 
 /** Rows of each table; `npm run test:long` has a million where a login looks. */
 const ROWS = 3000;
@@ -30,6 +33,42 @@ const OF_LOGINS = [
 
 /** Which have few rows, however many users there are. */
 const SMALL = ['signingKeys', 'keyChecks'];
+
+const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
+const OTHER_WAYS = {
+  ...tenant,
+  tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
+  clients: [
+    ...tenant.clients.map((one) =>
+      one.client_id === 'web'
+        ? {
+            ...one,
+            organization_usage: 'allow',
+            grant_types: [...one.grant_types, 'http://auth0.com/oauth/grant-type/passwordless/otp'],
+          }
+        : one,
+    ),
+    {
+      client_id: 'app',
+      name: 'app',
+      app_type: 'spa',
+      token_endpoint_auth_method: 'none',
+      grant_types: [PASSKEY_GRANT],
+    },
+  ],
+  connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
+  databases: [
+    ...tenant.databases,
+    {
+      name: 'keys',
+      enabled_clients: ['app'],
+      options: { authentication_methods: { passkey: { enabled: true } } },
+    },
+  ],
+  organizations: [
+    { id: 'org_open', name: 'open', connections: [{ name: 'users', assign_membership_on_login: true }] },
+  ],
+};
 
 /** Fills a collection's tables, each record with one value of each of its keys. */
 function filling(name: string, rows: number): string[] {
@@ -81,7 +120,7 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
   before(async () => {
     cluster = await startCluster();
     dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-plans-'));
-    const server = await startServer({ tenant, dataDir, env: { DATABASE_URL: cluster.url() } });
+    const server = await startServer({ tenant: OTHER_WAYS, dataDir, env: { DATABASE_URL: cluster.url() } });
     await server.stop();
     client = new pg.Client(cluster.url());
     await client.connect();
@@ -130,7 +169,8 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     expect(through.join('\n\n')).to.equal('');
   });
 
-  it('reads no such table through for a login, an exchange, a refresh and a look at the profile', async () => {
+  /** Does something at a server, and looks that no large table was read through meanwhile. */
+  async function expectNoScan(file: object, work: (server: TestServer) => Promise<void>): Promise<void> {
     // How many rows there are is an estimate, which changes meanwhile: the tables are chosen once.
     const { rows: large } = await client.query(
       'SELECT relname FROM pg_stat_user_tables WHERE n_live_tup >= $1',
@@ -144,21 +184,57 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
       );
       return rows;
     };
-    const server = await startServer({ tenant, dataDir, env: { DATABASE_URL: cluster.url() } });
+    const server = await startServer({ tenant: file, dataDir, env: { DATABASE_URL: cluster.url() } });
     const before = await scans();
-    const agent = createAgent(server);
-    const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
-    const refreshed = await token(agent, {
-      grant_type: 'refresh_token',
-      client_id: 'spa',
-      refresh_token: tokens.refresh_token,
-    });
-    expect(refreshed.status).to.equal(200);
-    const authorization = `Bearer ${refreshed.json().access_token}`;
-    expect((await agent.request('/userinfo', { headers: { authorization } })).status).to.equal(200);
+    await work(server);
     await server.stop();
     // What a connection has counted is told when it ends.
     expect(await scans()).to.deep.equal(before);
+  }
+
+  it('reads no such table through for a login, an exchange, a refresh and a look at the profile', async () => {
+    await expectNoScan(OTHER_WAYS, async (server) => {
+      const agent = createAgent(server);
+      const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
+      const refreshed = await token(agent, {
+        grant_type: 'refresh_token',
+        client_id: 'spa',
+        refresh_token: tokens.refresh_token,
+      });
+      expect(refreshed.status).to.equal(200);
+      const authorization = `Bearer ${refreshed.json().access_token}`;
+      expect((await agent.request('/userinfo', { headers: { authorization } })).status).to.equal(200);
+    });
+  });
+
+  it('nor for a passkey, a code by mail, an organization, or the page of an account', async () => {
+    await expectNoScan(OTHER_WAYS, async (server) => {
+      const agent = createAgent(server);
+      const key = softwareKey();
+      const passkey = async (path: string, more: object, answer: (asked: never) => object) => {
+        const begun = await agent.request(path, { json: { client_id: 'app', realm: 'keys', ...more } });
+        const { auth_session, authn_params_public_key: asked } = begun.json();
+        const authn_response = JSON.stringify(answer(asked as never));
+        const grant = { grant_type: PASSKEY_GRANT, client_id: 'app', scope: 'openid', auth_session };
+        const answered = await token(agent, { ...grant, authn_response });
+        expect(answered.status, answered.text).to.equal(200);
+      };
+      const user_profile = { email: 'key@example.test' };
+      await passkey('/passkey/register', { user_profile }, (asked) => key.create(asked, server.url));
+      await passkey('/passkey/challenge', {}, (asked) => key.get(asked, server.url));
+      const email = 'mail@example.test';
+      const secret = { client_id: 'web', client_secret: 'web-secret' };
+      const start = { ...secret, connection: 'email', email, send: 'code' };
+      await agent.request('/passwordless/start', { json: start });
+      const { code: otp } = await nextMessageTo(server, email, 1, 'code');
+      const grant_type = 'http://auth0.com/oauth/grant-type/passwordless/otp';
+      const byCode = await token(agent, { ...secret, grant_type, realm: 'email', username: email, otp });
+      expect(byCode.status, byCode.text).to.equal(200);
+      const inOrganization = await logIn(agent, server, webRequest({ organization: 'org_open' }));
+      expect(responseOf(inOrganization).code, inOrganization.text).to.be.a('string');
+      const page = await openAccount(agent, server, '/account/security');
+      expect(page.status, page.text).to.equal(200);
+    });
   });
 
   it('pages through the users and the log, sorted and by what they are found by, without reading all', async () => {
