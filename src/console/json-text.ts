@@ -1,5 +1,6 @@
 // JSON objects that people write into a form.
 import { checkedJson } from '../http/body.ts';
+import { jsonFaultAt } from '../http/json-fault.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
 /** What is wrong with a text: a message's key, and its values. */
@@ -16,7 +17,7 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
   try {
     value = JSON.parse(text);
   } catch {
-    return { fault: { key: 'console.json.syntax', ...placeOf(text) } };
+    return { fault: { key: 'console.json.syntax', ...jsonFaultAt(text) } };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: { key: 'console.json.object' } };
@@ -25,30 +26,6 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
   } catch {
     // Nested too deep, or a name or text that is refused in any body.
     return { fault: { key: 'console.json.refused' } };
-  }
-}
-
-/** Where a text stops being JSON. The parser names a place for some faults alone, so that it is asked of beginnings. */
-function placeOf(text: string): { line: number; column: number } {
-  let [good, wrong] = [0, text.length + 1];
-  while (wrong - good > 1) {
-    const middle = Math.floor((good + wrong) / 2);
-    if (isBeginning(text.slice(0, middle))) good = middle;
-    else wrong = middle;
-  }
-  const before = text.slice(0, good).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-}
-
-/** Whether more text could make JSON of it. */
-function isBeginning(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch (thrown) {
-    const message = String(thrown);
-    const at = /at position (\d+)/.exec(message)?.[1];
-    return /end of JSON|Unterminated string/.test(message) || Number(at ?? -1) === text.length;
   }
 }
 

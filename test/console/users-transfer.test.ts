@@ -61,13 +61,21 @@ describe('the import and export of users at the console', () => {
       { email: 'ada@example.test' },
     ];
     const fields = { _csrf: await tokenOf(), connection_id: await connection() };
-    const begun = await upload(fields, users.map((one) => JSON.stringify(one)).join('\n'));
+    const begun = await upload(
+      fields,
+      users
+        .map((one) => JSON.stringify(one))
+        .join('\n')
+        .replace('\n{"email":"ada', '\n\n{"email":"ada'),
+    );
     expect(begun.status, begun.text).to.equal(303);
     const job = await finished(begun.location);
     expect(await server.users.withEmail('one@import.test')).to.have.length(1);
     expect(job.text).to.contain('two@import.test').and.to.contain('ada@example.test');
     expect(job.text).to.contain('&lt;img src=x').and.to.not.contain('<img src=x');
     expect(job.text).to.match(/Refused<\/dt><dd>3</);
+    const line = (n: number, name: string) => new RegExp(`Line ${n}</td>\\s*<td[^>]*><bdi>${name}`);
+    expect(job.text).to.match(line(2, 'two@import.test')).and.match(line(5, 'ada@example.test'));
     const { records } = await server.store.collection('logs').list({ limit: 1000 });
     const logged = JSON.stringify(records);
     expect(logged).to.contain('/jobs/users-imports').and.to.not.contain('one@import.test');
@@ -87,6 +95,17 @@ describe('the import and export of users at the console', () => {
     expect((await upload(fields, ' ')).text).to.contain('Choose a file that holds users.');
     const none = await finished((await upload(fields, 'no users at all')).location);
     expect(none.text).to.contain('neither a JSON array nor one JSON object a line');
+    for (const [file, place] of Object.entries({
+      '{"email":"a@import.test"}\n\n{"email":"secret@import.test",}': 'line 3, column 31',
+      '[\n  {"email":"a@import.test"},\n  {"email" "secret@import.test"}\n]': 'line 3, column 12',
+      '[{"email":"secret@import.test"}': 'line 1, column 32',
+      '{"email":"a@import.test"}\n5': 'line 2.',
+    })) {
+      const { text } = await finished((await upload(fields, file)).location);
+      expect(text, file).to.contain(`Reading it failed at ${place}`).and.to.not.contain('secret@');
+    }
+    const array = JSON.stringify([{ email: 'fine@import.test' }, { email: 'ada@example.test' }]);
+    expect((await finished((await upload(fields, array)).location)).text).to.contain('User 2</td>');
     expect((await upload(fields, 'x'.repeat(600_000))).status).to.equal(413);
     const nowhere = await upload({ ...fields, connection_id: 'con_none' }, '[{}]');
     expect(nowhere.status).to.equal(400);

@@ -4,6 +4,8 @@
 export interface ImportFailure {
   user: Readonly<Record<string, unknown>>;
   errors: readonly { code: string; message: string; path?: string }[];
+  /** Where the file has them: which of its users, and in which line where each has one. Older jobs do not tell. */
+  place?: { number: number; line?: number };
 }
 
 /** Users that are listed: all of them are in the answer of the Management API. */
@@ -14,10 +16,15 @@ const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
 
 /** A line for each user, and how many more there are. */
 export function failuresOf(failed: readonly ImportFailure[]): {
-  lines: { user: string | undefined; errors: { message: string; path?: string }[] }[];
+  lines: {
+    user: string | undefined;
+    place: ImportFailure['place'];
+    errors: { message: string; path?: string }[];
+  }[];
   more: number;
 } {
-  const lines = failed.slice(0, MOST).map(({ user, errors }) => ({
+  const lines = failed.slice(0, MOST).map(({ user, errors, place }) => ({
+    place,
     user: NAMES.map((name) => user[name]).find((one) => typeof one === 'string' && one !== '') as
       | string
       | undefined,

@@ -129,7 +129,8 @@ async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): 
   const isImport = job.type === 'users_import';
   const failed =
     isImport && !isOpen
-      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params })).body ?? []) as ImportFailure[])
+      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params, query: { include_places: 'true' } }))
+          .body ?? []) as ImportFailure[])
       : [];
   await renderConsole(deps, ctx, here, {
     template: 'console/users-job',

@@ -11,6 +11,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Answer, type Call, callsWith, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
+import { flag } from '../fields.ts';
 import type { Job, Jobs } from '../jobs/jobs.ts';
 import { notFound } from '../resource.ts';
 import { noUser } from './users/user.ts';
@@ -223,11 +224,13 @@ export const jobCalls: Call<JobsDependencies>[] = [
     path: '/jobs/:id/errors',
     scopes: READ,
     summary: 'Get job error details',
-    handle: async (deps, { params }) => {
+    query: z.strictObject({ include_places: flag.optional() }),
+    handle: async (deps, { params, query }) => {
       const job = await jobOf(deps, params.id);
       const parts = await deps.jobs.parts(job.id, 'errors');
       if (parts.length === 0) return noContent();
-      return ok(parts.flatMap((part) => JSON.parse(part) as FailedUser[]));
+      const failed = parts.flatMap((part) => JSON.parse(part) as FailedUser[]);
+      return ok(query.include_places === true ? failed : failed.map(({ place: _, ...one }) => one));
     },
   }),
 ];

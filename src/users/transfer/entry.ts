@@ -13,10 +13,20 @@ export interface EntryError {
   path?: string;
 }
 
+/** Where in its file a user is. */
+export interface Place {
+  /** Among the users, from 1. */
+  number: number;
+  /** The line, from 1, in a file of one user a line. */
+  line?: number;
+}
+
 /** A user to be imported. */
 export interface Entry {
   /** As the file has it. */
   source: Readonly<Record<string, unknown>>;
+  /** Where the file has it, if it was read as a whole. */
+  place?: Place;
   /** The part of the user's id after the bar. */
   userId?: string;
   addresses: Partial<Record<AddressKind, string>>;

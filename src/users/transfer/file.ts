@@ -1,11 +1,14 @@
 // An import file: a JSON array of users, or one user a line.
 import { checkedJson } from '../../http/body.ts';
-import { type Entry, type EntryError, readEntry, withoutSecrets } from './entry.ts';
+import { jsonFaultAt } from '../../http/json-fault.ts';
+import { type Entry, type EntryError, type Place, readEntry, withoutSecrets } from './entry.ts';
 
 /** A user that was not imported. */
 export interface FailedUser {
   user: Record<string, unknown>;
   errors: EntryError[];
+  /** Where the file has them, if it was read as a whole. */
+  place?: Place;
 }
 
 /** What a file holds. */
@@ -19,7 +22,12 @@ export class FileFault extends Error {}
 
 /** Reads a file. @param provider of the connection that its users come to. @throws FileFault */
 export function readFile(text: string, provider: string): ImportFile {
-  return { users: valuesOf(text).map(userReader(provider)) };
+  const read = userReader(provider);
+  const users = valuesOf(text).map(({ value, place }) => {
+    const one = read(value);
+    return 'entry' in one ? { entry: { ...one.entry, place } } : { failed: { ...one.failed, place } };
+  });
+  return { users };
 }
 
 /** Reads the users of one file, in their order: who is there twice is refused the second time. */
@@ -28,16 +36,38 @@ export function userReader(provider: string): (value: unknown) => ImportFile['us
   return (value) => readUser(value, provider, seen);
 }
 
-function valuesOf(text: string): unknown[] {
-  const trimmed = text.replace(/^\uFEFF/, '').trim();
+interface PlacedValue {
+  value: unknown;
+  place: Place;
+}
+
+function valuesOf(text: string): PlacedValue[] {
+  const whole = text.replace(/^\uFEFF/, '');
+  if (whole.trimStart().startsWith('[')) {
+    const values = orFault(whole, undefined, () => checkedJson(whole) as unknown[]);
+    return values.map((value, at) => ({ value, place: { number: at + 1 } }));
+  }
+  const lines = whole.split('\n').map((line, at) => ({ line, number: at + 1 }));
+  const filled = lines.filter(({ line }) => line.trim() !== '');
+  if (filled.length === 0) throw new FileFault('The file holds no users.');
+  return filled.map(({ line, number }, at) => ({
+    value: orFault(line, number, () => checkedJson(line)),
+    place: { number: at + 1, line: number },
+  }));
+}
+
+/** @param first the line of the file that the text begins with. @throws FileFault that names the place, and quotes nothing. */
+function orFault<T>(text: string, first: number | undefined, read: () => T): T {
   try {
-    if (trimmed.startsWith('[')) return checkedJson(trimmed) as unknown[];
-    const lines = trimmed.split('\n').filter((line) => line.trim() !== '');
-    if (lines.length === 0) throw new FileFault('The file holds no users.');
-    return lines.map((line) => checkedJson(line));
-  } catch (thrown) {
-    if (thrown instanceof FileFault) throw thrown;
-    throw new FileFault('The users file is neither a JSON array nor one JSON object a line.');
+    return read();
+  } catch {
+    const at = jsonFaultAt(text);
+    const line = at === undefined ? first : (first ?? 1) + at.line - 1;
+    const where = [line && `line ${line}`, at && `column ${at.column}`].filter(Boolean).join(', ');
+    // JSON that is refused all the same: no object, nested too deep, or with a name that no body may have.
+    const why =
+      where === '' ? 'Something in it is refused in any request.' : `Reading it failed at ${where}.`;
+    throw new FileFault(`The users file is neither a JSON array nor one JSON object a line. ${why}`);
   }
 }
 

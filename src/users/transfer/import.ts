@@ -136,8 +136,8 @@ function conflictOf(key: string): EntryError {
   return { code: codes[key] ?? 'CONFLICT', message: `A user with the same ${path} exists`, path };
 }
 
-function failure({ source }: Entry, error: EntryError): FailedUser {
-  return { user: withoutSecrets(source), errors: [error] };
+function failure({ source, place }: Entry, error: EntryError): FailedUser {
+  return { user: withoutSecrets(source), errors: [error], ...(place && { place }) };
 }
 
 function insertOf(deps: ImportDependencies, connection: string, entry: Entry): Write[] {
