@@ -75,11 +75,13 @@ export interface OutcomeMessage {
   requests: number;
   /** `run`: the next job is running; `wait`: the thread can take others; `make`: it can when it says that it is ready. */
   next: 'run' | 'wait' | 'make';
+  /** What the thread itself has used of the processor so far, milliseconds. */
+  processorMs: number;
 }
 
 /** From the thread; `ready`: it can take a run. */
 export type FromThread =
-  | { type: 'ready' }
+  | { type: 'ready'; processorMs: OutcomeMessage['processorMs'] }
   | { type: 'log'; level: string; text: string }
   | RequestMessage
   | OutcomeMessage;

@@ -14,6 +14,7 @@ import type {
   ToThread,
 } from './messages.ts';
 import { scriptRequest } from './requests.ts';
+import { watchOver } from './watch.ts';
 
 /** Runs that are about to begin, one after the other. @see ScriptRuns */
 export interface Trip {
@@ -49,8 +50,6 @@ interface ThreadOptions extends ThreadData {
 
 /** How long a thread may be busy beyond what a script may use of the processor, milliseconds: it counts, too. */
 const GRACE = 500;
-/** How often that is looked at, milliseconds. */
-const CHECK = 100;
 /** The thread's own memory, beside that of the sandbox. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
@@ -106,6 +105,7 @@ export function startThread({
     // What it says while it is being ended must not let the process end before it has.
     if (isEnding) return;
     const current = runs.current();
+    if ('processorMs' in message) runs.setUsed(message.processorMs);
     if (message.type === 'ready') free();
     else if (message.type === 'outcome') {
       runs.end(outcomeOf(message), usageOf(message), message.next);
@@ -138,14 +138,16 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let current: Current | undefined;
   let outcomes: JobOutcome[] = [];
   let done: ((outcomes: JobOutcome[]) => void) | undefined;
-  let watch: NodeJS.Timeout | undefined;
-  const { wallMs } = limits;
+  let stopWatch = () => {};
+  let used = 0;
+  const { wallMs, cpuMs } = limits;
   const tooLate = () => kill('wall', `it did not answer within ${wallMs} ms`);
+  const tooMuch = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
   const next = (run: number) => {
     const wall = setTimeout(tooLate, wallMs);
     current = { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
-    clearInterval(watch);
-    watch = watchOver(worker, limits, kill);
+    stopWatch();
+    stopWatch = watchOver({ worker, used, most: cpuMs + GRACE, tooMuch });
   };
   return {
     /** The one that runs now. */
@@ -173,8 +175,12 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
       if (afterwards === 'run') next(run + 1);
       else done?.(outcomes);
     },
+    /** What the thread had used of the processor before the next begins, milliseconds. */
+    setUsed: (processorMs: number) => {
+      used = processorMs;
+    },
     /** Nothing has to be looked after until the next begins. */
-    stopWatch: () => clearInterval(watch),
+    stopWatch: () => stopWatch(),
   };
 }
 
@@ -200,19 +206,6 @@ function newWorker(workerData: ThreadData): Worker {
     env: threadEnvironment(),
     execArgv: [],
   });
-}
-
-/** Ends a thread that was busy for longer than it may be: some of what a script calls asks nobody whether it is to end. */
-function watchOver(
-  worker: Worker,
-  { cpuMs }: ScriptLimits,
-  kill: (kind: ScriptFailureKind, message: string) => void,
-): NodeJS.Timeout {
-  const before = worker.performance.eventLoopUtilization();
-  return setInterval(() => {
-    if (worker.performance.eventLoopUtilization(before).active < cpuMs + GRACE) return;
-    kill('cpu', `it used the processor for more than ${cpuMs} ms`);
-  }, CHECK);
 }
 
 const outcomeOf = ({ result, failure }: OutcomeMessage): Pick<JobOutcome, 'result' | 'failure'> =>

@@ -31,6 +31,8 @@ const processorTime = () => {
   return (user + system) / 1000;
 };
 
+const sayReady = () => say({ type: 'ready', processorMs: processorTime() });
+
 /** A run, or a sandbox that waits for one. */
 interface State {
   /** The number of the run; 0 before it has begun. */
@@ -220,6 +222,7 @@ function end(own: State, outcome: NonNullable<State['outcome']>): void {
     outputBytes: own.result + own.printed,
     requests: own.requests,
     next: job !== undefined ? 'run' : isReset ? 'wait' : 'make',
+    processorMs: processorTime(),
   });
   void goOn(own.run + 1, job, isReset);
 }
@@ -227,7 +230,7 @@ function end(own: State, outcome: NonNullable<State['outcome']>): void {
 async function goOn(run: number, job: Job | undefined, isReset: boolean): Promise<void> {
   if (!isReset) await make();
   if (job !== undefined) start(run, job);
-  else if (!isReset) say({ type: 'ready' });
+  else if (!isReset) sayReady();
 }
 
 /** Whether a result, JSON, is one with which the next job may begin. */
@@ -259,4 +262,4 @@ parentPort?.on('message', (message: ToThread) => {
 });
 
 await make();
-say({ type: 'ready' });
+sayReady();

@@ -1,0 +1,43 @@
+// Watches a thread from this process: whether it uses the processor for longer than it may.
+import { Worker } from 'node:worker_threads';
+
+/** How often is looked, milliseconds. */
+const CHECK = 100;
+/** Node of old versions cannot tell what a thread has used of the processor. */
+const TELLS = 'threadCpuUsage' in process && 'cpuUsage' in Worker.prototype;
+
+interface Watched {
+  worker: Worker;
+  /** What it had used of the processor before, milliseconds. */
+  used: number;
+  /** What it may use beyond that, milliseconds. */
+  most: number;
+  tooMuch(): void;
+}
+
+/**
+ * Looks for a thread that is busy for longer than it may be: some of what a script calls asks nobody whether it is to end.
+ * @returns what ends the watch.
+ */
+export function watchOver({ worker, used, most, tooMuch }: Watched): () => void {
+  const before = worker.performance.eventLoopUtilization();
+  let isEnded = false;
+  const look = async () => {
+    if (worker.performance.eventLoopUtilization(before).active < most) return;
+    // Busy is also one that waits for a processor that others have.
+    const isTooMuch = !TELLS || (await processorTime(worker)) - used >= most;
+    if (isTooMuch && !isEnded) tooMuch();
+  };
+  const timer = setInterval(() => void look(), CHECK);
+  return () => {
+    isEnded = true;
+    clearInterval(timer);
+  };
+}
+
+/** What a thread has used of the processor, milliseconds; 0 for one that has ended meanwhile. */
+const processorTime = (worker: Worker): Promise<number> =>
+  worker.cpuUsage().then(
+    ({ user, system }) => (user + system) / 1000,
+    () => 0,
+  );
