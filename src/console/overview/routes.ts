@@ -18,10 +18,9 @@ export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
 async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const now = deps.clock();
   const range = rangeNamed(ctx.query.range);
-  const [numbers, attention] = await Promise.all([
-    here.can('read:stats') ? numbersOf(deps.logCounts, range, now) : undefined,
-    attentionOf(deps, ctx, here, now),
-  ]);
+  // One after the other: where there is much to count, one of them waits for some of it, and not both.
+  const numbers = here.can('read:stats') ? await numbersOf(deps.logCounts, range, now) : undefined;
+  const attention = await attentionOf(deps, ctx, here, now);
   await renderConsole(deps, ctx, here, {
     template: 'console/overview-home',
     section: '',
