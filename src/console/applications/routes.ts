@@ -22,9 +22,13 @@ const MAY_TRY = ['update:clients', 'read:client_keys'];
 const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<TryDependencies>>[2]) =>
   consolePage<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes] }, handle);
 
-const form = (scopes: readonly string[], handle: Parameters<typeof consoleForm<TryDependencies>>[2]) =>
-  consoleForm<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes], isDangerous: false }, handle);
+const form = (
+  scopes: readonly string[],
+  handle: Parameters<typeof consoleForm<TryDependencies>>[2],
+  { isDangerous = true } = {},
+) => consoleForm<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes], isDangerous }, handle);
 
+// A new application has users' tokens come to its callback; connections let users in, and APIs can be the Management API.
 export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`GET ${APPLICATIONS}` as const]: page([], showApplications),
   'GET /console/new-application': page(['create:clients'], (deps, ctx, here) => showKinds(deps, ctx, here)),
@@ -38,7 +42,7 @@ export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
     switchApi,
   ),
   [`GET ${APPLICATIONS}/:id/try` as const]: page(MAY_TRY, showTry),
-  [`POST ${APPLICATIONS}/:id/try` as const]: form(MAY_TRY, beginTry),
+  [`POST ${APPLICATIONS}/:id/try` as const]: form(MAY_TRY, beginTry, { isDangerous: false }),
   [`GET ${TRIED}/:id` as const]: page(MAY_TRY, showTried),
 };
 

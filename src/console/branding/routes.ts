@@ -33,7 +33,8 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/template` as const]: form(CHANGE, saveTemplate, { isDangerous: true }),
   [`GET ${PATH}/messages` as const]: page(LOOK, showMessages),
   [`GET ${PATH}/messages/:message` as const]: page([], showMessage),
-  [`POST ${PATH}/messages/:message` as const]: form([], takeMessage),
+  // A template has the link or the code of whoever gets the message, and an SMS goes to any number.
+  [`POST ${PATH}/messages/:message` as const]: form([], takeMessage, { isDangerous: true }),
   [`GET ${PATH}/messages/:message/preview` as const]: page([], previewMessage),
   [`POST ${PATH}/messages/:message/preview` as const]: form([], previewTyped),
   [`GET ${PATH}/texts` as const]: page(['read:prompts'], showPrompts),

@@ -14,7 +14,6 @@ type D = ConnectionsDependencies;
 
 const MAKE = ['create:connections'];
 const REMOVE = ['delete:connections'];
-const harmless = (scopes: readonly string[]) => ({ scopes, isDangerous: false });
 const dangerous = (scopes: readonly string[]) => ({ scopes, isDangerous: true });
 
 export const connectionsRoutes: RouteDeclarations<D> = {
@@ -32,14 +31,19 @@ export const connectionsRoutes: RouteDeclarations<D> = {
     { scopes: [...READ, 'read:clients'] },
     showApplications,
   ),
-  [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, harmless(CHANGE), saveApplications),
+  // It says who may come in where.
+  [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, dangerous(CHANGE), saveApplications),
   [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
   [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
     // A draft that is run has the connection's secrets and the network.
     consoleForm<D>(SECTION, dangerous(CHANGE), takeScript),
   ),
   [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
-  [`POST ${PATH}/:id/try` as const]: consoleForm<D>(SECTION, harmless(CHANGE), tryConnection),
+  [`POST ${PATH}/:id/try` as const]: consoleForm<D>(
+    SECTION,
+    { scopes: CHANGE, isDangerous: false },
+    tryConnection,
+  ),
   [`GET ${PATH}/:id/delete` as const]: consolePage<D>(SECTION, { scopes: REMOVE }, showRemoval),
   [`POST ${PATH}/:id/delete` as const]: consoleForm<D>(SECTION, dangerous(REMOVE), remove),
 };
