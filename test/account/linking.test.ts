@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { follow, submitLogin, tenant } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { resetPassword } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { formOf, openAccount, send } from './support.ts';
 
@@ -109,6 +110,33 @@ describe('linking accounts at the account page', () => {
     await server.users.update(String((await userOf(other.email))?.id), { blocked: true });
     expect((await confirm(seen)).status).to.equal(400);
     expect(await isOne()).to.equal(false);
+  });
+
+  it('takes no account whose login has ended meanwhile', async () => {
+    const seen = await prove();
+    await agent.get('/v2/logout');
+    expect((await confirm(seen)).status).to.equal(400);
+    expect(await isOne()).to.equal(false);
+  });
+
+  it('takes no account with an address that may be somebody else’s, who would get it with another’s way in', async () => {
+    const unproved = async ({ email }: { email: string }) =>
+      server.users.update(String((await userOf(email))?.id), { email_verified: false });
+    await unproved(other);
+    const refused = await prove();
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('not verified');
+    const stays = await openAccount(createAgent(server), server, PAGE, other);
+    expect(stays.text).not.to.contain(LINK);
+    await server.users.update(String((await userOf(other.email))?.id), { email_verified: true });
+    agent = createAgent(server);
+    const seen = await prove();
+    await unproved(first);
+    expect((await confirm(seen)).status, 'meanwhile').to.equal(400);
+    expect(await isOne()).to.equal(false);
+    await resetPassword(server, first.email, 'Third-Horse-3');
+    const identities = await server.users.identitiesOf(String((await userOf(first.email))?.id));
+    expect(identities.map(({ email }) => email)).to.deep.equal([first.email]);
   });
 
   it('links once, whatever number confirm at a time', async () => {

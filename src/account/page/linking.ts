@@ -4,6 +4,7 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
+import { DATABASE } from '../../records/connections.ts';
 import type { User } from '../../users/user.ts';
 import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
@@ -28,9 +29,18 @@ const PURPOSE = 'account_link';
 /** Whether somebody may link accounts here: an administrator is no user of the tenant's. */
 export function allowsLinking(
   { config }: Pick<LinkingDependencies, 'config'>,
-  { user }: { user: Pick<User, 'id'> },
+  { user }: { user: User },
 ): boolean {
-  return config.settings().tenant.account_linking !== 'never' && !isAdministratorId(user.id);
+  const { account_linking } = config.settings().tenant;
+  return account_linking !== 'never' && !isAdministratorId(user.id) && !mayBeAnothers(user);
+}
+
+/**
+ * Whether the account may have been made with an address of somebody else's, who takes it over by a new password. All that
+ * its maker has ends with that; a linked identity of theirs would stay as a way in, or take the address to their own account.
+ */
+function mayBeAnothers({ id, email, email_verified: isVerified }: User): boolean {
+  return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
 /** Begins: keeps who is at the page. @returns what the login to the other account brings back; undefined for nobody. */
@@ -87,6 +97,8 @@ async function judged(
   const first = await provedBy(deps, ctx, stays as Kept | undefined);
   const second = await provedBy(deps, ctx, goes as Kept | undefined);
   if (first === undefined || second === undefined || first.user.id === second.user.id) return undefined;
+  // The first one's session ended with the login to the second account, in the same browser.
+  if (!(await deps.sessions.isOpen(second.login.id))) return undefined;
   return { stays: first, goes: second };
 }
 
