@@ -113,7 +113,9 @@ describe('a login by a provider that does not say when its user was there', () =
 
   it('proves no account that is to be linked, before its own code', async () => {
     const stays = { email: `stays-${people}@example.test`, password: 'Another-Horse-2' };
-    await server.users.create({ connection: 'users', ...stays });
+    const made = await server.users.create({ connection: 'users', ...stays });
+    if (!('user' in made)) throw new Error('the address is taken');
+    await server.users.update(made.user.id, { email_verified: true });
     const page = await openAccount(agent, server, '/account/applications', stays);
     const choice = await follow(agent, await send(agent, page, '/account/applications/link'), server.url);
     const asked = await byProvider(choice);
