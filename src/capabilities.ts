@@ -1,4 +1,5 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
+
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
@@ -43,6 +44,7 @@ import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
+import type { Waits } from './runtime/waits.ts';
 import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
@@ -74,6 +76,7 @@ export interface TenantDependencies {
   pause?: Pause;
   /** How long a request waits to hear what became of its message, milliseconds. */
   patience?: number;
+  waits?: Waits;
   /** Where they are on. */
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
@@ -142,10 +145,10 @@ export async function createCapabilities(deps: CapabilityDependencies) {
 
 /** What signs, and where keys are kept outside who keeps them. */
 function signingOf(
-  { settings, store, log, clock, wallClock }: TenantDependencies,
+  { settings, store, log, clock, wallClock, waits }: TenantDependencies,
   { config, outbound }: { config: Config; outbound: Outbound },
 ) {
-  const keyHolder = openHolder(settings.signing, { outbound, log, clock });
+  const keyHolder = openHolder(settings.signing, { outbound, log, clock, timeout: waits?.signature });
   const commonName = new URL(settings.baseUrl).hostname;
   return {
     keyHolder,

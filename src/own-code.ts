@@ -1,4 +1,5 @@
 // What runs the tenant's own code: scripts, actions, databases elsewhere.
+
 import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
 import { createExecutions } from './actions/executions.ts';
@@ -13,6 +14,7 @@ import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import type { Waits } from './runtime/waits.ts';
 import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
@@ -31,11 +33,12 @@ interface OwnCodeDependencies {
   wallClock: Clock;
   random: Random;
   pause?: Pause;
+  waits?: Waits;
 }
 
 /** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
 export function ownCode(
-  { settings, store, users, clock, wallClock, random, pause = timerPause }: OwnCodeDependencies,
+  { settings, store, users, clock, wallClock, random, pause = timerPause, waits }: OwnCodeDependencies,
   {
     background,
     config,
@@ -52,7 +55,12 @@ export function ownCode(
     rateLimits: RateLimits;
   },
 ) {
-  const scripts = createScripts({ outbound, clock: wallClock, keepsLog: isForThisMachine(settings) });
+  const scripts = createScripts({
+    outbound,
+    clock: wallClock,
+    keepsLog: isForThisMachine(settings),
+    waitMs: waits?.scriptThread,
+  });
   const { hostname } = new URL(settings.baseUrl);
   const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
   const days = () => retentionDays(config);

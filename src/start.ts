@@ -23,6 +23,7 @@ import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
 import { type Random, systemRandom } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
+import type { Waits } from './runtime/waits.ts';
 import { createTenant, type Tenant } from './server.ts';
 import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
@@ -56,6 +57,8 @@ interface StartOptions {
   pause?: Pause;
   /** How long a request waits to hear what became of its message, milliseconds; injected by tests. */
   patience?: number;
+  /** How long is waited for what a busy machine does late; injected by tests. */
+  waits?: Waits;
   /** Whether it is one of several processes of a server: commands then go to the database themselves. */
   isWorker?: boolean;
 }
@@ -91,6 +94,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     random = systemRandom,
     hasher = createHasher(),
     open = openStore,
+    waits = {},
   } = options;
   const clock = steadyClock(wallClock);
   const read = readSettings(env);
@@ -110,7 +114,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 
   const { dataDir, databaseUrl, secretsKey } = read;
-  const opened = await open({ dataDir, databaseUrl, secretsKey, clock, log, random });
+  const opened = await open({ dataDir, databaseUrl, secretsKey, clock, log, random, searchMs: waits.search });
   try {
     const { tracing } = options;
     const { store, metrics } = await watched(tracing ? tracedStore(opened, tracing) : opened, {
@@ -123,7 +127,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     if (read.production)
       refuseStore(read, 'is not fit for production', await remains(store, { users, administrators }));
     const { pause, patience } = options;
-    const given = { ...(pause && { pause }), ...(patience !== undefined && { patience }) };
+    const given = { waits, ...(pause && { pause }), ...(patience !== undefined && { patience }) };
     const people = { users, administrators };
     const tenant = { settings: read, store, ...people, log, clock, wallClock, random, ...given };
     const { isWorker = false } = options;

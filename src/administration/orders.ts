@@ -1,5 +1,6 @@
 // What the command can order of a tenant: carried out by the server that has the store open, or by the command itself
 // while there is none.
+
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
@@ -9,6 +10,7 @@ import { managementAudience } from '../management/audience.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
+import type { Waits } from '../runtime/waits.ts';
 import { consoleOrigin, outboundAllow, type Settings } from '../settings.ts';
 import { openHolder } from '../signing/holder.ts';
 import { rotateSigningKeys } from '../signing/keys.ts';
@@ -55,6 +57,7 @@ export interface OrderDependencies {
   administrators: Users;
   clock: Clock;
   random: Random;
+  waits?: Waits;
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
   /** Takes up the removals that were noted; where no server runs, the next start does. */
@@ -142,9 +145,9 @@ async function applyOrPlan(
 }
 
 /** @throws AuthError 409 when keys are kept outside, and there is no further one. */
-function rotate({ settings, store, clock, log }: OrderDependencies, alg: SigningAlg | undefined) {
+function rotate({ settings, store, clock, log, waits }: OrderDependencies, alg: SigningAlg | undefined) {
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
-  const holder = openHolder(settings.signing, { outbound, log, clock });
+  const holder = openHolder(settings.signing, { outbound, log, clock, timeout: waits?.signature });
   return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
 }
 

@@ -65,6 +65,8 @@ interface ScriptsDependencies {
   limits?: ScriptLimits;
   /** Threads at most. */
   threads?: number;
+  /** How long a script waits for one, milliseconds. */
+  waitMs?: number | undefined;
 }
 
 const THREADS = 16;
@@ -79,8 +81,9 @@ export function createScripts({
   keepsLog,
   limits = SCRIPT_LIMITS,
   threads = THREADS,
+  waitMs = WAIT,
 }: ScriptsDependencies): Scripts {
-  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs: WAIT });
+  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs });
   const log = createScriptLog(keepsLog);
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);

@@ -44,7 +44,7 @@ interface HolderDependencies {
   log: Pick<Logger, 'error'>;
   clock: Clock;
   /** Milliseconds that a signature may take. */
-  timeout?: number;
+  timeout?: number | undefined;
 }
 
 /** The holder that the settings name; undefined where keys are in the store. */

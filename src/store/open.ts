@@ -47,6 +47,8 @@ export interface StoreOptions {
   isFilling?: boolean;
   /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
   checkBytes?: number;
+  /** How long a search in the embedded store may take, milliseconds (5 s unless said otherwise). */
+  searchMs?: number | undefined;
 }
 
 const purgedAtOnce = 500;
@@ -123,7 +125,7 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
     configuration.push(await openConfigurationCollection({ directory, name, spec, clock, check, seal }));
   }
   const memory = memoryTables(clock);
-  const database = openSqlite({ file, clock, log, checked, check, sealOf });
+  const database = openSqlite({ file, clock, log, checked, searchMs: options.searchMs, check, sealOf });
   const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
   const stopPurging = purgeRegularly(
     [

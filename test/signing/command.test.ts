@@ -14,6 +14,7 @@ import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openStoreOf } from '../support/store.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
@@ -134,6 +135,7 @@ describe('keys that a program keeps', () => {
       outbound: { fetch },
       log: { error: () => undefined },
       clock: Date.now,
+      timeout: PATIENCE,
     });
     const signing = createSigning({
       store: server.store,
@@ -167,6 +169,7 @@ describe('keys that a program keeps', () => {
         outbound: { fetch },
         log: { error: () => undefined },
         clock: Date.now,
+        timeout: PATIENCE,
       });
       return rotateSigningKeys(server.store, Date.now, 'localhost', 'ES256', holder);
     };

@@ -94,6 +94,7 @@ export async function startServer({
     // Nobody waits for what a message would wait for; time is the test's.
     pause,
     patience,
+    waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE },
   });
   const caFile = running.caFile ?? '';
   return {

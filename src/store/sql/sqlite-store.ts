@@ -26,6 +26,8 @@ interface SqliteOptions {
   log: Pick<Logger, 'warn' | 'error'> | undefined;
   /** Whether its whole file was read for damage; otherwise that is done in the background. */
   checked: boolean;
+  /** How long a search may take, milliseconds. */
+  searchMs?: number | undefined;
   /** Called at the start of each method; throws when the store is not to be used. */
   check(): void;
   sealOf(collection: string, spec: AnySpec): RecordSeal;
@@ -48,7 +50,8 @@ const purgedAtOnce = 200;
 const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
 /** Opens the collections of a database. */
-export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteOptions): SqliteStore {
+export function openSqlite(options: SqliteOptions): SqliteStore {
+  const { file, clock, log, checked, searchMs, check, sealOf } = options;
   const reader = openReader(file);
   const writer = createWriter({
     connection: startConnection(file, [...writeStatements(sqliteDialect), probe]),
@@ -57,7 +60,7 @@ export function openSqlite({ file, clock, log, checked, check, sealOf }: SqliteO
         ? log?.warn({ file }, 'the store can be written again')
         : log?.error({ err }, 'a write to the store failed, and those that waited for it'),
   });
-  const searchers = searchThreads(() => startThread(file, []));
+  const searchers = searchThreads(() => startThread(file, []), searchMs);
   const checker = checked ? undefined : checkInBackground(file, writer);
   const search: Search = (table, query) => find(searchers, file, table, query);
   const tables = new Map(

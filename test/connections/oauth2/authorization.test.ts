@@ -1,10 +1,10 @@
 // The authorization request to a provider: what the connection says, and what the application adds to it and cannot undo.
 import { expect } from 'chai';
 import { createAgent } from '../../support/agent.ts';
-import { authorize, tenant, webRequest } from '../../support/flows.ts';
+import { authorize, responseOf, tenant, webRequest } from '../../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
-import { fromProvider, toProvider } from '../../support/upstream-login.ts';
+import { fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
 
 describe('the authorization request to a provider', () => {
   let provider: OAuth2Provider;
@@ -83,11 +83,11 @@ describe('the authorization request to a provider', () => {
   it('has a challenge where the connection has PKCE, and the token request its verifier', async () => {
     const login = await toProvider(server, { connection: 'pkce' });
     expect(Object.fromEntries(login.at.searchParams)).to.include({ code_challenge_method: 'S256' });
-    await fromProvider(server, login);
+    expect(responseOf(await fromProvider(server, login)), server.logged()).to.have.property('code');
     // The provider compares it.
     expect(provider.last('/token').form.code_verifier).to.match(/^[\w-]{43}$/);
     expect(provider.last('/userinfo').headers.authorization).to.match(/^Bearer token-/);
-    await fromProvider(server, await toProvider(server));
+    expect(await logInUpstream(server)).to.have.property('code');
     expect(provider.last('/token').form).not.to.have.any.keys('code_verifier');
   });
 
