@@ -115,7 +115,7 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLog
     credentialVersion: credentialVersionOf(grant),
     // A token that was exchanged proves nothing of when its user was there.
     ...(exchangedOf(ctx) === undefined && { authTime }),
-    sessionId: sessionUid,
+    sessionId: sessionUid ?? exchangedOf(ctx)?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
 }

@@ -8,6 +8,8 @@ import type { Clock } from '../runtime/clock.ts';
 export interface Exchanged {
   /** They end with the token that they were given for, epoch seconds: else one that is exchanged anew never ends. */
   endsAt: number;
+  /** The `sid` of the session that it was given in, where it says so: they end with that, too. */
+  sessionId?: string | undefined;
   /** Who acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -82,7 +82,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         resource,
         organization: subject.organization,
       }),
-      exchanged: { endsAt: Number(subject.claims.exp), act },
+      exchanged: { endsAt: Number(subject.claims.exp), sessionId: sessionOf(subject.claims), act },
       extra: { issued_token_type: ACCESS_TOKEN },
     };
   };
@@ -113,7 +113,28 @@ export async function subjectOf(
   // A password set since ends what came before.
   const resetAt = Date.parse(user?.last_password_reset ?? '') / 1000;
   if (found === undefined || user === undefined || Number(found.claims.iat) < resetAt) throw NOT_GOOD();
+  if (!(await isByGoodLogin(deps, found))) throw NOT_GOOD();
   return found;
+}
+
+/** Whether a token names a login, as those for the APIs by which users change their account do ({@link SecondFactor.tokenClaims}). */
+function namesLogin({ factors_changed: factors }: JWTPayload): boolean {
+  return typeof factors === 'string';
+}
+
+function sessionOf(claims: JWTPayload): string | undefined {
+  return namesLogin(claims) && typeof claims.sid === 'string' ? claims.sid : undefined;
+}
+
+/** Whether the login that a token names still holds: these APIs refuse one whose session or credential is no more. */
+async function isByGoodLogin(
+  { users, isOpen }: ExchangeDependencies,
+  { userId, claims }: Subject,
+): Promise<boolean> {
+  if (!namesLogin(claims)) return true;
+  if ((await users.credentialVersion(userId)) !== claims.credential_version) return false;
+  const sid = sessionOf(claims);
+  return sid === undefined || isOpen(sid);
 }
 
 const NOT_GOOD = (which = 'subject_token') =>

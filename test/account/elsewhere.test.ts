@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { DEVICE_GRANT, callsOf as deviceCallsOf, deviceTenant } from '../grants/tenant.ts';
 import { createAgent } from '../support/agent.ts';
-import { payload, token, USER } from '../support/flows.ts';
+import { accessTokenOf, logIn, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { SCOPES } from './tenant.ts';
 
@@ -50,27 +50,56 @@ describe('a token for the account that was got elsewhere', () => {
     expect([answer.status, answer.json().max_age]).to.deep.equal([401, 600]);
   });
 
-  it('looks, and changes nothing: by an exchange', async () => {
-    const client = { client_id: 'web', client_secret: 'web-secret' };
-    const own = await token(createAgent(server), {
-      ...client,
-      ...asked(),
-      grant_type: 'password',
-      username: USER.email,
-      password: USER.password,
-    });
-    const subject_token = own.json().access_token;
-    expect((await me(subject_token, { type: 'totp' })).status, 'the login itself').to.equal(201);
-    const exchanged = await token(createAgent(server), {
+  const client = { client_id: 'web', client_secret: 'web-secret' };
+  const exchange = (subject_token: string) =>
+    token(createAgent(server), {
       ...client,
       grant_type: EXCHANGE,
       subject_token,
       subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     });
+  const byPassword = async ({ email, password } = USER): Promise<string> => {
+    const login = { grant_type: 'password', username: email, password };
+    return (await token(createAgent(server), { ...client, ...asked(), ...login })).json().access_token;
+  };
+
+  it('looks, and changes nothing: by an exchange', async () => {
+    const subject = await byPassword();
+    expect((await me(subject, { type: 'totp' })).status, 'the login itself').to.equal(201);
+    const exchanged = await exchange(subject);
     expect(exchanged.status, exchanged.text).to.equal(200);
     const bearer = exchanged.json().access_token;
     expect(payload(bearer)).not.to.have.property('auth_time');
     const answer = await me(bearer, { type: 'totp' });
     expect(answer.status, answer.text).to.equal(401);
+  });
+
+  it('ends with the session of the token that was exchanged, which is exchanged no more', async () => {
+    const browser = createAgent(server);
+    const subject = await accessTokenOf(
+      browser,
+      responseOf(await logIn(browser, server, webRequest(asked()))),
+    );
+    const bearer = (await exchange(subject)).json().access_token;
+    expect((await me(bearer)).status).to.equal(200);
+    await browser.get('/v2/logout?client_id=web');
+    expect((await me(bearer)).status, 'exchanged before').to.equal(401);
+    expect((await exchange(subject)).status, 'exchanged after').to.equal(400);
+  });
+
+  it('is given for none of a login that counts no more', async () => {
+    const make = async (email: string) => {
+      const made = await server.users.create({ connection: 'users', email, password: USER.password });
+      if (!('user' in made)) throw new Error('the address is taken');
+      return made.user.id;
+    };
+    const [first, second] = [await make('first@example.test'), await make('second@example.test')];
+    await server.users.link(first, second);
+    const subject = await byPassword({ email: 'second@example.test', password: USER.password });
+    expect((await me(subject)).status).to.equal(200);
+    const linked = (await server.users.identitiesOf(first)).find(({ email }) => email?.startsWith('second'));
+    await server.users.unlink(first, String(linked?.id));
+    expect((await me(subject)).status).to.equal(401);
+    expect((await exchange(subject)).status).to.equal(400);
   });
 });
