@@ -18,6 +18,7 @@ import { engine } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
 import { authenticator } from './factors/push/feature.ts';
 import { flow } from './flow/feature.ts';
+import { anonymous } from './grants/anonymous/feature.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health } from './health.ts';
@@ -48,6 +49,7 @@ export const FEATURES: readonly Feature<never>[] = [
   mfa,
   account,
   authenticator,
+  anonymous,
   device,
   ciba,
   logout,

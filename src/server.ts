@@ -22,6 +22,7 @@ import { authenticator } from './factors/push/feature.ts';
 import { LIMITS, servedFeatures } from './features.ts';
 import { flow } from './flow/feature.ts';
 import { createShowNext } from './flow/routes.ts';
+import { anonymous } from './grants/anonymous/feature.ts';
 import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health, PROBES } from './health.ts';
@@ -136,7 +137,7 @@ function routesOf(
   const { settings, store, users, log, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
   const { tenantConfig, config, events, challenges, rateLimits, limitLogin, callers } = capabilities;
-  const { attempts, outbox, messages, tickets, views, csrf, streams } = capabilities;
+  const { attempts, outbox, messages, tickets, views, csrf, signing, streams } = capabilities;
   const { away, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
@@ -171,7 +172,7 @@ function routesOf(
       mtlsOrigin: mtlsOrigin(settings),
       config,
       rateLimits,
-      signing: capabilities.signing,
+      signing,
     }),
     ...bind(flow, {
       ...pages,
@@ -212,6 +213,7 @@ function routesOf(
       readApiToken,
     }),
     ...bind(account, { ...own, issuer, readApiToken }),
+    ...bind(anonymous, { ...firstFactor, authenticateClient, issuer, keys: engine.keys, signing }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
     ...bind(authenticator, { ...factorDependencies(deps, capabilities), ending, log, streams, views }),

@@ -188,8 +188,8 @@ async function clientScope(
   const audience = api.identifier;
   const grant = await config.clientGrant(client.clientId, audience);
   const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
-  // One for users says nothing of what the application may do for itself.
-  if (isClosed || grant === undefined || grant.subject_type === 'user') throw notGranted(api);
+  // One for users, or for visitors, says nothing of what the application may do for itself.
+  if (isClosed || grant === undefined || (grant.subject_type ?? 'client') !== 'client') throw notGranted(api);
   await machines.check(ctx.req, grant);
   const { params } = ctx.oidc;
   const requested = typeof params?.scope === 'string' ? params.scope.split(' ') : undefined;

@@ -10,7 +10,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import type { Organizations } from './organizations.ts';
-import { readOwnToken, type TokenVerification } from './own-tokens.ts';
+import { ANONYMOUS, readOwnToken, type TokenVerification } from './own-tokens.ts';
 
 interface IntrospectionDependencies extends TokenVerification {
   authenticateClient(ctx: Context): Promise<string>;
@@ -59,7 +59,7 @@ async function verified(
   api: ResourceServer,
 ): Promise<JWTPayload | undefined> {
   const secret = api.signing_alg === 'HS256' && { secret: Buffer.from(api.signing_secret ?? '') };
-  return readOwnToken(deps, token, { audience: api.identifier, ...secret });
+  return readOwnToken(deps, token, { audience: api.identifier, anonymous: true, ...secret });
 }
 
 /** Whether whom a token is of may still come in: the application is there, the user neither gone nor blocked. */
@@ -67,7 +67,9 @@ async function isStillGood(
   { config, users, organizations }: IntrospectionDependencies,
   { sub = '', azp, client_id, org_id, gty }: JWTPayload,
 ): Promise<boolean> {
-  if ((await config.client(String(azp ?? client_id))) === undefined) return false;
+  const client = await config.client(String(azp ?? client_id));
+  if (client === undefined) return false;
+  if (gty === ANONYMOUS) return client.anonymous_sessions?.active === true;
   if (gty === 'client-credentials') return true;
   const user = await users.get(sub);
   if (user === undefined || admit(user) !== undefined) return false;

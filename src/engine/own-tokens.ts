@@ -16,7 +16,15 @@ interface Expected {
   audience?: string;
   /** Of an API whose tokens are signed with HS256; otherwise the published keys count. */
   secret?: Uint8Array;
+  /** Whether a token of a visitor who has not logged in is good, too. */
+  anonymous?: boolean;
 }
+
+/** `gty` of the access tokens of visitors who have not logged in: their `sub` is no user's. */
+export const ANONYMOUS = 'anonymous';
+
+/** `gty` of the token by which such a visitor gets the next access token. It is never an access token itself. */
+export const ANONYMOUS_SESSION = 'anonymous_session';
 
 const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 
@@ -24,7 +32,7 @@ const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 export async function verifyOwnToken(
   { issuer, keys, clock }: TokenVerification,
   token: string,
-  { audience, secret }: Expected = {},
+  { audience, secret, anonymous }: Expected = {},
 ): Promise<JWTPayload> {
   const rules = {
     issuer,
@@ -36,6 +44,10 @@ export async function verifyOwnToken(
     secret === undefined
       ? await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })
       : await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] });
+  // Here, and not where each reader takes `sub` for a user.
+  const { gty } = payload;
+  if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))
+    throw new joseErrors.JWTClaimValidationFailed('nobody has logged in', payload, 'gty', 'check_failed');
   return payload;
 }
 

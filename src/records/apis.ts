@@ -51,14 +51,26 @@ const resourceServerFields = z.looseObject({
     .nullish(),
   /** Which applications get tokens for it, for users and for themselves: all, none, or those with a client grant. */
   subject_type_authorization: z
-    .looseObject({ user: accessPolicy.optional(), client: accessPolicy.optional() })
+    .looseObject({
+      user: accessPolicy.optional(),
+      client: accessPolicy.optional(),
+      /** Of visitors who have not logged in: none, where nothing is said. */
+      anonymous_user: z
+        .looseObject({ policy: z.enum(['deny_all', 'require_client_grant']).optional() })
+        .optional(),
+    })
     .nullish(),
+  /** Whether it takes tokens of visitors who have not logged in, from applications with a client grant for those. */
+  allow_anonymous_access: z.boolean().optional(),
   /** Its access tokens are encrypted, for a key of its own. */
   token_encryption: tokenEncryption.nullish(),
 });
 
 /** An API. */
 export const resourceServerSchema = resourceServerFields.superRefine((api, context) => {
+  const anonymous = anonymousFault(api);
+  if (anonymous !== undefined)
+    context.addIssue({ code: 'custom', path: ['allow_anonymous_access'], message: anonymous });
   if (api.signing_alg !== 'HS256') return;
   const fault = (message: string) => context.addIssue({ code: 'custom', path: ['signing_secret'], message });
   if (api.signing_secret === undefined) fault('required with signing_alg HS256');
@@ -66,6 +78,19 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
     fault(`must have at least ${HS256_SECRET} bytes with HS256 (RFC 7518 §3.2)`);
   }
 });
+
+/** Why an API cannot take tokens of anonymous sessions. @returns undefined where it can, or takes none. */
+function anonymousFault(api: z.output<typeof resourceServerFields>): string | undefined {
+  if (api.allow_anonymous_access !== true) return undefined;
+  if (isOwnAudience(api.identifier)) return 'is not for APIs of this server, which are for users';
+  if (api.signing_alg === 'HS256') return 'is not for APIs with signing_alg HS256';
+  if (api.token_encryption) return 'is not for APIs with token_encryption';
+  return api.proof_of_possession?.required === true
+    ? 'is not for APIs that demand a proof of possession'
+    : undefined;
+}
+
+const isOwnAudience = (audience: string) => isManagementAudience(audience) || isMyAccountAudience(audience);
 
 /**
  * Whether an audience is that of a Management API: ours, or that of the tenant that a file was exported from, which
@@ -80,17 +105,27 @@ export function isMyAccountAudience(audience: string): boolean {
   return /^https?:\/\/[^/?#]+\/me\/$/.test(audience);
 }
 
-export const clientGrantSchema = z.looseObject({
+/** Whom a grant lets in: the application itself, its users, or visitors who have not logged in. */
+export const SUBJECT_TYPES = ['client', 'user', 'anonymous_user'] as const;
+
+const clientGrantFields = z.looseObject({
   id: z.string().optional(),
   client_id: z.string().min(1),
   audience: z.string().min(1),
   scope: z.array(scopeToken).default([]),
   /** Whether every scope that the API has is allowed, whatever `scope` says. */
   allow_all_scopes: z.boolean().optional(),
-  subject_type: z.enum(['client', 'user']).optional(),
+  subject_type: z.enum(SUBJECT_TYPES).optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   allow_any_organization: z.boolean().optional(),
   default_for: z.string().optional(),
   /** Types of `authorization_details` that the client may ask for itself. */
   authorization_details_types: z.array(z.string()).nullish(),
+});
+
+/** What an application may ask of an API. */
+export const clientGrantSchema = clientGrantFields.superRefine((grant, context) => {
+  if (grant.subject_type !== 'anonymous_user' || !isOwnAudience(grant.audience)) return;
+  const message = 'anonymous_user is not for APIs of this server, which are for users';
+  context.addIssue({ code: 'custom', path: ['subject_type'], message });
 });

@@ -1,5 +1,6 @@
 // Applications in the tenant file, and what of their authentication could not work at a request or would not be safe.
 import { z } from 'zod';
+import { anonymousClientFault, anonymousSessionsSchema } from './anonymous.ts';
 import {
   authenticationMethod,
   CREDENTIAL_METHODS,
@@ -183,6 +184,8 @@ const clientFields = z.looseObject({
     .optional(),
   /** Whether its access tokens are bound to a key: by DPoP (RFC 9449), or its certificate (RFC 8705). */
   require_proof_of_possession: z.boolean().optional(),
+  /** Whether visitors who have not logged in get tokens that name nobody. */
+  anonymous_sessions: anonymousSessionsSchema.nullish(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),
@@ -207,6 +210,8 @@ export function idTokenAlg(client: {
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
   for (const demand of clientFaults(client)) fault(`has rules: ${demand}`, 'compliance_level');
+  const anonymous = anonymousClientFault(client);
+  if (anonymous !== undefined) fault(anonymous, 'anonymous_sessions', 'active');
   const method = authenticationMethod(client);
   const methods = CREDENTIAL_METHODS.filter(
     (one) => client.client_authentication_methods?.[one] !== undefined,

@@ -2,6 +2,7 @@
 // config/tenant.yaml, and of the records that the tenant file becomes in the store.
 // Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
 import { z } from 'zod';
+import { tenantSessionsSchema } from './anonymous.ts';
 import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
 import { connectionSchema, type databaseOptionsSchema, writtenDatabaseSchema } from './connections.ts';
@@ -119,6 +120,7 @@ const settingsSchema = z.looseObject({
   /** Whether `/oauth/par` is there (RFC 9126); it is unless this is false. */
   pushed_authorization_requests_supported: z.boolean().optional(),
   device_flow: deviceFlowSchema.prefault({}),
+  sessions: tenantSessionsSchema.nullish(),
   /** Ours: how long events of the log are kept. */
   log_retention_days: z.number().int().min(1).max(3650).nullish(),
   flags: flagsSchema.default({}),

@@ -52,6 +52,22 @@ describe('@auth0/auth0-spa-js in a browser', () => {
             scopes: [{ value: 'read' }],
             allow_offline_access: true,
           },
+          ...['urn:open', 'urn:open-too'].map((identifier) => ({
+            name: identifier,
+            identifier,
+            scopes: [{ value: 'read:cart' }],
+            allow_anonymous_access: true,
+            subject_type_authorization: { anonymous_user: { policy: 'require_client_grant' } },
+          })),
+        ],
+        clientGrants: [
+          ...tenant.clientGrants,
+          ...['urn:open', 'urn:open-too'].map((audience) => ({
+            client_id: 'spa',
+            audience,
+            subject_type: 'anonymous_user',
+            scope: ['read:cart'],
+          })),
         ],
         organizations: [{ id: 'org_acme', name: 'acme', connections: [{ name: 'users' }] }],
         clients: tenant.clients.map((client) =>
@@ -59,6 +75,7 @@ describe('@auth0/auth0-spa-js in a browser', () => {
             ? {
                 ...client,
                 organization_usage: 'allow',
+                anonymous_sessions: { active: true },
                 refresh_token: {
                   ...client.refresh_token,
                   policies: [{ audience: 'urn:other', scope: ['read'] }],
@@ -281,6 +298,38 @@ describe('@auth0/auth0-spa-js in a browser', () => {
     await createClient();
     await call('handleRedirectCallback');
     expect(await call('getUser')).to.include({ email: 'grace@example.test', nickname: 'grace' });
+  });
+
+  it('has an anonymous session, one for all APIs, until it is forgotten or its time is over', async () => {
+    const anonymous = (method: string, ...given: unknown[]): Promise<any> =>
+      page.evaluate(
+        ([name, args]) =>
+          (globalThis as any).client.anonymous[name](...args).catch((error: any) => ({ thrown: error.code })),
+        [method, given] as const,
+      );
+    const hasSession = () => page.evaluate(() => (globalThis as any).client.anonymous.hasSession());
+    await createClient({ createAnonymousSessionOnFailedSilentAuth: true });
+    expect(await call('isAuthenticated')).to.equal(false);
+    expect(await hasSession()).to.equal(true);
+    await anonymous('logout');
+    expect(await hasSession()).to.equal(false);
+
+    const begun = await anonymous('createSession', { audience: 'urn:open', metadata: { cart: 'c-1' } });
+    const { sub } = payload(begun.accessToken);
+    expect(payload(begun.sessionToken)).to.deep.include({ sub, metadata: { cart: 'c-1' } });
+    const same = await anonymous('getTokenSilently', { audience: 'urn:open' });
+    expect(same.accessToken).to.equal(begun.accessToken);
+    const other = await anonymous('getTokenSilently', { audience: 'urn:open-too', scope: 'read:cart' });
+    expect(payload(other.accessToken)).to.include({ sub, aud: 'urn:open-too', scope: 'read:cart' });
+    expect(await anonymous('getTokenSilently', { audience: API })).to.deep.equal({
+      thrown: 'invalid_target',
+    });
+
+    server.tick(31 * 24 * 3_600_000);
+    const late = await anonymous('getTokenSilently', { audience: 'urn:open', scope: 'read:cart' });
+    expect(payload(late.accessToken).sub)
+      .to.match(/^anon@/)
+      .and.not.equal(sub);
   });
 
   it("cannot be used from an origin that is no application's", async () => {

@@ -97,6 +97,7 @@ const members = {
   authorization_encrypted_response_alg: text(64),
   authorization_encrypted_response_enc: text(64),
   encryption_key: object,
+  anonymous_sessions: object.describe('Whether visitors who have not logged in get tokens that name nobody.'),
   token_exchange: object.describe('Which profiles of token exchange it may use.'),
   token_quota: object,
   skip_non_verifiable_callback_uri_confirmation_prompt: z.boolean(),

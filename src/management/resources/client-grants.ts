@@ -1,6 +1,6 @@
 // What applications may ask of APIs for themselves, or for their users: `/client-grants`.
 import { z } from 'zod';
-import { clientGrantSchema } from '../../records/apis.ts';
+import { clientGrantSchema, SUBJECT_TYPES } from '../../records/apis.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Call } from '../call.ts';
@@ -28,7 +28,7 @@ const createBody = z.strictObject({
   ...settable,
   client_id: z.string().min(1).max(255),
   audience: z.string().min(1).max(600),
-  subject_type: z.enum(['client', 'user']).optional(),
+  subject_type: z.enum(SUBJECT_TYPES).optional(),
   default_for: z.string().max(64).optional(),
 });
 
@@ -42,7 +42,7 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
     audience: z.string().max(600).optional(),
     client_id: z.string().max(255).optional(),
     allow_any_organization: flag.optional(),
-    subject_type: z.enum(['client', 'user']).optional(),
+    subject_type: z.enum(SUBJECT_TYPES).optional(),
     default_for: z.string().max(64).optional(),
   },
   matches: (grant, query) =>

@@ -51,6 +51,9 @@ const members = {
   authorization_details: z.array(object),
   proof_of_possession: object,
   subject_type_authorization: object,
+  allow_anonymous_access: z
+    .boolean()
+    .describe('Whether it takes tokens of visitors who have not logged in, by a client grant for those.'),
   verification_location: z.string().max(1024),
 };
 

@@ -1,0 +1,109 @@
+// POST /anonymous/token and /anonymous/logout: tokens for visitors who have not logged in (docs/wire/anonymous.md).
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
+import type { Events } from '../../tenant/events.ts';
+import { accessOf, accessToken } from './access.ts';
+import { beginSession, readSession, type SessionDependencies } from './session-token.ts';
+
+export interface AnonymousDependencies extends SessionDependencies {
+  events: Pick<Events, 'record'>;
+  /** Authenticates the application that sent the request. @returns its client_id. */
+  authenticateClient(ctx: Context): Promise<string>;
+}
+
+/** Bytes of the metadata as JSON: it is in every request that the application sends with the session. */
+const LARGEST_METADATA = 1024;
+
+const metadata = z
+  .record(z.string(), z.unknown())
+  .refine((given) => Buffer.byteLength(JSON.stringify(given)) <= LARGEST_METADATA)
+  .optional()
+  .describe(
+    'What is noted of the visitor, in the session token: a JSON object of at most 1 KiB. With a new session alone.',
+  );
+
+const tokenBody = z.object({
+  ...CLIENT_FIELDS,
+  session_token: optional('The session; a new one begins without it.'),
+  audience: optional('The API that the access token is for: its identifier. A token for no API without it.'),
+  scope: optional('What is asked for, separated by spaces; all that visitors may have without it.'),
+  metadata,
+});
+
+const tokenAnswer = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  expires_in: z.number().int().describe('Seconds of the access token.'),
+  scope: z.string().optional(),
+  session_token: z.string().optional().describe('Of a session that begins.'),
+  session_expires_in: z.number().int().describe('Seconds of the session; it is not prolonged.'),
+});
+
+const logoutBody = z.object({ client_id: required('The application.') });
+
+const api = { limit: 'anonymous', cors: 'applications', errors: oauthShape } as const;
+
+export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
+  'POST /anonymous/token': {
+    ...api,
+    summary: 'Begin the session of a visitor who has not logged in, or get an access token for one',
+    security: ['client'],
+    bodyTypes: ['json'],
+    answers: { 200: { description: 'The tokens', body: tokenAnswer } },
+    ...taking(tokenBody, giveTokens),
+  },
+  'POST /anonymous/logout': {
+    ...api,
+    summary: 'End the session of a visitor, who forgets its token',
+    bodyTypes: ['json'],
+    answers: { 204: 'There is nothing of the session here' },
+    ...taking(logoutBody, endSession),
+  },
+};
+
+async function giveTokens(
+  deps: AnonymousDependencies,
+  ctx: Context,
+  { session_token: given, audience, scope, metadata: noted }: z.output<typeof tokenBody>,
+): Promise<void> {
+  ctx.set('Cache-Control', 'no-store');
+  const clientId = await deps.authenticateClient(ctx);
+  const { config, events, wallClock } = deps;
+  if ((await config.client(clientId))?.anonymous_sessions?.active !== true)
+    throw new AuthError(403, 'unauthorized_client', 'The client has no anonymous sessions.');
+  if (given && noted !== undefined)
+    throw new AuthError(400, 'invalid_request', 'metadata cannot be provided when session_token is present');
+  // First: what cannot be given begins no session.
+  const access = await accessOf(config, clientId, audience || undefined, scope);
+  const begun = given ? undefined : await beginSession(deps, clientId, noted);
+  const session = begun?.session ?? (await readSession(deps, clientId, given ?? ''));
+  const { token, seconds } = await accessToken(deps, clientId, session, access);
+  if (begun !== undefined) {
+    const description = `A session of ${session.subject} began.`;
+    events.record({ type: 'anonymous_session', client_id: clientId, ip: ctx.ip, description });
+  }
+  ctx.body = {
+    access_token: token,
+    token_type: 'Bearer',
+    expires_in: seconds,
+    ...(access.scope !== '' && { scope: access.scope }),
+    ...(begun !== undefined && { session_token: begun.token }),
+    session_expires_in: session.expiresAt - epochSeconds(wallClock),
+  };
+}
+
+/** SDKs do not authenticate here, nor do they send the session: they forget it once this is answered. */
+async function endSession(
+  { config }: AnonymousDependencies,
+  ctx: Context,
+  { client_id: clientId }: z.output<typeof logoutBody>,
+): Promise<void> {
+  if ((await config.client(clientId)) === undefined)
+    throw new AuthError(401, 'invalid_client', 'Unauthorized');
+  ctx.set('Cache-Control', 'no-store');
+  ctx.status = 204;
+}

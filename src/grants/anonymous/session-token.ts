@@ -1,0 +1,102 @@
+// The session of a visitor who has not logged in. It is all in a token that we sign: nothing is stored, so that nobody can
+// fill the store by beginning sessions.
+import { randomUUID } from 'node:crypto';
+import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
+import { ANONYMOUS_SESSION } from '../../engine/own-tokens.ts';
+import type { PublishedKeys } from '../../engine/published-keys.ts';
+import { AuthError } from '../../http/errors.ts';
+import { anonymousSessionSeconds } from '../../records/anonymous.ts';
+import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import { signJwt } from '../../signing/jwt.ts';
+import type { Signing } from '../../signing/signing.ts';
+import type { Config } from '../../tenant/config.ts';
+
+export interface SessionDependencies {
+  issuer: string;
+  config: Config;
+  keys: PublishedKeys;
+  random: Random;
+  signing: Pick<Signing, 'sign' | 'current'>;
+  /** By which tokens end. */
+  wallClock: Clock;
+}
+
+/** A visitor's session. */
+export interface AnonymousSession {
+  /** Whom access tokens name: `anon@` and a UUID, which is the id of no user. */
+  subject: string;
+  /** Epoch seconds. */
+  expiresAt: number;
+}
+
+/** What the application notes of the visitor, once, when the session begins. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+/** Apart from access tokens and ID tokens (RFC 8725 §3.11). */
+const TYP = 'anonymous-session+jwt';
+const ALG = 'RS256';
+
+/** Begins a session. @returns it, and the token that is it. */
+export async function beginSession(
+  { issuer, config, random, signing, wallClock }: SessionDependencies,
+  clientId: string,
+  metadata: Metadata | undefined,
+): Promise<{ session: AnonymousSession; token: string }> {
+  const now = epochSeconds(wallClock);
+  const session = {
+    subject: `anon@${randomUUID()}`,
+    expiresAt: now + anonymousSessionSeconds(config.settings().tenant),
+  };
+  const claims = {
+    iss: issuer,
+    sub: session.subject,
+    aud: issuer,
+    azp: clientId,
+    iat: now,
+    exp: session.expiresAt,
+    sid: random(16).toString('base64url'),
+    gty: ANONYMOUS_SESSION,
+    ...(metadata !== undefined && { metadata }),
+  };
+  return { session, token: await signJwt(signing, { alg: ALG, typ: TYP }, claims) };
+}
+
+/**
+ * Reads the token of a session.
+ * @throws AuthError 400 `session_expired`; `invalid_session_token` for one that is not ours, or another application's. SDKs
+ *   begin a new session at either.
+ */
+export async function readSession(
+  deps: SessionDependencies,
+  clientId: string,
+  token: string,
+): Promise<AnonymousSession> {
+  const { sub, exp, azp } = await verified(deps, token);
+  if (sub === undefined || exp === undefined || azp !== clientId) throw INVALID();
+  return { subject: sub, expiresAt: exp };
+}
+
+const INVALID = () => new AuthError(400, 'invalid_session_token', 'The session token is not valid.');
+
+async function verified(
+  { issuer, keys, wallClock }: SessionDependencies,
+  token: string,
+): Promise<JWTPayload> {
+  try {
+    const { payload } = await jwtVerify(token, keys.find, {
+      typ: TYP,
+      algorithms: [ALG],
+      issuer,
+      audience: issuer,
+      requiredClaims: ['sub', 'exp', 'azp'],
+      currentDate: new Date(wallClock()),
+    });
+    return payload;
+  } catch (thrown) {
+    if (thrown instanceof joseErrors.JWTExpired)
+      throw new AuthError(400, 'session_expired', 'The session has expired.');
+    if (thrown instanceof joseErrors.JOSEError) throw INVALID();
+    throw thrown;
+  }
+}
