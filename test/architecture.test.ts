@@ -11,6 +11,7 @@ const LAYERS: string[][] = [
   ['main.js', 'cli.ts', 'testing'],
   ['commands.ts', 'node-version.ts'],
   ['run.ts', 'store-commands.ts', 'tenant-commands.ts', 'user-commands.ts', 'operating-commands.ts'],
+  ['serve.ts'],
   ['terminal.ts', 'workers.ts'],
   ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts'],
@@ -141,6 +142,22 @@ describe('the architecture', () => {
   it('keeps its import rules', () => {
     const broken = result.summary.violations.map(({ rule, from, to }) => `${rule.name}: ${from} → ${to}`);
     expect(broken).to.deep.equal([]);
+  });
+
+  it('loads the server where it serves alone: not for a command, nor in the process that starts workers', () => {
+    const reached = new Set<string>();
+    const follow = (source: string): void => {
+      if (reached.has(source)) return;
+      reached.add(source);
+      const dependencies = result.modules.find((one) => one.source === source)?.dependencies ?? [];
+      for (const { dynamic, dependencyTypes, resolved } of dependencies)
+        if (!dynamic && !dependencyTypes.includes('type-only')) follow(resolved);
+    };
+    for (const file of ['commands', 'run', 'workers']) follow(`src/${file}.ts`);
+    expect(reached).to.include('src/stop.ts');
+    for (const file of ['serve', 'start', 'server', 'features'])
+      expect(reached).not.to.include(`src/${file}.ts`);
+    expect([...reached].filter((source) => source.includes('oidc-provider'))).to.deep.equal([]);
   });
 
   it('has few functions of more than 50 lines, each with its reason (the linter counts)', () => {

@@ -1,0 +1,117 @@
+// Serves in this process, which may be a worker of another one.
+import cluster from 'node:cluster';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Logger } from 'pino';
+import { addExample } from './console/administrators/example.ts';
+import { fail } from './fault.ts';
+import { systemClock } from './runtime/clock.ts';
+import { shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
+import type { Tracing } from './runtime/tracing.ts';
+import { isForThisMachine, type Settings } from './settings.ts';
+import { type Running, startGatehouse } from './start.ts';
+import { EXAMPLE_FILE, exampleUser, isFirstStart } from './tenant/examples.ts';
+import { type LoadedTenant, loadTenantFile } from './tenant/load.ts';
+import { type Output, welcome } from './terminal.ts';
+import { type Ready, serveAsWorker } from './workers.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Grace after the stop's budget before the process exits anyway, milliseconds. */
+const LATE = 500;
+
+/**
+ * Serves in this process, as the only one or as a worker, until it is told to stop.
+ * @param stopBudget how long a stop may take, milliseconds.
+ */
+export async function serve(
+  env: Environment,
+  {
+    output,
+    log,
+    stopBudget,
+    tracing,
+  }: { output: Output; log: Logger; stopBudget: number; tracing: Tracing | undefined },
+): Promise<void> {
+  const { isWorker } = cluster;
+  let running: Running | undefined;
+  let stopping = false;
+  const end = (code: number): void => {
+    if (stopping) return;
+    stopping = true;
+    // Acknowledged writes are already on disk.
+    if (running === undefined) process.exit(code);
+    setTimeout(() => process.exit(code), stopBudget + LATE).unref();
+    running.stop(stopBudget, true).then(
+      () => process.exit(code),
+      (error: unknown) => {
+        log.fatal({ err: error }, 'the store could not be closed');
+        process.exit(1);
+      },
+    );
+  };
+  surviveFaults(log, () => end(1));
+  const tellReady = isWorker ? serveAsWorker(() => end(0)) : undefined;
+  for (const signal of isWorker ? [] : (['SIGTERM', 'SIGINT'] as const)) {
+    process.on(signal, () => {
+      if (stopping) process.exit(1);
+      log.info({ signal }, 'stopping');
+      end(0);
+    });
+  }
+  try {
+    const loadTenant = (settings: Settings) => tenantOf(settings, env, log);
+    running = await startGatehouse({ env, log, tracing, loadTenant, isWorker });
+  } catch (thrown) {
+    return fail(thrown);
+  }
+  shrinkHeapWhenQuiet();
+  // Last, because a supervisor that waits for this line may send a signal at once.
+  if (tellReady === undefined) return announce(running, log, output);
+  tellReady(readyOf(running));
+}
+
+/**
+ * An unhandled rejection is logged and the server goes on. After an uncaught exception the process may be in any state:
+ * it finishes what is in flight and exits.
+ */
+function surviveFaults(log: Logger, end: () => void): void {
+  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a failure that nothing handled'));
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'ended by an unexpected error');
+    end();
+  });
+}
+
+/** Loads the tenant file; in an empty folder the example is copied there first. */
+async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
+  const { tenantFile } = settings;
+  if (isFirstStart(settings, env)) {
+    await mkdir(dirname(tenantFile), { recursive: true });
+    await copyFile(EXAMPLE_FILE, tenantFile);
+    log.info({ file: tenantFile }, 'wrote an example tenant file: edit it to your needs');
+  }
+  return loadTenantFile(tenantFile, env);
+}
+
+/** Announces the address: as JSON to a program, with first steps to a person. */
+async function announce(running: Running, log: Logger, output: Output): Promise<void> {
+  const { settings, users } = running;
+  const example = settings.production ? undefined : await exampleUser(users);
+  // Whoever has the example's users is trying it, and the console is there to be tried, too.
+  if (example !== undefined && isForThisMachine(settings) && settings.console)
+    await addExample({ ...running, wallClock: systemClock });
+  if (output.isTTY === true) {
+    if (!log.isLevelEnabled('info')) return;
+    output.write(`${welcome(running, example).join('\n')}\n`);
+    return;
+  }
+  log.info(readyOf(running), 'listening');
+}
+
+/** Where it is, and whom to trust. */
+function readyOf({ settings, caFile }: Running): Ready {
+  const hint = "trust the CA, or accept the browser's warning once";
+  const trust = caFile === undefined ? {} : { ca: caFile, hint };
+  return { url: settings.baseUrl, port: settings.port, ...trust };
+}
