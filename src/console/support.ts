@@ -2,7 +2,8 @@
 // `update:users` sets passwords, links identities and gives permissions.
 import type { AdministratorRole } from '../records/administrators.ts';
 
-const METADATA: ReadonlySet<string> = new Set(['user_metadata', 'app_metadata']);
+/** What it is shown of nobody, wherever it stands. */
+const UNSHOWN: ReadonlySet<string> = new Set(['user_metadata', 'app_metadata', 'roles', 'permissions']);
 const METADATA_NAME = /(app|user)_metadata/i;
 
 /** The calls that change something, by method and path; those with members take a body of no others. */
@@ -63,13 +64,29 @@ export function mayAsk(
   return Object.keys((body ?? {}) as object).every((one) => members.includes(one));
 }
 
-/** A copy of an answer as a role is shown it: what applications note of users is not for support. */
+/** A copy of an answer as a role is shown it: what applications note of users, and who may do what, is not for support. */
 export function asShownTo(role: AdministratorRole, value: unknown): unknown {
   if (role !== 'support' || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => asShownTo(role, one));
   return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name]) => !METADATA.has(name))
+    Object.entries(isOfRights(value) ? withoutChange(value) : value)
+      .filter(([name]) => !UNSHOWN.has(name))
       .map(([name, one]) => [name, asShownTo(role, one)]),
   );
+}
+
+interface LoggedCall {
+  request: { method?: unknown; path: string };
+  response?: unknown;
+}
+
+/** Whether a value is what the log has of a call that gave or took rights. */
+function isOfRights(value: object): value is LoggedCall {
+  const { path } = (value as Partial<LoggedCall>).request ?? {};
+  return typeof path === 'string' && /\/(roles|permissions)(\/|$)/.test(path);
+}
+
+/** That there was a call, and not to whom it gave what. */
+function withoutChange({ request: { method, path }, response }: LoggedCall): object {
+  return { request: { method, path }, response };
 }

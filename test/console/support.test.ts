@@ -5,6 +5,7 @@ import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant, USER } from '../support/flows.ts';
+import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
@@ -85,6 +86,30 @@ describe('the role of support', () => {
     ])
       expect((await support.get(`/console/${path}`)).status, path).to.equal(403);
     expect((await support.get(`/console/resources/users/${one}/organizations`)).status).to.equal(200);
+  });
+
+  it('reads in the log that rights were given, and not to whom which', async () => {
+    const owner = await openConsole(server);
+    const newRole = async (name: string) => {
+      const { location } = await owner.post('/console/create/roles', { name, description: '' });
+      return /\/roles\/(rol_\w+)/.exec(location)?.[1] ?? '';
+    };
+    const [one, other] = [await newRole('Auditors'), await newRole('Clerks')];
+    const given = await owner.post(`/console/create/users/${encodeURIComponent(ada)}/roles`, { roles: one });
+    const also = await owner.post(`/console/create/roles/${other}/users`, { users: ada });
+    expect([given.status, also.status], given.text + also.text).to.deep.equal([303, 303]);
+    const [, key = ''] = ada.split('|');
+    const saysBoth = (text: string) => text.includes(key) && (text.includes(one) || text.includes(other));
+    const gave = async () => {
+      const { records } = await server.store.collection('logs').list({ limit: 100 });
+      return records.filter(({ details }) => saysBoth(JSON.stringify(details ?? {})));
+    };
+    await until(async () => (await gave()).length === 2);
+    for (const { id } of await gave()) {
+      const { text } = await support.get(`/console/log/${id}`);
+      expect(text).to.contain('/api/v2/');
+      expect(saysBoth(text), text).to.equal(false);
+    }
   });
 
   it('is shown no metadata, and finds nobody by it', async () => {

@@ -313,7 +313,16 @@ describe('the users of the console', () => {
       const { id, path } = await newUser();
       const other = await openConsole(server);
       server.tick(11 * 60_000);
-      for (const form of ['login', 'password', 'link', 'delete', 'identities', 'factors', 'roles']) {
+      for (const form of [
+        'login',
+        'password',
+        'link',
+        'delete',
+        'identities',
+        'factors',
+        'roles',
+        'metadata',
+      ]) {
         const asked = await other.post(`${path}/${form}`, {
           password: 'Fourth-Horse-4',
           email: 'other@example.test',

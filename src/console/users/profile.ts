@@ -79,9 +79,10 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     await patch(deps, ctx, here, user, { password: formFields(ctx, 'password').password });
     return { said: 'console.users.said.passwordSet' };
   }),
+  // Applications go by it for what a user may do.
   [`POST ${PATH}/metadata`]: tabForm(
     PROFILE,
-    { scopes: ['update:users', 'update:users_app_metadata'] },
+    { scopes: ['update:users', 'update:users_app_metadata'], isDangerous: true },
     saveMetadata,
   ),
 };
