@@ -15,12 +15,17 @@ const keys = generateKeyPairSync('rsa', {
 const sdkTenant = {
   ...tenant,
   clients: [
-    ...tenant.clients.map((client) => ({ ...client, oidc_conformant: true })),
+    ...tenant.clients.map((client) => ({
+      ...client,
+      oidc_conformant: true,
+      anonymous_sessions: { active: true },
+    })),
     {
       client_id: 'key-client',
       name: 'Private key',
       app_type: 'regular_web',
       oidc_conformant: true,
+      anonymous_sessions: { active: true },
       callbacks: [WEB_CALLBACK],
       grant_types: ['authorization_code', 'refresh_token', 'client_credentials', 'password'],
       client_authentication_methods: {
@@ -96,6 +101,18 @@ describe('published SDKs', () => {
           error: 'invalid_grant',
           error_description: 'Unknown or invalid refresh token.',
         });
+      });
+
+      it('has anonymous sessions: anonymous.createSession, getAccessToken, logout; and no ticket for a login', async () => {
+        const begun = await call('anonymous.createSession', { metadata: { cart: 'c-1' } });
+        const { sessionToken } = begun;
+        const next = await call('anonymous.getAccessToken', { sessionToken });
+        expect(next).to.include({ sessionToken, sessionReplaced: false });
+        expect(payload(next.accessToken).sub).to.equal(payload(begun.accessToken).sub);
+        const replaced = await call('anonymous.getAccessToken', { sessionToken: 'x' });
+        expect(replaced.sessionReplaced).to.equal(true);
+        expect(await call('anonymous.mintTransferToken', sessionToken)).to.equal(null);
+        await call('anonymous.logout');
       });
 
       it('gets tokens by password, in the default directory and a realm, and reads why not', async () => {
