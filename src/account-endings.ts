@@ -4,7 +4,8 @@ import type { Authenticators } from './factors/authenticators.ts';
 import type { KnownBrowsers } from './factors/browsers.ts';
 import type { KnownCallers } from './protection/callers.ts';
 import type { Challenges } from './protection/challenges.ts';
-import type { Store } from './store/contract.ts';
+import { type Store, UniqueKeyError } from './store/contract.ts';
+import { isLinked } from './users/identities.ts';
 import type { Users } from './users/users.ts';
 
 interface AccountEndingsDependencies {
@@ -59,6 +60,8 @@ export function accountEndings({
     },
     /** All but the account itself: what somebody made who had not proved its address. */
     endAll: async (userId: string): Promise<void> => {
+      // First: a login by one of them ends with what follows.
+      await detachLinked({ store, users }, userId);
       await Promise.all([
         endSessions(userId),
         authenticators.removeAllOf(userId),
@@ -76,4 +79,20 @@ export function accountEndings({
       await endGone(userId);
     },
   };
+}
+
+/** Linked identities may be of who made the account: each is a user of its own again. */
+async function detachLinked(
+  { store, users }: Pick<AccountEndingsDependencies, 'store' | 'users'>,
+  userId: string,
+): Promise<void> {
+  for (const { id } of (await users.identitiesOf(userId)).filter(isLinked)) {
+    try {
+      await users.unlink(userId, id);
+    } catch (thrown) {
+      if (!(thrown instanceof UniqueKeyError)) throw thrown;
+      // There is such a user again: it is nobody's.
+      await store.collection('identities').delete(id);
+    }
+  }
 }

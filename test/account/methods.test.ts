@@ -138,7 +138,7 @@ describe('the My Account API', () => {
       { type: 'nothing' },
       { type: 'phone', phone_number: 'x' },
       { type: 'phone', phone_number: '+14155550123', preferred_authentication_method: 'voice' },
-      { type: 'password' },
+      { type: 'password', connection: 'nowhere' },
       { type: 'passkey', connection: 'staff' },
       { type: 'passkey', identity_user_id: 'auth0|somebody' },
       { type: 'recovery-code' },
@@ -166,6 +166,20 @@ describe('the My Account API', () => {
     expect((await calls.me(bearer, 'authentication-methods')).status, 'the token').to.equal(401);
     expect((await nextMessageTo(server, email)).subject).to.match(/password/i);
     expect((await calls.login(email, {})).status, 'the old password').to.equal(403);
+  });
+
+  it('removes with a new password nothing that its own user has added, whose address is not verified', async () => {
+    const email = someone();
+    const bearer = await calls.accountToken(email);
+    const { verify: keep, authn_response } = await calls.beginPasskey(bearer);
+    expect((await keep({ authn_response })).status).to.equal(201);
+    const [user] = await server.users.withEmail(email);
+    await server.users.update(String(user?.id), { email_verified: false });
+    const { verify } = await calls.begin(bearer, { type: 'password', connection: 'users' });
+    expect((await verify({ new_password: 'Third-Horse-3' })).status).to.equal(201);
+    const passkeys = await server.store.collection('passkeys').findBy('user', String(user?.id));
+    expect(passkeys).to.have.length(1);
+    expect((await server.users.get(String(user?.id)))?.email_verified).to.equal(false);
   });
 
   it('sets no password for another login, or where there is none', async () => {

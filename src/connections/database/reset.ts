@@ -31,7 +31,7 @@ export interface ResetDependencies extends VerifyElsewhereDependencies {
   endPending(userId: string): Promise<void>;
   /** Ends all sessions of a user, with their tokens. */
   endSessions(userId: string): Promise<void>;
-  /** The same, and removes second factors and consents. */
+  /** The same, and removes second factors and consents, and takes linked identities apart. */
   endAll(userId: string): Promise<void>;
 }
 
@@ -104,7 +104,7 @@ export type ResetRefusal =
 /**
  * Sets the new password and consumes the link. Ends the user's sessions and tokens (unless the tenant keeps them), other
  * links and pending logins, and informs the user by mail. If the address was never verified, whoever set the old password
- * may not be its owner: then their second factors and consents are removed, too.
+ * may not be its owner: then their second factors and consents are removed, too, and linked identities taken apart.
  * @returns the refusal; undefined when done.
  */
 export async function resetPassword(
@@ -129,7 +129,7 @@ export async function resetPassword(
     },
   );
   if (!isSet) return { reason: 'not-changed' };
-  await endWhatWasBefore(deps, user, met);
+  await endWhatWasBefore(deps, user, { met, isByLink: purpose === PASSWORD_RESET.purpose });
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -159,17 +159,18 @@ export async function resetPassword(
 async function endWhatWasBefore(
   deps: ResetDependencies,
   { id: userId, email }: User,
-  met: Met,
+  { met, isByLink }: { met: Met; isByLink: boolean },
 ): Promise<void> {
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
-  // Where there is no address, it is nobody else's.
+  // Where there is no address, it is nobody else's; and who is logged in takes nothing over.
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
-  if (!isProved) await deps.endAll(userId);
+  if (!isProved && isByLink) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  if (email === undefined) return;
+  // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
+  if (email === undefined || met.data.email !== email) return;
   const ticket = ticketOptions(met);
   // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
   if (ticket === undefined && !isProved) await tellProved(deps, userId, email);

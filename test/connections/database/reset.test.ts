@@ -385,6 +385,40 @@ describe('resetting a password', () => {
     });
   });
 
+  describe('where accounts are linked', () => {
+    /** A user whose address nobody has proved, with another one linked to them. */
+    const linked = async () => {
+      const [user, other] = [await someone(), await someone()];
+      await server.users.update(user.id, { email_verified: false });
+      await server.users.update(other.id, { email_verified: true });
+      expect(await server.users.link(user.id, other.id)).to.equal(true);
+      return { user, other };
+    };
+    const emailsOf = async (id: string) =>
+      (await server.users.identitiesOf(id)).map(({ email }) => email).sort();
+
+    it('proves no address by a link that went to that of a linked identity', async () => {
+      const { user, other } = await linked();
+      expect((await reset(await linkFor(other.email), NEW)).status).to.equal(200);
+      expect((await server.users.get(user.id))?.email_verified).to.equal(false);
+    });
+
+    it('leaves whoever made an account no linked identity as a way in to it', async () => {
+      const { user, other } = await linked();
+      expect((await reset(await linkFor(user.email), NEW)).status).to.equal(200);
+      expect(await emailsOf(user.id)).to.deep.equal([user.email]);
+      expect(await emailsOf(other.id)).to.deep.equal([other.email]);
+      expect((await server.users.get(user.id))?.email_verified).to.equal(true);
+    });
+
+    it('keeps them where the address was proved before', async () => {
+      const { user, other } = await linked();
+      await server.users.update(user.id, { email_verified: true });
+      expect((await reset(await linkFor(user.email), NEW)).status).to.equal(200);
+      expect(await emailsOf(user.id)).to.deep.equal([user.email, other.email].sort());
+    });
+  });
+
   describe('with a resultUrl', () => {
     let results: TestServer;
     before(async () => {
