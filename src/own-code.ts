@@ -15,6 +15,7 @@ import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
 import type { Waits } from './runtime/waits.ts';
+import { SCRIPT_LIMITS } from './scripts/limits.ts';
 import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
@@ -60,6 +61,7 @@ export function ownCode(
     clock: wallClock,
     keepsLog: isForThisMachine(settings),
     waitMs: waits?.scriptThread,
+    ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
   });
   const { hostname } = new URL(settings.baseUrl);
   const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token } from '../support/flows.ts';
-import type { TestServer } from '../support/server.ts';
+import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
 const NS = 'https://example.test/';
@@ -14,7 +14,7 @@ const TRIGGER = 'credentials-exchange';
 describe('actions of credentials-exchange', () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await startManaged(tenant);
+    server = await startManaged(tenant, undefined, {}, { waits: SHORT_SCRIPTS });
   });
   afterEach(() => server.stop());
 

@@ -4,7 +4,7 @@ import { startManaged } from '../management/support.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { tenant, token, USER } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
-import type { TestServer } from '../support/server.ts';
+import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, eventsOf, printed } from './support.ts';
 
 const TRIGGER = 'password-reset-post-challenge';
@@ -13,7 +13,7 @@ const NEW = 'Another-Horse-2';
 describe('actions of password-reset-post-challenge', () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await startManaged(tenant);
+    server = await startManaged(tenant, undefined, {}, { waits: SHORT_SCRIPTS });
   });
   afterEach(() => server.stop());
 

@@ -6,7 +6,7 @@ import { type Provider, startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { messagesTo } from '../support/inbox.ts';
 import { until } from '../support/patience.ts';
-import type { TestServer } from '../support/server.ts';
+import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { actionFailures, bindActions, eventsOf, printed } from './support.ts';
 
@@ -35,7 +35,7 @@ describe('actions of send-phone-message', () => {
   let people = 0;
   beforeEach(async () => {
     gateway = await startProvider();
-    server = await startManaged(tenant);
+    server = await startManaged(tenant, undefined, {}, { waits: SHORT_SCRIPTS });
     calls = callsOf(server);
   });
   afterEach(async () => {

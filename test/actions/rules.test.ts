@@ -18,7 +18,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
-import type { TestServer } from '../support/server.ts';
+import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
 const NS = 'https://example.test/';
@@ -27,7 +27,7 @@ const tenant = { ...base, users: [{ ...USER, email_verified: true, app_metadata:
 describe('rules', () => {
   let server: TestServer;
   beforeEach(async () => {
-    server = await startManaged(tenant);
+    server = await startManaged(tenant, undefined, {}, { waits: SHORT_SCRIPTS });
   });
   afterEach(() => server.stop());
 

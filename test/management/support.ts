@@ -3,7 +3,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { ManagementClient } from 'auth0';
 import { parse } from 'yaml';
 import { type Answer, createAgent } from '../support/agent.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer, type TestServerOptions } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 
 export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-management-tests' };
@@ -13,9 +13,11 @@ export async function startManaged(
   tenant: object = parse(EXAMPLE) as object,
   dataDir?: string,
   env: Record<string, string> = {},
+  more: Partial<TestServerOptions> = {},
 ): Promise<TestServer> {
   const { clients = [], clientGrants = [] } = tenant as { clients?: object[]; clientGrants?: object[] };
   const server = await startServer({
+    ...more,
     env,
     ...(dataDir !== undefined && { dataDir }),
     tenant: {

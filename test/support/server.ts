@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
+import type { Waits } from '../../src/runtime/waits.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
 import type { openStore } from '../../src/store/open.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
@@ -35,7 +36,10 @@ export interface TestServer extends Running {
   tick(ms: number): void;
 }
 
-interface TestServerOptions {
+/** For scripts that never end: they end soon. */
+export const SHORT_SCRIPTS: Waits = { scriptCpu: 1_000 };
+
+export interface TestServerOptions {
   /** In the tenant file's vocabulary. */
   tenant: object;
   env?: Record<string, string>;
@@ -51,6 +55,8 @@ interface TestServerOptions {
   pause?: (ms: number) => Promise<void>;
   /** How long a request waits to hear what became of its message: with a busy machine, too, unless that is the point. */
   patience?: number;
+  /** How long is waited for what a busy machine does late: as long as it takes, unless that is the point. */
+  waits?: Waits;
   /** Opens another store than the embedded one. */
   open?: typeof openStore;
 }
@@ -65,6 +71,7 @@ export async function startServer({
   hasher,
   pause = async () => new Promise((resolve) => setImmediate(resolve)),
   patience = PATIENCE,
+  waits,
   open,
 }: TestServerOptions): Promise<TestServer> {
   const directory = dataDir ?? mkdtempSync(join(QUICK, 'gatehouse-test-'));
@@ -94,7 +101,7 @@ export async function startServer({
     // Nobody waits for what a message would wait for; time is the test's.
     pause,
     patience,
-    waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE },
+    waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE, ...waits },
   });
   const caFile = running.caFile ?? '';
   return {
