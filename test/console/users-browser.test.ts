@@ -33,6 +33,8 @@ describe('users and actions at the console, in a browser', () => {
     await page
       .getByLabel('File')
       .setInputFiles({ name: 'users.json', mimeType: 'application/json', buffer: file });
+    // The page's own words for it, whatever language the browser speaks.
+    await page.locator('#file-name', { hasText: 'users.json' }).waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Who was not imported, and why' }).waitFor();
 

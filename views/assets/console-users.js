@@ -1,4 +1,4 @@
-// The list of users as one types, and the progress of a job. Both pages work without.
+// The list of users as one types, the file of an import, and the progress of a job. All pages work without.
 
 /** Milliseconds after the last key before it is asked. */
 const PAUSE = 200;
@@ -48,5 +48,22 @@ function followJob() {
   if (document.getElementById('open-job') !== null) setTimeout(() => location.reload(), 1500);
 }
 
+/** Shows the choice of a file in the words of the page: the browser's own are in the language of the browser. */
+function chooseFile() {
+  const shown = document.getElementById('file-chosen');
+  const input = document.getElementById('users');
+  if (shown === null || input === null) return;
+  const name = document.getElementById('file-name');
+  const none = name.textContent;
+  const tell = () => {
+    name.textContent = input.files[0]?.name ?? none;
+  };
+  input.addEventListener('change', tell);
+  // What was chosen is there again after going back.
+  tell();
+  shown.hidden = false;
+}
+
 searchAsTyped();
+chooseFile();
 followJob();
