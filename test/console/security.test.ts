@@ -248,13 +248,14 @@ describe('the security section of the console', () => {
     ['attacks/suspiciousIp', { login: '9', signup: '9' }],
     ['keys/rotate', { alg: 'RS256' }],
     ['keys/revoke', { kid: 'any' }],
+    ['sessions/sessions', { session_lifetime: '1' }],
+    // It says for how long the log is kept.
+    ['tenant/tenant', { log_retention_days: '1' }],
   ];
   const forms: [string, Record<string, string>][] = [
     ...dangerous,
     ['blocked/account', { identifier: 'a' }],
     ['blocked/address', { ip: '127.0.0.1' }],
-    ['sessions/sessions', { session_lifetime: '1' }],
-    ['tenant/tenant', { friendly_name: 'A' }],
   ];
 
   it('asks for a fresh login before what is dangerous', async () => {

@@ -23,7 +23,6 @@ export const consoleSecurityPages = (model: object) => ({
         path: `/console/security/${form.part}/${form.name}`,
         text: `console.security.${form.name}`,
         mayChange: form.part !== 'tenant',
-        isDangerous: form.isDangerous,
         fields: form.fields.map((field) => ({
           ...field,
           id: `${form.name}-${field.name}`,

@@ -27,8 +27,6 @@ export interface SettingsForm {
   write: string;
   /** The scope of the second. */
   update: string;
-  /** Whether it may be changed after a fresh login alone. */
-  isDangerous: boolean;
   fields: readonly SettingsField[];
 }
 
@@ -37,14 +35,12 @@ const attack = (path: string) => ({
   read: `GET /attack-protection/${path}`,
   write: `PATCH /attack-protection/${path}`,
   update: 'update:attack_protection',
-  isDangerous: true,
 });
 
 const tenant = {
   read: 'GET /tenants/settings',
   write: 'PATCH /tenants/settings',
   update: 'update:tenant_settings',
-  isDangerous: false,
 };
 
 const hours = (name: string): SettingsField => ({

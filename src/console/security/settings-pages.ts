@@ -38,7 +38,7 @@ export const settingsRoutes = Object.fromEntries([
     `POST ${pathOfPart(form.part)}/${form.name}`,
     consoleForm<SecuritySettingsDependencies>(
       'security',
-      { scopes: [form.update], isDangerous: form.isDangerous },
+      { scopes: [form.update], isDangerous: true },
       (deps, ctx, here) => save(deps, ctx, here, form),
     ),
   ]),
@@ -71,7 +71,6 @@ async function showPart(
         path: `${pathOfPart(part)}/${form.name}`,
         text,
         mayChange: here.can(form.update),
-        isDangerous: form.isDangerous,
         fields: form.fields.map((field) => ({
           ...field,
           id: `${form.name}-${field.name}`,
