@@ -58,10 +58,10 @@ export function accountEndings({
     endBlocked: async (userId: string): Promise<void> => {
       await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
     },
+    /** Of who takes an account over: linked identities, which may be of who made it. A login by one ends with {@link endAll}. */
+    detachLinked: (userId: string) => detachLinked({ store, users }, userId),
     /** All but the account itself: what somebody made who had not proved its address. */
     endAll: async (userId: string): Promise<void> => {
-      // First: a login by one of them ends with what follows.
-      await detachLinked({ store, users }, userId);
       await Promise.all([
         endSessions(userId),
         authenticators.removeAllOf(userId),
@@ -81,7 +81,7 @@ export function accountEndings({
   };
 }
 
-/** Linked identities may be of who made the account: each is a user of its own again. */
+/** Takes the linked identities of a user apart: each is a user of its own again. */
 async function detachLinked(
   { store, users }: Pick<AccountEndingsDependencies, 'store' | 'users'>,
   userId: string,

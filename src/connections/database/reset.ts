@@ -31,8 +31,10 @@ export interface ResetDependencies extends VerifyElsewhereDependencies {
   endPending(userId: string): Promise<void>;
   /** Ends all sessions of a user, with their tokens. */
   endSessions(userId: string): Promise<void>;
-  /** The same, and removes second factors and consents, and takes linked identities apart. */
+  /** The same, and removes second factors and consents. */
   endAll(userId: string): Promise<void>;
+  /** Takes linked identities apart. */
+  detachLinked(userId: string): Promise<void>;
 }
 
 /** A reset that a link allows. */
@@ -165,12 +167,14 @@ async function endWhatWasBefore(
   await deps.endPending(userId);
   // Where there is no address, it is nobody else's; and who is logged in takes nothing over.
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
+  // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
+  const isOwn = met.data.email === email;
+  if (!isProved && isByLink && isOwn) await deps.detachLinked(userId);
   if (!isProved && isByLink) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
-  if (email === undefined || met.data.email !== email) return;
+  if (email === undefined || !isOwn) return;
   const ticket = ticketOptions(met);
   // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
   if (ticket === undefined && !isProved) await tellProved(deps, userId, email);
