@@ -43,11 +43,11 @@ const HOUR = 3_600_000;
 const KEPT = 31 * 24 * HOUR;
 /** Events that are read at once, few enough that a login beside it does not notice, and how often while a request waits. */
 const SLICE = 100;
-const WHILE_ASKED = 5;
+const WHILE_ASKED = 10;
 /** Slices after which it is looked whether the server ends, and what others have counted. */
 const AT_ONCE = 200;
 /** How often is counted where nobody asks, so that who asks has little to wait for. */
-const EVERY = 60_000;
+const EVERY = 300_000;
 /** After this no event of a time comes any more: of other processes, whose clocks differ, later. Milliseconds. */
 const LATE = { alone: 1_000, shared: 10_000 };
 
