@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
-import { type Agent, createAgent } from '../support/agent.ts';
+import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { payload, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { resetPassword } from '../support/reset.ts';
@@ -124,6 +124,20 @@ describe('identities of a user', () => {
     await resetPassword(server, second.email, 'Reset-Password-7');
     expect(subOf(await login(second.email, 'Reset-Password-7'))).to.equal(first.id);
     expect((await login(second.email, second.password)).status).to.equal(403);
+  });
+
+  it('stay with a new password by a ticket that verifies no address', async () => {
+    const first = await someone();
+    const second = await someone();
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    const made = await call('POST', '/tickets/password-change', { user_id: first.id });
+    const { pathname, search } = new URL(made.json().ticket);
+    const browser = createAgent(server);
+    const { action, fields } = readForm(await browser.get(pathname + search), 'password');
+    const password = 'Reset-Password-7';
+    await browser.request(action, { form: { ...fields, password, repeat: password } });
+    expect(subOf(await login(first.email, password))).to.equal(first.id);
+    expect(subOf(await login(second.email, second.password))).to.equal(first.id);
   });
 
   it('end the sessions and tokens of who is linked, and of the first when one is unlinked', async () => {

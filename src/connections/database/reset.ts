@@ -169,13 +169,15 @@ async function endWhatWasBefore(
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
   // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
   const isOwn = met.data.email === email;
-  if (!isProved && isByLink && isOwn) await deps.detachLinked(userId);
+  const ticket = ticketOptions(met);
+  // A ticket that verifies no address may be of who is logged in.
+  const takesOver = isByLink && isOwn && ticket?.marksVerified !== false;
+  if (!isProved && takesOver) await deps.detachLinked(userId);
   if (!isProved && isByLink) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
   if (email === undefined || !isOwn) return;
-  const ticket = ticketOptions(met);
   // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
   if (ticket === undefined && !isProved) await tellProved(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);
