@@ -9,6 +9,7 @@ import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
+import { anonymousGrant } from './anonymous-access.ts';
 import type { Organizations } from './organizations.ts';
 import { ANONYMOUS, readOwnToken, type TokenVerification } from './own-tokens.ts';
 
@@ -36,7 +37,7 @@ export function introspection(deps: IntrospectionDependencies): Introspect {
   return async (ctx) => {
     const api = await apiOf(deps, await deps.authenticateClient(ctx));
     const payload = await verified(deps, requiredField(bodyFields(ctx), 'token'), api);
-    if (payload === undefined || !(await isStillGood(deps, payload))) return INACTIVE;
+    if (payload === undefined || !(await isStillGood(deps, payload, api))) return INACTIVE;
     const { azp, client_id = azp, ...claims } = payload;
     const isBoundToKey = (payload.cnf as { jkt?: unknown } | undefined)?.jkt !== undefined;
     return { ...claims, client_id, token_type: isBoundToKey ? 'DPoP' : 'Bearer', active: true };
@@ -66,10 +67,11 @@ async function verified(
 async function isStillGood(
   { config, users, organizations }: IntrospectionDependencies,
   { sub = '', azp, client_id, org_id, gty }: JWTPayload,
+  api: ResourceServer,
 ): Promise<boolean> {
   const client = await config.client(String(azp ?? client_id));
   if (client === undefined) return false;
-  if (gty === ANONYMOUS) return client.anonymous_sessions?.active === true;
+  if (gty === ANONYMOUS) return (await anonymousGrant(config, client, api)) !== undefined;
   if (gty === 'client-credentials') return true;
   const user = await users.get(sub);
   if (user === undefined || admit(user) !== undefined) return false;

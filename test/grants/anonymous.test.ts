@@ -23,6 +23,12 @@ const open = {
   subject_type_authorization: { anonymous_user: { policy: 'require_client_grant' } },
 };
 const active = { anonymous_sessions: { active: true } };
+const MANAGING = [
+  'update:clients',
+  'update:resource_servers',
+  'update:tenant_settings',
+  'delete:client_grants',
+];
 const grant = { subject_type: 'anonymous_user', scope: ['read:cart', 'write:cart'] };
 
 const own = {
@@ -60,9 +66,9 @@ const own = {
       ...grant,
     })),
     { client_id: 'spa', audience: 'urn:for-users', subject_type: 'user', scope: ['read:cart'] },
-    { client_id: 'web', audience: OPEN, ...grant },
+    { id: 'cgr_web', client_id: 'web', audience: OPEN, ...grant },
     { client_id: 'm2m', audience: OPEN, ...grant },
-    { client_id: 'm2m', audience: 'https://tenant.example.test/api/v2/', scope: ['update:clients'] },
+    { client_id: 'm2m', audience: 'https://tenant.example.test/api/v2/', scope: MANAGING },
   ],
 };
 
@@ -267,7 +273,7 @@ describe('anonymous sessions', () => {
     });
   });
 
-  it('are over, with their tokens, once the application has none', async () => {
+  const manage = async (method: string, path: string, json?: object) => {
     const machine = await token(createAgent(server), {
       grant_type: 'client_credentials',
       client_id: 'm2m',
@@ -275,15 +281,18 @@ describe('anonymous sessions', () => {
       audience: `${server.issuer}api/v2/`,
     });
     const headers = { authorization: `Bearer ${(await machine.json()).access_token}` };
+    const answer = await createAgent(server).request(`/api/v2/${path}`, { method, headers, json });
+    expect(answer.status, answer.text).to.be.within(200, 204);
+    return answer;
+  };
+  const managed = async (path: string, json: object) => (await manage('PATCH', path, json)).json();
+
+  it('are over, with their tokens, once the application has none', async () => {
     const switchTo = async (on: boolean) => {
-      const json = { anonymous_sessions: { active: on } };
-      const answer = await createAgent(server).request('/api/v2/clients/web', {
-        method: 'PATCH',
-        headers,
-        json,
-      });
-      expect(answer.status).to.equal(200);
-      expect((await answer.json()).anonymous_sessions).to.deep.equal({ active: on });
+      const anonymous_sessions = { active: on };
+      expect((await managed('clients/web', { anonymous_sessions })).anonymous_sessions).to.deep.equal(
+        anonymous_sessions,
+      );
     };
     const web = { client_id: 'web', client_secret: 'web-secret', audience: OPEN };
     const { session_token, access_token } = await tokens(web);
@@ -293,6 +302,51 @@ describe('anonymous sessions', () => {
     expect(await introspect(access_token)).to.deep.equal({ active: false });
     await switchTo(true);
     expect(await introspect(access_token)).to.include({ active: true });
+  });
+
+  it('have no good token of an API that takes no visitors any more', async () => {
+    const { session_token, access_token } = await tokens();
+    const api = `resource-servers/${encodeURIComponent(OPEN)}`;
+    const require = { anonymous_user: { policy: 'require_client_grant' } };
+    for (const [closed, open] of [
+      [{ allow_anonymous_access: false }, { allow_anonymous_access: true }],
+      [
+        { subject_type_authorization: { anonymous_user: { policy: 'deny_all' } } },
+        { subject_type_authorization: require },
+      ],
+    ] as const) {
+      await managed(api, closed);
+      expect(await introspect(access_token)).to.deep.equal({ active: false });
+      expect(await refusal({ audience: OPEN, session_token })).to.equal('400 invalid_target');
+      await managed(api, open);
+      expect(await introspect(access_token)).to.include({ active: true });
+    }
+  });
+
+  it('have no good token by a client grant that is gone', async () => {
+    const web = { client_id: 'web', client_secret: 'web-secret', audience: OPEN };
+    const { session_token, access_token } = await tokens(web);
+    expect(await introspect(access_token)).to.include({ active: true });
+    await manage('DELETE', 'client-grants/cgr_web');
+    expect(await introspect(access_token)).to.deep.equal({ active: false });
+    expect(await refusal({ ...web, session_token })).to.equal('400 invalid_target');
+  });
+
+  it('end at a lifetime that was made shorter since they began', async () => {
+    const lifetime = (minutes: number) =>
+      managed('tenants/settings', { sessions: { anonymous: { lifetime_in_minutes: minutes } } });
+    const { session_token } = await tokens();
+    server.tick(120_000);
+    await lifetime(1);
+    expect(await refusal({ session_token })).to.equal('400 session_expired');
+    await lifetime(4);
+    expect((await tokens({ session_token })).session_expires_in).to.be.within(1, 120);
+    await lifetime(60);
+  });
+
+  it('have a session token that names no API, of whatever identifier', async () => {
+    const { session_token } = await tokens();
+    expect(payload(session_token).aud).to.equal(`${server.issuer}anonymous/token`);
   });
 
   it('end with their time, access tokens with them, and are not prolonged', async () => {

@@ -1,4 +1,5 @@
 // What visitors who have not logged in may ask of an API, and their access tokens.
+import { anonymousGrant } from '../../engine/anonymous-access.ts';
 import { ANONYMOUS } from '../../engine/own-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { ResourceServer } from '../../records/collections.ts';
@@ -46,12 +47,8 @@ async function grantedScopes(
   clientId: string,
   api: ResourceServer | undefined,
 ): Promise<string[]> {
-  const isOpen =
-    api?.allow_anonymous_access === true &&
-    api.is_system !== true &&
-    api.subject_type_authorization?.anonymous_user?.policy === 'require_client_grant';
-  const grant = isOpen ? await config.clientGrant(clientId, api.identifier) : undefined;
-  if (api === undefined || grant?.subject_type !== 'anonymous_user')
+  const grant = api && (await anonymousGrant(config, await config.client(clientId), api));
+  if (api === undefined || grant === undefined)
     // One answer, whether there is such an API or not.
     throw new AuthError(400, 'invalid_target', 'The API takes no anonymous users of this client.');
   const all = api.scopes.map(({ value }) => value);

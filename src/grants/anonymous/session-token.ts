@@ -37,6 +37,9 @@ export type Metadata = Readonly<Record<string, unknown>>;
 const TYP = 'anonymous-session+jwt';
 const ALG = 'RS256';
 
+/** Where it is taken, and not the issuer, which an API might have for its identifier and take the token for one of its own. */
+const audienceOf = (issuer: string) => `${issuer}anonymous/token`;
+
 /** Begins a session. @returns it, and the token that is it. */
 export async function beginSession(
   { issuer, config, random, signing, wallClock }: SessionDependencies,
@@ -51,7 +54,7 @@ export async function beginSession(
   const claims = {
     iss: issuer,
     sub: session.subject,
-    aud: issuer,
+    aud: audienceOf(issuer),
     azp: clientId,
     iat: now,
     exp: session.expiresAt,
@@ -72,12 +75,16 @@ export async function readSession(
   clientId: string,
   token: string,
 ): Promise<AnonymousSession> {
-  const { sub, exp, azp } = await verified(deps, token);
-  if (sub === undefined || exp === undefined || azp !== clientId) throw INVALID();
-  return { subject: sub, expiresAt: exp };
+  const { sub, iat, exp, azp } = await verified(deps, token);
+  if (sub === undefined || iat === undefined || exp === undefined || azp !== clientId) throw INVALID();
+  // A lifetime that was made shorter counts for the sessions that are there: nothing else ends one.
+  const expiresAt = Math.min(exp, iat + anonymousSessionSeconds(deps.config.settings().tenant));
+  if (expiresAt <= epochSeconds(deps.wallClock)) throw EXPIRED();
+  return { subject: sub, expiresAt };
 }
 
 const INVALID = () => new AuthError(400, 'invalid_session_token', 'The session token is not valid.');
+const EXPIRED = () => new AuthError(400, 'session_expired', 'The session has expired.');
 
 async function verified(
   { issuer, keys, wallClock }: SessionDependencies,
@@ -88,14 +95,13 @@ async function verified(
       typ: TYP,
       algorithms: [ALG],
       issuer,
-      audience: issuer,
-      requiredClaims: ['sub', 'exp', 'azp'],
+      audience: audienceOf(issuer),
+      requiredClaims: ['sub', 'iat', 'exp', 'azp'],
       currentDate: new Date(wallClock()),
     });
     return payload;
   } catch (thrown) {
-    if (thrown instanceof joseErrors.JWTExpired)
-      throw new AuthError(400, 'session_expired', 'The session has expired.');
+    if (thrown instanceof joseErrors.JWTExpired) throw EXPIRED();
     if (thrown instanceof joseErrors.JOSEError) throw INVALID();
     throw thrown;
   }
