@@ -6,7 +6,6 @@ import { startManaged } from '../management/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { resetPassword } from '../support/reset.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
@@ -227,7 +226,7 @@ describe('actions around new users', () => {
 
   it('that are slow after a sign-up hold nobody up', async () => {
     await server.stop();
-    server = await startManaged(tenant, undefined, {}, { waits: { scriptCpu: PATIENCE } });
+    server = await startManaged(tenant, undefined, {}, { waits: { scriptCpu: 3_000 } });
     await bind(AFTER, 'for (;;);');
     expect((await signUp(fresh())).status).to.equal(200);
     expect((await signUp(fresh())).status).to.equal(200);
