@@ -5,6 +5,7 @@ import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptLimits } from '../../src/scripts/limits.ts';
 import { createScripts, type ScriptOutcome, type ScriptRun } from '../../src/scripts/scripts.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 interface Seen {
   method: string;
@@ -74,6 +75,8 @@ export function startSandbox({ limits, allow = LOOPBACK_RANGES, lookup, threads 
     clock: Date.now,
     keepsLog: true,
     limits: { ...SCRIPT_LIMITS, ...limits },
+    // A thread takes its time to start on a busy machine.
+    waitMs: PATIENCE,
     ...(threads !== undefined && { threads }),
   });
   const run = (source: string, more: Partial<ScriptRun> = {}): Promise<ScriptOutcome> =>
