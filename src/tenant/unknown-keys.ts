@@ -16,8 +16,9 @@ export function unknownKeys(document: unknown, schema: unknown, path = ''): stri
   });
 }
 
-/** The schema without its optional and default wrappers. */
+/** The schema without its optional and default wrappers, and without what prepares a value for it. */
 function bare(schema: unknown): unknown {
+  if (schema instanceof z.ZodPipe && schema.in instanceof z.ZodTransform) return bare(schema.out);
   const optional =
     schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault;
   return optional ? bare(schema.unwrap()) : schema;
