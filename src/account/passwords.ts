@@ -28,7 +28,7 @@ export interface PasswordDependencies extends MethodDependencies, ResetDependenc
 const PURPOSE = 'account_password';
 
 /** What was begun. */
-export interface BegunPassword {
+interface BegunPassword {
   id: string;
   authSession: string;
   /** What a password has to be. */

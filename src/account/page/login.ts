@@ -107,7 +107,7 @@ async function applicationOf(
 }
 
 /** A login that has ended for the page. */
-export interface EndedLogin {
+interface EndedLogin {
   kept: Kept;
   /** Where its user wants to go. */
   to: Section;
