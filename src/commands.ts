@@ -3,20 +3,17 @@ import { Command, CommanderError, Option } from 'commander';
 import { addActionCommands } from './administration/action-commands.ts';
 import { addAdministratorCommands } from './administration/administrator-commands.ts';
 import { carryOutOrder } from './administration/order.ts';
-import type { Order } from './administration/orders.ts';
+import type { Ordered } from './administration/orders.ts';
 import { addScriptCommands } from './administration/script-commands.ts';
 import { faultText } from './fault.ts';
 import { addOperatingCommands } from './operating-commands.ts';
 import { SIGNING_ALGS, type SigningAlg } from './records/signing-algs.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { createLog } from './runtime/log.ts';
-import { readSettings, type Settings } from './settings.ts';
+import { readSettings } from './settings.ts';
 import { repair, reseal, resetSecrets } from './store-commands.ts';
 import { addTenantCommands } from './tenant-commands.ts';
 import { addUserCommands } from './user-commands.ts';
-
-/** Has an order carried out: by the server that runs on the data directory, by this process where none does. */
-type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
 
 /**
  * Runs a command to its end; `start` until the server listens. What is at fault is told on standard error.

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
-import type { Order } from './administration/orders.ts';
+import type { Ordered } from './administration/orders.ts';
 import { faultText } from './fault.ts';
 import { unknownLimits } from './protection/settings.ts';
 import { systemClock } from './runtime/clock.ts';
@@ -13,9 +13,6 @@ import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.
 import { NOT_HELD } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
 import { tlsOptions } from './tls/options.ts';
-
-/** Has an order carried out, by the server that has the store open or by this process. */
-type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
 
 /** Adds `check`, `apply`, `plan` and `export`. */
 export function addTenantCommands(program: Command, host: CommandProcess, ordered: Ordered): void {

@@ -4,12 +4,9 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
-import { readSettings, type Settings } from '../settings.ts';
+import { readSettings } from '../settings.ts';
 import type { StoredAction } from './action-test.ts';
-import type { Order } from './orders.ts';
-
-/** Has an order carried out, by the server that has the store open or by this process. */
-type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+import type { Ordered } from './orders.ts';
 
 /** Adds them to the program. */
 export function addActionCommands(program: Command, host: CommandProcess, ordered: Ordered): void {

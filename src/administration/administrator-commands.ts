@@ -1,11 +1,9 @@
 // `gatehouse admin`: the way to an application of the Management API, and to the console.
 import type { Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
-import { readSettings, type Settings } from '../settings.ts';
+import { readSettings } from '../settings.ts';
 import type { Admin } from './admin.ts';
-import type { Order } from './orders.ts';
-
-type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+import type { Ordered } from './orders.ts';
 
 /** Adds the commands. @param ordered has an order carried out. */
 export function addAdministratorCommands(program: Command, host: CommandProcess, ordered: Ordered): void {

@@ -49,6 +49,9 @@ export const orderSchema = z.discriminatedUnion('command', [
 
 export type Order = z.output<typeof orderSchema>;
 
+/** Has an order carried out, by the server that has the store open or by this process. */
+export type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
+
 export interface OrderDependencies {
   settings: Settings;
   store: Store;

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings, type Settings } from '../settings.ts';
-import type { Order } from './orders.ts';
+import type { Ordered } from './orders.ts';
 import {
   type ConnectionScript,
   profileArguments,
@@ -11,9 +11,6 @@ import {
   type TriedScript,
   tryScript,
 } from './script-test.ts';
-
-/** Has an order carried out, by the server that has the store open or by this process. */
-type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
 
 interface ScriptTestOptions {
   token?: string;
