@@ -32,7 +32,7 @@ export function allowsLinking(
   { user }: { user: User },
 ): boolean {
   const { account_linking } = config.settings().tenant;
-  return account_linking !== 'never' && !isAdministratorId(user.id) && !mayBeAnothers(user);
+  return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBeAnothers(user);
 }
 
 /**

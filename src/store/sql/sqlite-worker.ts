@@ -1,5 +1,6 @@
 // The thread that commits (or, opened to search, reads what takes long). It knows no collections: it is given the
 // statements when it starts, and then, for each transaction, their numbers and parameters.
+import { getPriority, setPriority } from 'node:os';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { commitPragmas } from './sqlite-pragmas.ts';
@@ -17,6 +18,7 @@ export type Request =
 export type Answer = { rows?: Record<string, unknown>[] } | { error: string; code: number | undefined };
 
 const { file, statements }: { file: string; statements: string[] } = workerData;
+if (statements.length === 0) yieldToOthers();
 const database = new DatabaseSync(file);
 database.exec(commitPragmas);
 const prepared: StatementSync[] = [];
@@ -58,4 +60,17 @@ function statement(number: number): StatementSync {
   const known = prepared[number] ?? database.prepare(statements[number] ?? '');
   prepared[number] = known;
   return known;
+}
+
+/**
+ * Lets logins go first on a busy machine, for a thread that only reads what takes long: ten steps of setpriority(2). Linux
+ * alone counts it by thread; elsewhere it would be the priority of the whole process.
+ */
+function yieldToOthers(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(Math.min(19, getPriority() + 10));
+  } catch {
+    // A service manager may forbid the call (SystemCallFilter=~@resources): the thread then runs as all others do.
+  }
 }
