@@ -177,7 +177,10 @@ describe('a customized login page in a browser', () => {
 
     it('signs up and logs in', async () => {
       await open('web');
+      const before = await page.locator('input[name="password"]').elementHandle();
       await page.getByText('Sign Up', { exact: true }).click();
+      // What is typed while the pane before it is still sliding away may go there.
+      await page.waitForFunction((field) => field?.isConnected === false, before);
       await fill({ email: 'classic@example.test', password: USER.password });
       await submit();
       expect(await userBack()).to.equal('classic@example.test');
