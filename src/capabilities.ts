@@ -1,5 +1,4 @@
 // What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
-
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';

@@ -1,6 +1,7 @@
 // JSON objects that people write into a form.
 import { checkedJson } from '../http/body.ts';
 import { jsonFaultAt } from '../http/json-fault.ts';
+import { jsonOf } from '../runtime/json.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
 /** What is wrong with a text: a message's key, and its values. */
@@ -13,12 +14,8 @@ export interface TextFault {
 /** Reads an object; an empty text is an empty one. */
 export function readObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
   if (text.trim() === '') return { value: {} };
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return { fault: { key: 'console.json.syntax', ...jsonFaultAt(text) } };
-  }
+  const value = jsonOf(text);
+  if (value === undefined) return { fault: { key: 'console.json.syntax', ...jsonFaultAt(text) } };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: { key: 'console.json.object' } };
   try {

@@ -1,6 +1,7 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
+import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
@@ -144,7 +145,7 @@ async function permissions(
   identifier: string,
   { scope, roles }: { scope: string; roles: readonly string[] },
 ) {
-  if (userId === undefined) return scope.split(' ').filter((name) => name !== '');
+  if (userId === undefined) return scopeValues(scope);
   const user = await users.get(userId);
   return user === undefined ? [] : users.permissionsAt(user, identifier, roles);
 }

@@ -1,6 +1,7 @@
 // Scopes that actions add to an access token, or take from it.
 import type { AccessToken, ClientCredentials, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
+import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { toAudience } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
@@ -44,7 +45,7 @@ async function changeScopes(
   const known = new Set(
     api === undefined || api.is_system === true ? [] : api.scopes.map(({ value }) => value),
   );
-  const left = new Set((token.scope ?? '').split(' ').filter((one) => one !== ''));
+  const left = new Set(scopeValues(token.scope));
   const refused: string[] = [];
   for (const [scope, isAdded] of Object.entries(scopes)) {
     const isOidc = (OIDC_SCOPES as readonly string[]).includes(scope);

@@ -2,6 +2,7 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 import { clientOf } from '../actions/facts.ts';
+import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { allowedClaims } from './action-claims.ts';
 import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
@@ -30,7 +31,7 @@ export async function machineClaims(
 ): Promise<Record<string, unknown>> {
   if (ctx === undefined || isOurs || !actions.isBound('credentials-exchange')) return {};
   const about = { client_id: clientId, ip: ctx.ip };
-  const requested_scopes = scope.split(' ').filter((one) => one !== '');
+  const requested_scopes = scopeValues(scope);
   const outcome = await actions
     .run(
       'credentials-exchange',

@@ -2,6 +2,7 @@
 // one that the application's `refresh_token.policies` name.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { toResource } from './audience.ts';
@@ -50,7 +51,7 @@ export function refreshTargets(config: Config): RefreshTargets {
         const hasPolicies = applicationSettings(client).refreshToken.policies?.length;
         if (isResource === true || hasPolicies) throw new errors.InvalidTarget(NOT_FOR_IT);
       }
-      const missing = (scope?.split(' ') ?? []).filter((one) => one !== '' && !token.scopes.has(one));
+      const missing = scopeValues(scope).filter((one) => !token.scopes.has(one));
       if (missing.length > 0) throw new errors.InvalidScope(NOT_GRANTED, missing.join(' '));
       Object.assign(params, { ...(scope && { scope }) });
     },

@@ -4,6 +4,7 @@ import { decodeJwt, type JWTPayload } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Client } from '../records/collections.ts';
+import { scopeValues } from '../records/scope.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
@@ -205,7 +206,7 @@ async function actorOf(
 function scopeOf({ scopes }: Subject, asked: string | undefined): string {
   const own = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
   if (!asked) return own.join(' ');
-  const wanted = asked.split(' ').filter((scope) => scope !== '');
+  const wanted = scopeValues(asked);
   const refused = wanted.filter((scope) => !own.includes(scope));
   if (refused.length === 0) return wanted.join(' ');
   throw new AuthError(400, 'invalid_scope', `The subject_token lacks scopes: ${refused.join(' ')}`);

@@ -1,4 +1,5 @@
 // Where what people have written as JSON is none.
+import { jsonOf } from '../runtime/json.ts';
 
 /**
  * Where a text stops being JSON. The parser names a place for some faults alone, so that it is asked of beginnings.
@@ -6,7 +7,7 @@
  * of what is JSON.
  */
 export function jsonFaultAt(text: string): { line: number; column: number } | undefined {
-  if (isJson(text)) return undefined;
+  if (jsonOf(text) !== undefined) return undefined;
   let [good, wrong] = [0, text.length + 1];
   while (wrong - good > 1) {
     const middle = Math.floor((good + wrong) / 2);
@@ -26,14 +27,5 @@ function isBeginning(text: string): boolean {
     const message = String(thrown);
     const at = /at position (\d+)/.exec(message)?.[1];
     return /end of JSON|Unterminated string/.test(message) || Number(at ?? -1) === text.length;
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -19,6 +19,7 @@ import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
+import { scopeValues } from '../../records/scope.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
@@ -197,7 +198,7 @@ async function postSignUp(
     if (alert === undefined) throw thrown;
     return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), alert }, 429);
   }
-  const scopes = (page.pending.params.scope ?? '').split(' ').filter((one) => one !== '');
+  const scopes = scopeValues(page.pending.params.scope);
   const result = await signUp(deps.users, {
     connection,
     email,

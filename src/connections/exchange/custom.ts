@@ -15,6 +15,7 @@ import { type Attempts, tryProof } from '../../protection/attempts.ts';
 import type { Client } from '../../records/collections.ts';
 import { CUSTOM_AUTHENTICATION } from '../../records/exchange-profile-schema.ts';
 import type { ExchangeProfile } from '../../records/exchange-profiles.ts';
+import { scopeValues } from '../../records/scope.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
@@ -117,7 +118,7 @@ async function judged(
 
 function transactionOf(params: GrantRequest['params']): Record<string, unknown> {
   const { subject_token, subject_token_type, actor_token, actor_token_type, requested_token_type } = params;
-  const requested_scopes = (params.scope ?? '').split(' ').filter((one) => one !== '');
+  const requested_scopes = scopeValues(params.scope);
   return {
     protocol: 'oauth2-token-exchange',
     requested_scopes,

@@ -3,6 +3,7 @@ import { anonymousGrant } from '../../engine/anonymous-access.ts';
 import { ANONYMOUS } from '../../engine/own-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { ResourceServer } from '../../records/collections.ts';
+import { scopeValues } from '../../records/scope.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { signJwt } from '../../signing/jwt.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -30,7 +31,7 @@ export async function accessOf(
 ): Promise<Access> {
   const api = audience === undefined ? undefined : await config.resourceServer(audience);
   const granted = audience === undefined ? [] : await grantedScopes(config, clientId, api);
-  const wanted = asked?.split(' ').filter((scope) => scope !== '') ?? [];
+  const wanted = scopeValues(asked);
   const refused = wanted.filter((scope) => !granted.includes(scope));
   if (refused.length > 0)
     throw new AuthError(
@@ -86,7 +87,7 @@ export async function accessToken(
     ...(scope !== '' && { scope }),
     gty: ANONYMOUS,
     ...(api?.token_dialect.endsWith('_authz') === true && {
-      permissions: scope.split(' ').filter((name) => name !== ''),
+      permissions: scopeValues(scope),
     }),
   };
   // In every dialect, so that no reader of ID tokens takes it for one (RFC 9068 §2.1).

@@ -8,6 +8,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
 import { addressKey, networkKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
+import { scopeValues } from '../../records/scope.ts';
 import type { Events } from '../../tenant/events.ts';
 import { ACTIVATE } from './callbacks.ts';
 import { type CodeDependencies, decide, findWaiting, type WaitingDevice } from './codes.ts';
@@ -73,7 +74,7 @@ async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise
     await deps.deviceLogins.begin(ctx, {
       clientId,
       params: {
-        scope: [...new Set(['openid', ...scope.split(' ').filter(Boolean)])].join(' '),
+        scope: [...new Set(['openid', ...scopeValues(scope)])].join(' '),
         audience,
         organization,
       },
