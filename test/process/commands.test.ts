@@ -9,6 +9,7 @@ import { expect } from 'chai';
 import { createAgent, readForm } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { payload, pkce } from '../support/flows.ts';
+import { freePort } from '../support/free-port.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { serveFolder, type TestServer } from '../support/server.ts';
 
@@ -229,13 +230,17 @@ describe('commands after a server was killed, and beside the next', () => {
   for (const runs of [true, false]) {
     it(`makes an application for the Management API while the server ${runs ? 'runs' : 'is down'}`, async () => {
       if (!runs) await server.stop();
-      const { stdout, stderr, code } = await cli(cwd, ['admin', 'create', '--name', 'Deploys', '--json']);
+      const settings: Record<string, string> = runs ? {} : { PORT: String(await freePort()) };
+      const { stdout, stderr, code } = await cli(
+        cwd,
+        ['admin', 'create', '--name', 'Deploys', '--json'],
+        settings,
+      );
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       const { client_id, client_secret, domain } = JSON.parse(stdout);
-      if (runs) expect(`https://${domain}`).to.equal(server.url);
       // The grant is for the address that commands and server agree on: the same port.
-      const port = new URL(`https://${domain}`).port;
-      if (!runs) server = await serveFolder(cwd, { PORT: port });
+      if (!runs) server = await serveFolder(cwd, settings);
+      expect(`https://${domain}`).to.equal(server.url);
       const answer = await adminToken(server, client_id, client_secret);
       expect(answer.status).to.equal(200);
       const { access_token } = answer.json();
