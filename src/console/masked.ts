@@ -13,6 +13,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'token_lifetime',
   'token_lifetime_for_web',
   'passwordPolicy',
+  'password_options',
   'last_password_reset',
   'credential_type',
   'id_token_signed_response_alg',

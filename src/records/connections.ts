@@ -16,6 +16,7 @@ import {
   oktaOptionsSchema,
   waadOptionsSchema,
 } from './openid.ts';
+import { passwordOptionsSchema } from './password-options.ts';
 import { lackingSamlp, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 import { rootAttributes } from './upstream.ts';
@@ -40,6 +41,8 @@ export const databaseOptionsSchema = z.looseObject({
     .looseObject({ enable: z.boolean().default(false), dictionary: z.array(z.string()).default([]) })
     .optional(),
   password_no_personal_info: z.looseObject({ enable: z.boolean().default(false) }).optional(),
+  /** In place of the members above, which then have no effect. */
+  password_options: passwordOptionsSchema.nullish(),
   requires_username: z.boolean().default(false),
   validation: z
     .looseObject({

@@ -1,5 +1,5 @@
 // The passwords that are tried first everywhere, in lower case. Widely published; kept short on purpose: a
-// tenant adds its own by the connection's `password_dictionary.dictionary`.
+// tenant adds its own by the connection's `password_options.dictionary.custom`.
 const WORDS = `
 123456 password 12345678 qwerty 123456789 12345 1234 111111 1234567 dragon 123123 baseball abc123 football
 monkey letmein 696969 shadow master 666666 qwertyuiop 123321 mustang 1234567890 michael 654321 superman
@@ -63,6 +63,31 @@ aa123456789 abcd123 abcd12345 abc123456 abc1234 abc123! a123456 a12345678 a12345
 `;
 
 /** Common passwords, lower case. */
-export const COMMON_PASSWORDS: ReadonlySet<string> = new Set(
-  WORDS.split(/\s+/).filter((word) => word !== ''),
-);
+const COMMON_PASSWORDS: ReadonlySet<string> = new Set(WORDS.split(/\s+/).filter((word) => word !== ''));
+
+/** What people put after a word that is refused, and in place of its letters. */
+const AFTER = /[\d!?.@#$%&*_-]{1,4}$/u;
+const IN_PLACE: Readonly<Record<string, string>> = {
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+};
+
+/**
+ * Whether a password is too common.
+ * @param list `en_10k`: what is tried first; `en_100k`: that with the usual changes, too: `Dr4gon!`, `monkey2019`.
+ * @param password in lower case.
+ */
+export function isCommonPassword(list: 'en_10k' | 'en_100k', password: string): boolean {
+  if (COMMON_PASSWORDS.has(password)) return true;
+  if (list === 'en_10k') return false;
+  const bare = password.replace(AFTER, '');
+  const spelled = (text: string) => [...text].map((one) => IN_PLACE[one] ?? one).join('');
+  return [bare, spelled(bare), spelled(password)].some((one) => COMMON_PASSWORDS.has(one));
+}

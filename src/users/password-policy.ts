@@ -1,136 +1,156 @@
-// The password policies of database connections, with the hosted service's rules, codes and words,
-// so that SDKs and login widgets can show which rule failed.
-
+// What passwords of a database connection have to be. `password_options` says it; where a connection has none, the older
+// members do. All that judges a password goes by the one policy that is made of either.
+import { CHARACTER_TYPES, type CharacterType } from '../records/password-options.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
-import { COMMON_PASSWORDS } from './common-passwords.ts';
+import { isCommonPassword } from './common-passwords.ts';
+import {
+  containsAtLeast,
+  identicalChars,
+  lengthAtLeast,
+  maxLength,
+  nonEmpty,
+  type Rule,
+  type RuleVerdict,
+  sequentialChars,
+  shouldContain,
+} from './password-rules.ts';
 
-/** One rule's verdict, as it stands in the error body's `description.rules`. */
-export interface RuleVerdict {
-  code: string;
-  message: string;
-  format?: (number | string)[];
-  items?: { code: string; message: string; verified: boolean }[];
-  verified: boolean;
-}
+export type { RuleVerdict };
 
 export interface PolicyVerdict {
   rules: RuleVerdict[];
   verified: boolean;
 }
 
-const CLASSES = [
-  { code: 'lowerCase', message: 'lower case letters (a-z)', has: /\p{Ll}/u },
-  { code: 'upperCase', message: 'upper case letters (A-Z)', has: /\p{Lu}/u },
-  { code: 'numbers', message: 'numbers (i.e. 0-9)', has: /\p{Nd}/u },
-  { code: 'specialCharacters', message: 'special characters (e.g. !@#$%^&*)', has: /[^\p{L}\p{Nd}]/u },
-] as const;
-
-type Rule = (password: string) => RuleVerdict;
-
-const nonEmpty: Rule = (password) => ({
-  code: 'nonEmpty',
-  message: 'Non-empty password required',
-  verified: password.length > 0,
-});
-
-const lengthAtLeast =
-  (length: number): Rule =>
-  (password) => ({
-    code: 'lengthAtLeast',
-    message: 'At least %d characters in length',
-    format: [length],
-    verified: [...password].length >= length,
-  });
-
-const maxLength: Rule = (password) => ({
-  code: 'maxLength',
-  message: 'At most %d bytes in length',
-  format: [LONGEST_PASSWORD],
-  verified: Buffer.byteLength(password) <= LONGEST_PASSWORD,
-});
-
-const shouldContain: Rule = (password) => {
-  const items = verdicts(password, CLASSES.slice(0, 3));
-  return {
-    code: 'shouldContain',
-    message: 'Should contain:',
-    items,
-    verified: items.every((i) => i.verified),
-  };
-};
-
-const containsAtLeast: Rule = (password) => {
-  const items = verdicts(password, CLASSES);
-  return {
-    code: 'containsAtLeast',
-    message: 'Contain at least %d of the following %d types of characters:',
-    format: [3, 4],
-    items,
-    verified: items.filter((i) => i.verified).length >= 3,
-  };
-};
-
-const identicalChars: Rule = (password) => ({
-  code: 'identicalChars',
-  message: 'No more than %d identical characters in a row (e.g., "%s" not allowed)',
-  format: [2, 'aaa'],
-  verified: !/(.)\1\1/u.test(password),
-});
-
-function verdicts(password: string, classes: readonly (typeof CLASSES)[number][]) {
-  return classes.map(({ code, message, has }) => ({ code, message, verified: has.test(password) }));
+/** What passwords of a connection have to be. */
+export interface PasswordPolicy {
+  /** In characters; undefined where any password that is not empty is long enough. */
+  minLength: number | undefined;
+  types: readonly CharacterType[];
+  /** Whether three of the four types are enough. */
+  isThreeOfFour: boolean;
+  blocksIdentical: boolean;
+  blocksSequential: boolean;
+  /** In bytes of UTF-8. */
+  longest: number;
+  /** How many of the last passwords may not be used again; 0 for none. */
+  history: number;
+  /** Which passwords are too common; undefined where none is. */
+  dictionary: { words: 'en_10k' | 'en_100k'; custom: readonly string[] } | undefined;
+  /** The members of a user that may not stand in the password. */
+  blockedFields: readonly string[];
 }
 
-const DEFAULT_LENGTH = { none: 1, low: 6, fair: 8, good: 8, excellent: 10 } as const;
+/** What is blocked where nothing is named: what says who somebody is. */
+const PERSONAL = [
+  ...['email', 'username', 'name', 'nickname'],
+  ...['user_metadata.name', 'user_metadata.first', 'user_metadata.last'],
+];
 
-function rulesOf({ passwordPolicy, password_complexity_options: complexity }: DatabaseOptions): Rule[] {
-  const length = lengthAtLeast(complexity?.min_length ?? DEFAULT_LENGTH[passwordPolicy]);
-  switch (passwordPolicy) {
-    case 'none':
-      return complexity?.min_length === undefined ? [nonEmpty] : [length];
-    case 'low':
-      return [length];
-    case 'fair':
-      return [length, shouldContain];
-    case 'good':
-      return [length, containsAtLeast];
-    case 'excellent':
-      return [length, containsAtLeast, identicalChars];
-  }
+/** Longer passwords are refused where a connection says so: the hosted service keeps no more of one. */
+const LONGEST_OF_HOSTED = 72;
+
+const DEFAULT_LENGTH = { none: undefined, low: 6, fair: 8, good: 8, excellent: 10 } as const;
+
+/** The policy of a connection, from `password_options` or the older members. */
+export function passwordPolicy(options: DatabaseOptions): PasswordPolicy {
+  const { password_options: flexible } = options;
+  if (flexible == null) return olderPolicy(options);
+  const { complexity, history, dictionary, profile_data: personal } = flexible;
+  const named = personal.blocked_fields;
+  return {
+    minLength: complexity.min_length,
+    types: complexity.character_types,
+    isThreeOfFour: complexity.character_type_rule === 'three_of_four',
+    blocksIdentical: complexity.identical_characters === 'block',
+    blocksSequential: complexity.sequential_characters === 'block',
+    longest: complexity.max_length_exceeded === 'error' ? LONGEST_OF_HOSTED : LONGEST_PASSWORD,
+    history: history.active ? history.size : 0,
+    dictionary: dictionary.active ? { words: dictionary.default, custom: dictionary.custom } : undefined,
+    blockedFields: !personal.active ? [] : named.length > 0 ? named : PERSONAL,
+  };
 }
 
-/** The rules of a connection in the words of the My Account API. */
+function olderPolicy(options: DatabaseOptions): PasswordPolicy {
+  const { passwordPolicy: level, password_history: history, password_dictionary: dictionary } = options;
+  const isStrong = level === 'good' || level === 'excellent';
+  const isFair = level === 'fair';
+  return {
+    minLength: options.password_complexity_options?.min_length ?? DEFAULT_LENGTH[level],
+    types: isStrong ? CHARACTER_TYPES : isFair ? CHARACTER_TYPES.filter((type) => type !== 'special') : [],
+    isThreeOfFour: isStrong,
+    blocksIdentical: level === 'excellent',
+    blocksSequential: false,
+    longest: LONGEST_PASSWORD,
+    history: history?.enable === true ? history.size : 0,
+    dictionary: dictionary?.enable === true ? { words: 'en_10k', custom: dictionary.dictionary } : undefined,
+    blockedFields: options.password_no_personal_info?.enable === true ? PERSONAL : [],
+  };
+}
+
+function rulesOf(policy: PasswordPolicy): Rule[] {
+  const { minLength, types, isThreeOfFour } = policy;
+  const kinds = isThreeOfFour ? [containsAtLeast] : types.length > 0 ? [shouldContain(types)] : [];
+  return [
+    minLength === undefined ? nonEmpty : lengthAtLeast(minLength),
+    ...kinds,
+    ...(policy.blocksIdentical ? [identicalChars] : []),
+    ...(policy.blocksSequential ? [sequentialChars] : []),
+  ];
+}
+
+const wordFor = (isBlocked: boolean) => (isBlocked ? 'block' : 'allow');
+
+/** The policy of a connection in the words of the My Account API, which are those of `password_options`. */
 export function publishedPolicy(options: DatabaseOptions): object {
-  const { passwordPolicy: policy, password_complexity_options: complexity } = options;
-  const {
-    password_no_personal_info: personal,
-    password_history: history,
-    password_dictionary: words,
-  } = options;
-  const isStrong = policy === 'good' || policy === 'excellent';
-  const letters = ['uppercase', 'lowercase', 'number'];
+  const policy = passwordPolicy(options);
   return {
     complexity: {
-      min_length: complexity?.min_length ?? DEFAULT_LENGTH[policy],
-      character_types: isStrong ? [...letters, 'special'] : policy === 'fair' ? letters : [],
-      character_type_rule: isStrong ? 'three_of_four' : 'all',
-      identical_characters: policy === 'excellent' ? 'block' : 'allow',
-      sequential_characters: 'allow',
-      max_length_exceeded: 'error',
+      min_length: policy.minLength ?? 1,
+      character_types: policy.types,
+      character_type_rule: policy.isThreeOfFour ? 'three_of_four' : 'all',
+      identical_characters: wordFor(policy.blocksIdentical),
+      sequential_characters: wordFor(policy.blocksSequential),
+      max_length_exceeded: options.password_options?.complexity.max_length_exceeded ?? 'error',
     },
-    profile_data: { active: personal?.enable === true, blocked_fields: [] },
-    history: { active: history?.enable === true, size: history?.size ?? 0 },
-    dictionary: { active: words?.enable === true, default: 'en_10k' },
+    profile_data: { active: policy.blockedFields.length > 0, blocked_fields: policy.blockedFields },
+    history: { active: policy.history > 0, size: policy.history },
+    dictionary: { active: policy.dictionary !== undefined, default: policy.dictionary?.words ?? 'en_10k' },
+  };
+}
+
+/**
+ * The older members that come closest to a policy and ask for no more than it does: login widgets know no others, and judge
+ * by them before they send a password.
+ */
+export function widgetPolicy(options: DatabaseOptions): {
+  passwordPolicy: DatabaseOptions['passwordPolicy'];
+  password_complexity_options?: { min_length: number };
+} {
+  const given = options.password_complexity_options?.min_length;
+  if (options.password_options == null) {
+    return {
+      passwordPolicy: options.passwordPolicy,
+      ...(given !== undefined && { password_complexity_options: { min_length: given } }),
+    };
+  }
+  const { minLength = 1, types, isThreeOfFour, blocksIdentical } = passwordPolicy(options);
+  const isFair = (['lowercase', 'uppercase', 'number'] as const).every((type) => types.includes(type));
+  const strong = blocksIdentical ? 'excellent' : 'good';
+  return {
+    passwordPolicy: isThreeOfFour ? strong : isFair ? 'fair' : 'low',
+    password_complexity_options: { min_length: minLength },
   };
 }
 
 /** A password against the strength rules of a connection: every rule's verdict. */
 export function judgeStrength(options: DatabaseOptions, password: string): PolicyVerdict {
+  const policy = passwordPolicy(options);
   const normal = normalizePassword(password);
-  const rules = rulesOf(options).map((rule) => rule(normal));
-  const tooLong = maxLength(normal);
-  // The limit of ours is named only to who meets it.
+  const rules = rulesOf(policy).map((rule) => rule(normal));
+  const tooLong = maxLength(policy.longest)(normal);
+  // A limit that hardly anybody meets is named only to who does.
   const all = tooLong.verified ? rules : [...rules, tooLong];
   return { rules: all, verified: all.every((rule) => rule.verified) };
 }
@@ -147,47 +167,54 @@ export function policyText({ rules }: PolicyVerdict): string {
     .join('\n');
 }
 
-/** Whether a password is one that attackers try first, by the built-in and the connection's own list. */
-export function isCommon({ password_dictionary: dictionary }: DatabaseOptions, password: string): boolean {
-  if (dictionary?.enable !== true) return false;
+/** Whether a password is one that attackers try first, by a built-in list and the connection's own. */
+export function isCommon(options: DatabaseOptions, password: string): boolean {
+  const { dictionary } = passwordPolicy(options);
+  if (dictionary === undefined) return false;
   const lower = normalizePassword(password).toLowerCase();
   return (
-    COMMON_PASSWORDS.has(lower) ||
-    dictionary.dictionary.some((word) => normalizePassword(word).toLowerCase() === lower)
+    isCommonPassword(dictionary.words, lower) ||
+    dictionary.custom.some((word) => normalizePassword(word).toLowerCase() === lower)
   );
 }
 
-/** What of a user must not be in the password, where the connection turns `password_no_personal_info` on. */
-interface PersonalInfo {
-  email?: string | undefined;
-  username?: string | undefined;
-  name?: string | undefined;
-  nickname?: string | undefined;
-  user_metadata?: Readonly<Record<string, unknown>> | undefined;
-}
+/** What is known of a user: the members of their record, as far as they are there. */
+export type PersonalInfo = Readonly<Record<string, unknown>>;
 
 /** Shorter pieces of a name are in too many good passwords by accident. */
 const SHORTEST_PIECE = 3;
 
-/** Whether a password contains the user's name, username or the local part of the address. */
+/** Whether a password contains what the connection's policy wants to be in none: a name, whole or in part. */
 export function containsPersonalInfo(
-  { password_no_personal_info: rule }: DatabaseOptions,
+  options: DatabaseOptions,
   password: string,
-  { email, username, name, nickname, user_metadata: metadata }: PersonalInfo,
+  user: PersonalInfo,
 ): boolean {
-  if (rule?.enable !== true) return false;
   const lower = normalizePassword(password).toLowerCase();
-  const pieces = [
-    email?.split('@')[0],
-    username,
-    name,
-    nickname,
-    metadata?.name,
-    metadata?.first,
-    metadata?.last,
-  ]
-    .filter((piece): piece is string => typeof piece === 'string')
-    .flatMap((piece) => [piece, ...piece.split(/\s+/)])
+  const pieces = passwordPolicy(options)
+    .blockedFields.flatMap((field) => piecesOf(field, memberOf(user, field)))
     .map((piece) => piece.normalize('NFC').toLowerCase());
   return pieces.some((piece) => piece.length >= SHORTEST_PIECE && lower.includes(piece));
+}
+
+/** A member of a user, or of an object in one: `user_metadata.first`. */
+function memberOf(user: PersonalInfo, field: string): unknown {
+  return field
+    .split('.')
+    .reduce<unknown>(
+      (value, name) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+          ? (value as PersonalInfo)[name]
+          : undefined,
+      user,
+    );
+}
+
+/** What of a member may not stand in a password: of an address the part before the domain, which many share. */
+function piecesOf(field: string, value: unknown): string[] {
+  if (typeof value === 'number') return [String(value)];
+  if (typeof value !== 'string') return [];
+  if (field === 'email') return [value.split('@')[0] ?? value];
+  if (field === 'phone_number') return [value.replace(/\D/g, '')];
+  return [value, ...value.split(/\s+/)];
 }

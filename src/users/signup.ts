@@ -6,9 +6,15 @@ import { normalizeEmail } from '../records/email.ts';
 import type { AddressKind } from '../records/identities.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Asker } from './asker.ts';
-import type { NewDatabaseUser, Profile } from './create.ts';
+import type { NewDatabaseUser } from './create.ts';
 import type { Identity } from './identities.ts';
-import { containsPersonalInfo, isCommon, judgeStrength, type PolicyVerdict } from './password-policy.ts';
+import {
+  containsPersonalInfo,
+  isCommon,
+  judgeStrength,
+  type PersonalInfo,
+  type PolicyVerdict,
+} from './password-policy.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
@@ -44,11 +50,15 @@ export async function signUp(
   if (strategyRecord(request.connection.strategy)?.isDatabase !== true || !takesSignUps(request.connection))
     return { reason: 'signup-disabled' };
   const options = databaseOptions(request.connection);
-  const refusal = addressRefusal(options, request) ?? passwordRefusal(options, request.password, request);
+  const refusal =
+    addressRefusal(options, request) ?? passwordRefusal(options, request.password, personalOf(request));
   if (refusal !== undefined) return refusal;
   const created = await users.create({ ...request, connection: request.connection.name });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
+
+/** What a sign-up says of somebody. */
+const personalOf = ({ email, username, profile }: SignUp) => ({ email, username, ...profile });
 
 /** Why somebody may not sign up in a database connection without a password; undefined when they may. */
 export function signUpRefusal(
@@ -91,13 +101,11 @@ export function usernameLength({ validation }: DatabaseOptions): { min: number; 
 export function passwordRefusal(
   options: DatabaseOptions,
   password: string,
-  user: { email?: string; username?: string | undefined; profile?: Profile | undefined },
+  user: PersonalInfo,
 ): SignUpRefusal | undefined {
   const verdict = judgeStrength(options, password);
   if (!verdict.verified) return { reason: 'weak-password', verdict };
   if (isCommon(options, password)) return { reason: 'common-password' };
-  const { email, username, profile } = user;
-  if (containsPersonalInfo(options, password, { email, username, ...profile }))
-    return { reason: 'personal-password' };
+  if (containsPersonalInfo(options, password, user)) return { reason: 'personal-password' };
   return undefined;
 }

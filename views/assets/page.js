@@ -30,13 +30,21 @@ const CLASSES = {
 
 const classesIn = (text) => Object.keys(CLASSES).filter((name) => CLASSES[name].test(text));
 
-/** The server's rules (users/password-policy.ts), by code. The server decides. */
+/** Whether three letters or digits follow one another, up or down. */
+function isSequence(three) {
+  if (three.length < 3 || !three.every((one) => /^[a-zA-Z0-9]$/.test(one))) return false;
+  const [a, b, c] = three.map((one) => one.charCodeAt(0));
+  return Math.abs(b - a) === 1 && c - b === b - a;
+}
+
+/** The server's rules (users/password-rules.ts), by code. The server decides. */
 const RULES = {
   nonEmpty: (text) => text !== '',
   lengthAtLeast: (text, least) => [...text].length >= least,
-  shouldContain: (text) => classesIn(text).filter((name) => name !== 'specialCharacters').length === 3,
+  shouldContain: (text, _count, kinds) => kinds.every((name) => CLASSES[name].test(text)),
   containsAtLeast: (text, least) => classesIn(text).length >= least,
   identicalChars: (text) => !/(.)\1\1/u.test(text),
+  sequentialChars: (text) => ![...text].some((_one, at, all) => isSequence(all.slice(at, at + 3))),
   maxLength: (text, most) => new TextEncoder().encode(text).length <= most,
   ...Object.fromEntries(Object.entries(CLASSES).map(([name, has]) => [name, (text) => has.test(text)])),
 };
@@ -48,7 +56,8 @@ function judgePassword() {
   if (rules === null || password === null) return;
   password.addEventListener('input', () => {
     for (const rule of rules.querySelectorAll('[data-rule]')) {
-      const isMet = RULES[rule.dataset.rule]?.(password.value, Number(rule.dataset.number)) === true;
+      const kinds = [...rule.querySelectorAll('[data-rule]')].map((kind) => kind.dataset.rule);
+      const isMet = RULES[rule.dataset.rule]?.(password.value, Number(rule.dataset.number), kinds) === true;
       // Not all kinds of characters are needed: none is called missing.
       const isKind = rule.parentElement !== rules;
       rule.classList.toggle('met', isMet);

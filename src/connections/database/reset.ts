@@ -12,6 +12,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Asker } from '../../users/asker.ts';
 import { homeOf } from '../../users/identities.ts';
+import { passwordPolicy } from '../../users/password-policy.ts';
 import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -115,11 +116,7 @@ export async function resetPassword(
   { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
   const refusal =
-    passwordRefusal(options, password, {
-      ...(user.email !== undefined && { email: user.email }),
-      username: user.username,
-      profile: personal(user),
-    }) ?? (await historyRefusal(deps.users, options, home, password));
+    passwordRefusal(options, password, user) ?? (await historyRefusal(deps.users, options, home, password));
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
@@ -193,24 +190,15 @@ async function tellProved(deps: ResetDependencies, userId: string, email: string
   }
 }
 
-function personal({ name, given_name, family_name, nickname, user_metadata }: User) {
-  return structuredClone({
-    ...(name !== undefined && { name }),
-    ...(given_name !== undefined && { given_name }),
-    ...(family_name !== undefined && { family_name }),
-    ...(nickname !== undefined && { nickname }),
-    user_metadata,
-  }) as { user_metadata: Record<string, unknown> };
-}
-
 async function historyRefusal(
   users: Users,
-  { password_history: history }: DatabaseOptions,
+  options: DatabaseOptions,
   home: string,
   password: string,
 ): Promise<ResetRefusal | undefined> {
-  if (history?.enable !== true) return undefined;
-  return (await users.isUsedBefore(home, password, history.size)) ? { reason: 'used-password' } : undefined;
+  const { history } = passwordPolicy(options);
+  if (history === 0) return undefined;
+  return (await users.isUsedBefore(home, password, history)) ? { reason: 'used-password' } : undefined;
 }
 
 /**

@@ -9,17 +9,16 @@ import {
 import type { PasswordCheck } from '../../users/credentials.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
+import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
 import { type Proof, type Proved, strategy } from '../strategy.ts';
 import { proveElsewhere, wrongCredentials } from './prove-elsewhere.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
-  const minimum = options.password_complexity_options?.min_length;
   const username = options.validation?.username;
   return {
-    passwordPolicy: options.passwordPolicy,
-    ...(minimum !== undefined && { password_complexity_options: { min_length: minimum } }),
+    ...widgetPolicy(options),
     showSignup: takesSignUps(connection),
     showForgot: changesPasswords(connection),
     requires_username: options.requires_username,

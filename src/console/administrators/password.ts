@@ -155,7 +155,7 @@ async function faultsOf(
   repeat: string,
 ): Promise<Faults | undefined> {
   if (password !== repeat) return { repeat: 'reset.differ' };
-  const refusal = passwordRefusal(DIRECTORY_OPTIONS, password, { email, profile: { name } });
+  const refusal = passwordRefusal(DIRECTORY_OPTIONS, password, { email, name });
   if (refusal !== undefined) {
     const { reason } = refusal;
     if (reason === 'common-password') return { password: 'signup.common' };

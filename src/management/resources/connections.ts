@@ -24,7 +24,7 @@ import { idOf } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { type ConnectionKeysDependencies, makeNeededKeys } from './connection-keys.ts';
-import { refuseContradictions } from './database-attributes.ts';
+import { OLDER_POLICY, refuseContradictions } from './database-attributes.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
@@ -218,6 +218,9 @@ export function connectionView(connection: Connection): object {
 function optionsView({ strategy, options }: Connection): object {
   if (strategy === DATABASE) {
     const { configuration: _secret, ...shown } = options;
+    // Without what has no effect: what was read can be written as it is.
+    const hidden = options.password_options == null ? [] : OLDER_POLICY;
+    for (const name of hidden) delete (shown as Record<string, unknown>)[name];
     return { disable_self_service_change_password: false, ...shown };
   }
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;

@@ -6,6 +6,7 @@ const refused = (message: string) => apiError(400, message, 'invalid_body');
 
 /** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
 export function refuseContradictions(options: Readonly<Record<string, unknown>>): void {
+  refuseBothPolicies(options);
   const { attributes, requires_username, validation } = options;
   if (!isObject(attributes)) return;
   if (requires_username === true)
@@ -21,4 +22,19 @@ export function refuseContradictions(options: Readonly<Record<string, unknown>>)
     if (profile_required === true && isObject(signup) && signup.status !== 'required')
       throw refused(`attribute ${name} must also be required on signup`);
   }
+}
+
+/** The members that `password_options` stands in place of. */
+export const OLDER_POLICY = [
+  'passwordPolicy',
+  'password_complexity_options',
+  'password_history',
+  'password_dictionary',
+  'password_no_personal_info',
+] as const;
+
+function refuseBothPolicies(options: Readonly<Record<string, unknown>>): void {
+  if (options.password_options == null) return;
+  const older = OLDER_POLICY.find((name) => options[name] != null);
+  if (older !== undefined) throw refused(`Cannot set both options.password_options and options.${older}`);
 }

@@ -97,7 +97,6 @@ function requireCredentials(
   if (!options.requires_username && body.username != null) {
     throw invalid('Cannot set username for connection without requires_username');
   }
-  const about = { email: body.email ?? '', username: body.username ?? undefined };
-  const refusal = passwordRefusal(options, password, about);
+  const refusal = passwordRefusal(options, password, body);
   if (refusal !== undefined) throw passwordError(refusal);
 }

@@ -8,6 +8,7 @@ import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
 import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
+import { passwordPolicy } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
@@ -144,11 +145,11 @@ async function setPassword(
     throw invalid('Cannot change password for users of this connection');
   }
   const options = databaseOptions(connection);
-  const refusal = passwordRefusal(options, password, { email: user.email ?? '', username: user.username });
+  const refusal = passwordRefusal(options, password, user);
   if (refusal !== undefined) throw passwordError(refusal);
   const home = identity === undefined ? user.id : kept(identity);
-  const size = options.password_history?.enable === true ? options.password_history.size : 0;
-  if (size > 0 && (await deps.users.isUsedBefore(home, password, size))) {
+  const { history } = passwordPolicy(options);
+  if (history > 0 && (await deps.users.isUsedBefore(home, password, history))) {
     throw invalid('PasswordHistoryError: Password has previously been used');
   }
   await deps.users.setPassword(user.id, password, home, askerOf('PATCH', from));
