@@ -104,7 +104,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const rules = outboundRules(outboundAllow(settings));
   const outbound = tracedOutbound(createOutbound({ rules }), deps.tracing);
   const deliveries = createDeliveries(deps);
-  const own = ownCode(deps, { background, config, deliveries, events, outbound, rateLimits });
+  const own = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
   const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
   const sending = delivery(deps, { ...own, ...challenges, config, deliveries, events, outbound });
   const { baseUrl } = settings;

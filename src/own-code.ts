@@ -20,6 +20,7 @@ import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
+import type { Leases } from './store/leases.ts';
 import type { Config } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
 import { retentionDays } from './tenant/log-retention.ts';
@@ -45,6 +46,7 @@ export function ownCode(
     config,
     deliveries,
     events,
+    leases,
     outbound,
     rateLimits,
   }: {
@@ -52,6 +54,7 @@ export function ownCode(
     config: Config;
     deliveries: Pick<Deliveries, 'add'>;
     events: Events;
+    leases: Leases;
     outbound: Outbound;
     rateLimits: RateLimits;
   },
@@ -69,7 +72,7 @@ export function ownCode(
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
   const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname, clock, pause });
-  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases, random });
+  const asking = withDatabasesElsewhere(users, { config, customDatabases: databases, leases, random });
   return {
     scripts,
     packages,

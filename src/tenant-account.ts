@@ -20,7 +20,7 @@ export function accountDependencies(
 ) {
   const { settings, store, clock, wallClock, random } = deps;
   const { baseUrl } = settings;
-  const { challenges, config } = capabilities;
+  const { challenges, config, users } = capabilities;
   const proofOf = (connection: string) => firstProof(config, connection);
   return {
     ...factorDependencies(deps, capabilities),
@@ -32,7 +32,7 @@ export function accountDependencies(
     customDatabases: capabilities.customDatabases,
     factorChanges: capabilities.factorChanges,
     passwordLink: (user: User, connection: Connection, clientId: string) =>
-      issueTicketLink({ baseUrl, challenges, random }, 'reset', {
+      issueTicketLink({ baseUrl, challenges, random, users }, 'reset', {
         user,
         connection,
         clientId,

@@ -56,7 +56,7 @@ function managementDependencies(
     providers: capabilities.providers,
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
     issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
-    issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random }, kind, ticket),
+    issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random, users }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),
     askToVerify: async (user, connection, clientId, ip) => {

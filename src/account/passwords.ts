@@ -66,6 +66,7 @@ export async function beginPassword(
       ...(email === undefined ? { username } : { email }),
       connection: connection.name,
       clientId,
+      credentialVersion: login.credentialVersion,
       ticket: { includeEmail: false, marksVerified: false },
       kept,
     },

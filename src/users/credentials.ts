@@ -30,8 +30,11 @@ export interface Credentials {
   version(userId: string): Promise<number>;
   /** Whether a password is the present one or one of the last `size`. @param home as for {@link load} */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /** Sets a password in place of the one there is. @param home as for {@link load} @param also what is written with it. */
-  set(userId: string, password: string, home: string, also: readonly Write[]): Promise<void>;
+  /**
+   * Sets a password in place of the one there is.
+   * @returns false, and nothing was written, where the user's credential is of another version than the one named.
+   */
+  set(userId: string, password: string, how: Replacing): Promise<boolean>;
   /** A password was set elsewhere: there is none here any more, and what the one before let in ends. */
   setElsewhere(userId: string, home: string, also: readonly Write[]): Promise<void>;
   /** What was proved of a user so far counts no more, though their password stays: a login under way ends. */
@@ -43,6 +46,19 @@ export interface Credentials {
   /** Sets a password where there is none yet. @param home as for {@link load} */
   setFirst(home: string, passwordHash: string): Promise<void>;
 }
+
+/** How a password takes the place of another. */
+interface Replacing {
+  /** As for {@link Credentials.load}. */
+  home: string;
+  /** What is written with it. */
+  also: readonly Write[];
+  /** The version that the user's credential must have. */
+  version?: number | undefined;
+}
+
+/** Says that a credential has changed; it stops what was to be written. */
+const CHANGED = new Error('the credential has changed');
 
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
   [passwordHash, ...history].filter((hash) => hash !== NONE).slice(0, HISTORY);
@@ -67,7 +83,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
   const reserve = async (home: string): Promise<void> => {
     await credentials.upsert(home, (current) => current ?? { id: home, passwordHash: NONE, history: [] });
   };
-  const replace = async (userId: string, home: string, passwordHash: string, also: readonly Write[]) => {
+  const replace = async (userId: string, passwordHash: string, { home, also, version }: Replacing) => {
     const change = (current: Frozen<CredentialRecord>): CredentialRecord => ({
       id: home,
       passwordHash,
@@ -75,7 +91,9 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       version: versionOf(current) + 1,
     });
     await reserve(home);
-    await store.batch([{ collection: 'credentials', update: home, change }, ...also]);
+    if (version !== undefined) await reserve(userId);
+    const first = version === undefined ? [] : [onlyFrom(userId, version)];
+    await store.batch([...first, { collection: 'credentials', update: home, change }, ...also]);
     // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
     // has the new version.
     if (home !== userId) await outdate(userId);
@@ -103,8 +121,31 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
       for (const hash of hashes) if ((await hasher.verify(hash, password)).ok) return true;
       return false;
     },
-    set: async (userId, password, home, also) => replace(userId, home, await hasher.hash(password), also),
-    setElsewhere: (userId, home, also) => replace(userId, home, NONE, also),
+    set: async (userId, password, how) => unlessChanged(replace(userId, await hasher.hash(password), how)),
+    setElsewhere: (userId, home, also) => replace(userId, NONE, { home, also }),
+  };
+}
+
+/** @returns whether it was written. */
+async function unlessChanged(writing: Promise<void>): Promise<boolean> {
+  try {
+    await writing;
+    return true;
+  } catch (thrown) {
+    if (thrown === CHANGED) return false;
+    throw thrown;
+  }
+}
+
+/** The write that stops all others where the credential has another version; of any number that name the same one passes. */
+function onlyFrom(userId: string, version: number): Write {
+  return {
+    collection: 'credentials',
+    update: userId,
+    change: (current) => {
+      if (versionOf(current) !== version) throw CHANGED;
+      return { ...current, version: version + 1 };
+    },
   };
 }
 

@@ -83,13 +83,18 @@ export function withRegistration(users: Users, registration: Registration): User
       if (found?.isNew === true) await after?.done(found.user);
       return found;
     },
-    setPassword: async (userId, password, home = userId, asker = {}) => {
+    setPassword: async (userId, password, how = {}) => {
+      const { home = userId, asker = {} } = how;
       const [user, identities] = await Promise.all([users.get(userId), users.identitiesOf(userId)]);
       const identity = identities.find((one) => homeOf(one) === home) ?? primaryIdentity(identities);
       const told = user && registration.passwordSet(identity?.connection ?? '', asker);
       const also = user === undefined || told === undefined ? [] : [told.write(user)];
-      await users.setPassword(userId, password, home, asker, also);
-      if (user !== undefined) await told?.done(user);
+      const isSet = await users.setPassword(userId, password, {
+        ...how,
+        also: [...also, ...(how.also ?? [])],
+      });
+      if (isSet && user !== undefined) await told?.done(user);
+      return isSet;
     },
   };
 }

@@ -90,17 +90,8 @@ export interface Users {
    * @param home the user, or whom the identity whose password it is was made with ({@link homeOf}).
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /**
-   * @param home as for {@link isUsedBefore}, where it is not the user.
-   * @param also written with the password, where it is kept here.
-   */
-  setPassword(
-    userId: string,
-    password: string,
-    home?: string,
-    asker?: Asker,
-    also?: readonly Write[],
-  ): Promise<void>;
+  /** @returns false, and nothing was changed, where the credential is of another version than `how` says. */
+  setPassword(userId: string, password: string, how?: PasswordChange): Promise<boolean>;
   /**
    * A user's password was set in the database elsewhere where it is kept.
    * @param home as for {@link isUsedBefore} @param also written with it.
@@ -135,6 +126,17 @@ export interface Users {
    * @throws UniqueKeyError when an address is somebody else's in a connection of theirs.
    */
   update(userId: string, patch: Partial<UserRecord>, merge?: MetadataMerge): Promise<User | undefined>;
+}
+
+/** How a password is set. */
+export interface PasswordChange {
+  /** As for {@link Users.isUsedBefore}, where it is not the user. */
+  home?: string | undefined;
+  asker?: Asker | undefined;
+  /** Written with the password, where it is kept here. */
+  also?: readonly Write[];
+  /** The version that the credential must still have: what allowed the change was made for it. */
+  version?: number | undefined;
 }
 
 /** The users in a store. */
@@ -182,8 +184,8 @@ export function createUsers(deps: UsersDependencies): Users {
     unlink: (userId, identityId) => unlinkIdentity(deps, credentials, userId, identityId),
     credentialVersion: credentials.version,
     isUsedBefore: credentials.isUsedBefore,
-    setPassword: (userId, password, home = userId, _asker = {}, also = []) =>
-      credentials.set(userId, password, home, [resetNote(userId, now), ...also]),
+    setPassword: (userId, password, { home = userId, also = [], version } = {}) =>
+      credentials.set(userId, password, { home, also: [resetNote(userId, now), ...also], version }),
     noteNewPassword: (userId, home, also = []) =>
       credentials.setElsewhere(userId, home, [resetNote(userId, now), ...also]),
     loginNote: (userId, ip) => loginNote(userId, ip, now),

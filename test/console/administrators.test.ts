@@ -158,10 +158,13 @@ describe('administrators of the console', () => {
   it('set a new password themselves, with a fresh login', async () => {
     const viewer = await openConsole(server, 'viewer');
     const form = { password: NEW.password, repeat: NEW.repeat };
+    const link = linkIn((await owner.post(`${ROOT}/${await idOf(addressOf('viewer'))}/link`)).text);
+    expect(link).to.contain('ticket=');
     server.tick(11 * 60_000);
     expect((await viewer.post('/console/password', form)).location).to.contain('/authorize');
     const fresh = await openConsole(server, 'viewer');
     expect((await fresh.post('/console/password', form)).location).to.contain('/console');
+    expect((await accept(link)).answer.status, 'a link of before').to.equal(400);
     expect((await viewer.agent.get('/console')).status).to.equal(303);
   });
 

@@ -300,6 +300,28 @@ describe('jobs and tickets of the Management API', () => {
     expect(await logIn('import-3@example.test', 'Other-Horse-1')).to.equal(403);
   });
 
+  it('make tickets of which one sets the password when several come at once, and none after another new password', async () => {
+    const email = 'import-4@example.test';
+    const ask = { user_id: 'auth0|import-004' };
+    const links = async () =>
+      Promise.all(
+        Array.from({ length: 8 }, async () => ticketOf(await api('POST', '/tickets/password-change', ask))),
+      );
+    const forms = await Promise.all((await links()).map(opened));
+    const passwordOf = (i: number) => `Racing-Horse-${i}`;
+    const ends = await Promise.all(
+      forms.map((form, i) => form({ password: passwordOf(i), repeat: passwordOf(i) })),
+    );
+    const winners = ends.flatMap(({ status }, i) => (status === 200 ? [i] : []));
+    expect(winners, ends.map(({ status }) => status).join()).to.have.length(1);
+    expect(await logIn(email, passwordOf(winners[0] ?? -1))).to.equal(200);
+    const [later = ''] = await links();
+    const form = await opened(later);
+    await server.users.setPassword(ask.user_id, 'Set-Meanwhile-5');
+    expect((await form({ password: passwordOf(9), repeat: passwordOf(9) })).status).to.equal(400);
+    expect(await logIn(email, 'Set-Meanwhile-5')).to.equal(200);
+  });
+
   it('make tickets that prove an address only where their maker says so', async () => {
     const begun = await importing([
       { email: 'plain@example.test', user_id: 'plain', user_metadata: { color: 'blue' } },

@@ -6,7 +6,7 @@ import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import { payload, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { resetPassword } from '../support/reset.ts';
+import { prepareReset, resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
@@ -76,6 +76,14 @@ describe('identities of a user', () => {
     expect(id_token, answer.text).to.be.a('string');
     return payload(id_token).sub as string;
   };
+  /** The form of a ticket. @returns sends it. */
+  const ticketForm = async (user_id: string) => {
+    const made = await call('POST', '/tickets/password-change', { user_id });
+    const { pathname, search } = new URL(made.json().ticket);
+    const browser = createAgent(server);
+    const { action, fields } = readForm(await browser.get(pathname + search), 'password');
+    return (password: string) => browser.request(action, { form: { ...fields, password, repeat: password } });
+  };
   const link = (primary: string, body: object, bearer?: string) =>
     call('POST', `${pathOf(primary)}/identities`, body, bearer);
 
@@ -130,14 +138,28 @@ describe('identities of a user', () => {
     const first = await someone();
     const second = await someone();
     await link(first.id, { provider: 'auth0', user_id: second.bare });
-    const made = await call('POST', '/tickets/password-change', { user_id: first.id });
-    const { pathname, search } = new URL(made.json().ticket);
-    const browser = createAgent(server);
-    const { action, fields } = readForm(await browser.get(pathname + search), 'password');
     const password = 'Reset-Password-7';
-    await browser.request(action, { form: { ...fields, password, repeat: password } });
+    await (await ticketForm(first.id))(password);
     expect(subOf(await login(first.email, password))).to.equal(first.id);
     expect(subOf(await login(second.email, second.password))).to.equal(first.id);
+  });
+
+  it('have one new password of several that are set at once, each by a ticket of its own', async () => {
+    const first = await someone();
+    const second = await someone();
+    await link(first.id, { provider: 'auth0', user_id: second.bare });
+    const forms = [
+      { email: first.email, submit: await ticketForm(first.id) },
+      { email: first.email, submit: await ticketForm(first.id) },
+      { email: second.email, submit: await prepareReset(server, second.email) },
+    ];
+    const passwordOf = (i: number) => `Racing-Horse-${i}`;
+    const ends = await Promise.all(forms.map(({ submit }, i) => submit(passwordOf(i))));
+    expect(ends.filter(({ status }) => status === 200)).to.have.length(1);
+    const logins = await Promise.all(forms.map(({ email }, i) => login(email, passwordOf(i))));
+    expect(logins.map(({ status }) => status)).to.deep.equal(
+      ends.map(({ status }) => (status === 200 ? 200 : 403)),
+    );
   });
 
   it('end the sessions and tokens of who is linked, and of the first when one is unlinked', async () => {

@@ -151,6 +151,7 @@ async function sendLink(
     data: {
       email,
       connection: connection.name,
+      credentialVersion: await deps.users.credentialVersion(user.id),
       ...(client && { clientId: client.client_id }),
       ...(organization && { organization: organization.name }),
     },

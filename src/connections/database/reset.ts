@@ -63,9 +63,17 @@ export async function openReset(
   const { email, username } = met.data;
   const identity = await deps.users.identityInConnection(connection, String(email ?? username));
   if (identity?.user_id !== user.id || identity.email !== email) return undefined;
+  // Any new password ends what allowed one before it.
+  const version = versionOf(met);
+  if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
   // Of a ticket for who has a username alone.
   if (email === undefined && identity.username !== username) return undefined;
   return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
+}
+
+/** The version of the credential that a link was made for; undefined for one that an older release made. */
+function versionOf({ data: { credentialVersion } }: Met): number | undefined {
+  return typeof credentialVersion === 'number' ? credentialVersion : undefined;
 }
 
 /** Records a refused reset. */
@@ -120,14 +128,14 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  const isSet = await deps.users.setPassword(user.id, password, home, { ...asker, clientId }).then(
-    () => true,
-    (thrown: unknown) => {
-      if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return false;
-      throw thrown;
-    },
-  );
-  if (!isSet) return { reason: 'not-changed' };
+  // Of several links that are used at one moment the first alone counts: who comes second was overtaken.
+  const how = { home, asker: { ...asker, clientId }, version: versionOf(met) };
+  const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
+    if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
+    throw thrown;
+  });
+  if (outcome === 'failed') return { reason: 'not-changed' };
+  if (!outcome) return { reason: 'expired' };
   await endWhatWasBefore(deps, user, { met, isByLink: purpose === PASSWORD_RESET.purpose });
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);

@@ -4,6 +4,7 @@ import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
@@ -22,7 +23,12 @@ const PAGES = { reset: PASSWORD_RESET, verification: EMAIL_VERIFICATION } as con
 
 /** Makes a ticket that can be used once. Those of mails, and other tickets, stay good. @returns its link. */
 export async function issueTicketLink(
-  { baseUrl, challenges, random }: { baseUrl: string; challenges: Challenges; random: Random },
+  {
+    baseUrl,
+    challenges,
+    random,
+    users,
+  }: { baseUrl: string; challenges: Challenges; random: Random; users: Pick<Users, 'credentialVersion'> },
   kind: keyof typeof PAGES,
   ticket: NewTicket,
 ): Promise<string> {
@@ -38,6 +44,7 @@ export async function issueTicketLink(
     data: {
       ...(user.email === undefined ? { username: user.username } : { email: user.email }),
       connection: connection.name,
+      credentialVersion: await users.credentialVersion(user.id),
       ...(clientId !== undefined && { clientId }),
       ...(organization !== undefined && { organization }),
       ticket: { ...(resultUrl !== undefined && { resultUrl }), includeEmail, marksVerified },

@@ -6,6 +6,7 @@ import type { AddressKind } from '../../records/identities.ts';
 import type { UserRecord } from '../../records/users.ts';
 import type { Random } from '../../runtime/random.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
+import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
 import { addressesOfNew, type Profile } from '../../users/create.ts';
@@ -19,6 +20,7 @@ import { foreignId, mirroredIn } from './elsewhere.ts';
 interface ElsewhereDependencies {
   config: Pick<Config, 'connection'>;
   customDatabases: CustomDatabases;
+  leases: Pick<Leases, 'afterOthers'>;
   random: Random;
 }
 
@@ -59,15 +61,22 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
       const about = { connection: found.connection, email, username, password, id, profile, asker };
       return makeIn(users, deps, about, found.mode === 'moves' ? () => users.make(newUser) : undefined);
     },
-    setPassword: async (userId, password, home = userId, asker, also) => {
+    setPassword: async (userId, password, how = {}) => {
+      const { home = userId, asker, also, version } = how;
       const identities = await users.identitiesOf(userId);
       const identity = identities.find((one) => homeOf(one) === home);
       const connection = await keptElsewhere(deps, identity);
-      if (identity === undefined || connection === undefined)
-        return users.setPassword(userId, password, home, asker, also);
+      if (identity === undefined || connection === undefined) return users.setPassword(userId, password, how);
       const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
-      await deps.customDatabases.changePassword(asked, password);
-      await users.noteNewPassword(userId, home, also);
+      let isSame = true;
+      // The password there cannot be compared and set in one step, so one is set at a time.
+      await deps.leases.afterOthers(`password ${userId}`, async () => {
+        isSame = version === undefined || (await users.credentialVersion(userId)) === version;
+        if (!isSame) return;
+        await deps.customDatabases.changePassword(asked, password);
+        await users.noteNewPassword(userId, home, also);
+      });
+      return isSame;
     },
     update: async (userId, patch, ...more) => {
       if ('email' in patch || 'username' in patch || 'email_verified' in patch)

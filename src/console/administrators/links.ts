@@ -11,6 +11,7 @@ import type { Frozen } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { isSameSecret, sha256 } from '../../runtime/secrets.ts';
+import type { Write } from '../../store/contract.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { addAdministrator, isOwner, type MemberDependencies, registerOf } from './members.ts';
 
@@ -127,11 +128,19 @@ export async function setPasswordByLink(
   { id, user_id: userId }: Frozen<AdministratorLink> & { user_id: string },
   password: string,
 ): Promise<void> {
-  await administrators.setPassword(userId, password, userId, {}, [
-    {
-      collection: 'administrators',
-      update: ADMINISTRATORS,
-      change: (register) => spent(register, id, wallClock),
-    },
-  ]);
+  const change = (register: Register) => spent(register, id, wallClock);
+  const also = [{ collection: 'administrators', update: ADMINISTRATORS, change } as const];
+  await administrators.setPassword(userId, password, { also });
+}
+
+/** The write that takes back the links to a new password of an administrator's. */
+export function endPasswordLinks(userId: string): Write {
+  return {
+    collection: 'administrators',
+    update: ADMINISTRATORS,
+    change: ({ links = [], ...register }) => ({
+      ...register,
+      links: links.filter((one) => one.user_id !== userId),
+    }),
+  };
 }

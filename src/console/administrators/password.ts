@@ -13,7 +13,7 @@ import { CONSOLE, formsLeadOutside, outsideOf } from '../callbacks.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
 import { back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import { recordAdministrator } from './events.ts';
-import { acceptLink, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
+import { acceptLink, endPasswordLinks, LINK_PATH, linkOf, setPasswordByLink } from './links.ts';
 import { isTaken } from './members.ts';
 import type { AdministratorsDependencies } from './routes.ts';
 
@@ -58,7 +58,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
           model: { ...formOf(faults, password), ...factorsOf(deps) },
         });
       }
-      await deps.administrators.setPassword(userId, password);
+      await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
       await deps.endPending(userId);
       recordAdministrator(deps, ctx, { by: here.administrator, description: 'new password', about: email });
       // The session was begun by the password of before, and is over with it.

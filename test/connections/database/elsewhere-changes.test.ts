@@ -455,6 +455,27 @@ describe('changes of users who are kept in a database elsewhere', () => {
     });
   });
 
+  it('are one new password where several tickets are used at once', async () => {
+    const { email, id } = await someone();
+    const forms = await Promise.all(
+      [1, 2, 3].map(async (i) => {
+        const made = await call('POST', '/tickets/password-change', { user_id: id });
+        const { pathname, search } = new URL(made.json().ticket);
+        const browser = createAgent(server);
+        const { action, fields } = readForm(await browser.get(pathname + search), 'password');
+        const password = `Racing-Horse-${i}`;
+        return {
+          password,
+          send: () => browser.request(action, { form: { ...fields, password, repeat: password } }),
+        };
+      }),
+    );
+    const ends = await Promise.all(forms.map(({ send }) => send()));
+    expect(ends.map(({ status }) => status).sort()).to.deep.equal([200, 400, 400]);
+    const winner = forms[ends.findIndex(({ status }) => status === 200)]?.password;
+    expect((await grant(email, winner ?? '')).status).to.equal(200);
+  });
+
   it('are of the identity that is kept there, where it was linked to another user', async () => {
     const [primary, other] = [await someone({}, 'moving'), await someone()];
     const [, upstreamId] = other.id.split('|');

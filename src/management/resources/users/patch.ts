@@ -152,6 +152,6 @@ async function setPassword(
   if (history > 0 && (await deps.users.isUsedBefore(home, password, history))) {
     throw invalid('PasswordHistoryError: Password has previously been used');
   }
-  await deps.users.setPassword(user.id, password, home, askerOf('PATCH', from));
+  await deps.users.setPassword(user.id, password, { home, asker: askerOf('PATCH', from) });
   await deps.endSessions(user.id, 'password-changed');
 }
