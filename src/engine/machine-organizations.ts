@@ -26,8 +26,10 @@ export function machineOrganizations(config: Config): MachineOrganizations {
   return {
     ask: (req, idOrName) => void asked.set(req, idOrName),
     check: async (req, grant) => {
-      const idOrName = asked.get(req);
       const usage = grant.organization_usage ?? 'deny';
+      // A grant that knows no organizations is for none, whatever the application's usual one is.
+      const client = usage === 'deny' ? undefined : await config.client(grant.client_id);
+      const idOrName = asked.get(req) ?? client?.default_organization?.organization_id;
       if (idOrName === undefined) {
         if (usage === 'require') throw new errors.InvalidRequest(ORGANIZATION_REQUIRED);
         return;

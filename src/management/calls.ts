@@ -5,7 +5,6 @@ import { actionBindingCalls } from './resources/action-bindings.ts';
 import { actionModuleCalls } from './resources/action-modules.ts';
 import { type ActionRunDependencies, actionRunCalls } from './resources/action-runs.ts';
 import { type ActionVersionDependencies, actionVersionCalls } from './resources/action-versions.ts';
-import { actionCalls } from './resources/actions.ts';
 import { attackProtectionCalls } from './resources/attack-protection.ts';
 import { lookCalls } from './resources/branding.ts';
 import { type ClientCredentialsDependencies, clientCredentialCalls } from './resources/client-credentials.ts';
@@ -131,7 +130,6 @@ export const MANAGEMENT_CALLS: readonly Call<ManagementDependencies>[] = [
   ...customDomainCalls,
   ...logCalls,
   ...logStreamCalls,
-  ...actionCalls,
   ...actionBindingCalls,
   ...singleSettingCalls,
   ...keptSettingCalls,

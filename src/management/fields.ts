@@ -16,10 +16,14 @@ export interface FieldsQuery {
   include_fields?: boolean | undefined;
 }
 
-/** The members of a record that a query asks for: the named ones, or all but those. */
+/**
+ * The members of a record that a query asks for: the named ones, or all but those.
+ * @param always members that are answered beside those that are named.
+ */
 export function selectFields(
   record: object,
   { fields, include_fields: include = true }: FieldsQuery,
+  always: readonly string[] = [],
 ): object {
   const names = new Set(
     (fields ?? '')
@@ -28,5 +32,6 @@ export function selectFields(
       .filter((name) => name !== ''),
   );
   if (names.size === 0) return record;
+  if (include) for (const name of always) names.add(name);
   return Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name) === include));
 }

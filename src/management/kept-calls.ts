@@ -14,12 +14,21 @@ import {
 } from './kept.ts';
 import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.ts';
 import { conflict, merged, withArticle } from './resource.ts';
+import { sortedBy } from './search/sort.ts';
 
 const call = callsWith<KeptDependencies>();
 
 /** The calls of such a resource: list, create, get, update, delete, and replace where it is replaced, too. */
 export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
   return [...collectionCalls(resource), ...documentCalls(resource)];
+}
+
+/** A document in a list. */
+function listView(resource: Kept, one: Parameters<typeof keptView>[1]): Record<string, unknown> {
+  const { unlisted = [] } = resource;
+  return Object.fromEntries(
+    Object.entries(keptView(resource, one)).filter(([member]) => !unlisted.includes(member)),
+  );
 }
 
 /** What no two documents share, as they are indexed by it. */
@@ -70,9 +79,10 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
       summary: `List ${name}s`,
       query: z.strictObject({ ...pageQuery, ...cursorQuery, ...fieldsQuery, ...resource.filters }),
       handle: async (deps, { query }) => {
-        const all = (await documentsOf(deps.store, kind))
-          .map((one) => keptView(resource, one))
+        const matching = (await documentsOf(deps.store, kind))
+          .map((one) => listView(resource, one))
           .filter((item) => resource.matches?.(item, query) ?? true);
+        const all = sortedBy(matching, (query as { sort?: unknown }).sort, resource.sortable);
         const isByNumber = query.take === undefined && query.from === undefined;
         if (resource.whole === 'wrapped') return ok({ [resource.list.key]: all });
         if (resource.whole === 'bare' || (resource.whole === 'bare unless taken' && isByNumber))

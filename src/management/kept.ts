@@ -38,6 +38,8 @@ export interface Kept {
   /** Which member no two share. */
   uniqueMember?: string;
   list: ListShape;
+  /** Members that are read of one document alone: a list leaves them out. */
+  unlisted?: readonly string[];
   /** How a list is answered that has all of them whatever the query asks: bare, in its member, or bare unless a cursor is asked for. */
   whole?: 'bare' | 'wrapped' | 'bare unless taken';
   /** Whether a list is read by a cursor alone, and wrapped always. */
@@ -58,6 +60,8 @@ export interface Kept {
   /** What goes with one that was removed. */
   removed?(deps: KeptDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;
+  /** Members that the query's `sort` can name, where its filters have that. */
+  sortable?: readonly string[];
   matches?(item: Readonly<Record<string, unknown>>, query: Readonly<Record<string, unknown>>): boolean;
   missing: ReturnType<typeof notFound>;
   taken: string;

@@ -9,6 +9,7 @@ import { type Call, type Caller, callsWith, created, noContent, ok } from './cal
 import { apiError, validationError } from './errors.ts';
 import { fieldsQuery, selectFields } from './fields.ts';
 import { arraySource, cursorQuery, type ListShape, listAnswer, mapped, pageQuery } from './list.ts';
+import { sortedBy } from './search/sort.ts';
 
 /** The collections that are small enough to be filtered in memory. */
 export type ConfigurationName =
@@ -37,6 +38,8 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   readScopes?: readonly string[];
   updateScopes?: readonly string[];
   list: ListShape;
+  /** Members that are answered beside those that `fields` names. */
+  always?: readonly string[];
   /** Query members of the list, beside those of paging and `fields`. */
   filters?: z.ZodRawShape;
   matches?(record: Stored<N>, query: Readonly<Record<string, unknown>>): boolean;
@@ -49,6 +52,10 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   more?(deps: D): Promise<readonly Stored<N>[]> | readonly Stored<N>[];
   /** Changes one of those. @returns undefined for a record of the store. */
   changeOwn?(deps: D, record: Stored<N>, body: Record<string, unknown>): Promise<Stored<N> | undefined>;
+  /** What the answer for one in a list has beside its view, where the query asks for it. */
+  listed?(record: Stored<N>, query: Readonly<Record<string, unknown>>): object;
+  /** Members that the query's `sort` can name, where its filters have that. */
+  sortable?: readonly string[];
   /** In which order a list is, by this text; by id otherwise. */
   orderOf?(record: Stored<N>): string;
   createBody: z.ZodType<Record<string, unknown>>;
@@ -177,7 +184,7 @@ function recordCalls<N extends ConfigurationName, D extends ResourceDependencies
       query: z.strictObject(fieldsQuery),
       handle: async (deps, { params, query, caller }) => {
         const record = await require(deps, resource, params.id);
-        return ok(selectFields(await viewOf(deps, resource, record, caller), query));
+        return ok(selectFields(await viewOf(deps, resource, record, caller), query, resource.always));
       },
     }),
     call({
@@ -236,8 +243,11 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]
     .filter((record) => (resource.matches?.(record, query) ?? true) && (narrowed?.(record) ?? true))
     .sort((a, b) => (order(a) < order(b) ? -1 : 1));
-  const source = arraySource(chosen, ({ id }) => id);
-  const view = (record: Stored<N>) => selectFields(resource.view(deps, record, caller), query);
+  const source = arraySource(sortedBy(chosen, query.sort, resource.sortable), ({ id }) => id);
+  const view = (record: Stored<N>) => {
+    const whole = { ...resource.view(deps, record, caller), ...resource.listed?.(record, query) };
+    return selectFields(whole, query, resource.always);
+  };
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
 }
 

@@ -175,6 +175,13 @@ const clientFields = z.looseObject({
   custom_login_page_on: z.boolean().optional(),
   /** Whether users log in as members of organizations; `deny` where it says nothing. */
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
+  /** The organization of its own tokens whose requests name none, where the client grant allows organizations. */
+  default_organization: z
+    .looseObject({
+      organization_id: z.string().min(1).max(64),
+      flows: z.array(z.literal('client_credentials')).min(1),
+    })
+    .nullish(),
   /** What happens where an organization is required and a request names none. */
   organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']).optional(),
   /** What is asked for then, before the login: the organization's name, where it says nothing. */

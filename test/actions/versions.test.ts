@@ -59,6 +59,31 @@ describe('versions of actions', () => {
     expect(missing.status).to.equal(404);
   });
 
+  it('begin with the first where an action is to be deployed as it is made, which is not made where that cannot be', async () => {
+    server = await startManaged(tenant);
+    const make = (more: object) =>
+      managed(server, 'POST', '/actions/actions', {
+        name: 'At once',
+        supported_triggers: [{ id: TRIGGER }],
+        code: code('at once'),
+        deploy: true,
+        ...more,
+      });
+    const refused = await make({ dependencies: [{ name: 'no-such-package', version: '1.0.0' }] });
+    expect(refused.status).to.equal(400);
+    const named = await managed(server, 'GET', '/actions/actions?actionName=At%20once');
+    expect(named.body.total).to.equal(0);
+    const made = await make({ secrets: [{ name: 'KEY', value: 'a value of its own' }] });
+    expect(made.status).to.equal(201);
+    expect(made.body).to.include({ status: 'built', all_changes_deployed: true }).and.not.have.key('deploy');
+    expect(made.body.deployed_version).to.include({ number: 1, code: code('at once') });
+    expect(JSON.stringify(made.body)).not.to.contain('a value of its own');
+    expect((await call('GET', `${made.body.id}/versions`)).versions).to.have.length(1);
+    const bindings = [{ ref: { type: 'action_id', value: made.body.id } }];
+    await managed(server, 'PATCH', `/actions/triggers/${TRIGGER}/bindings`, { bindings });
+    expect(await runs()).to.equal('at once');
+  });
+
   it('keep the value of a secret that a change names without one, as it was read', async () => {
     server = await startManaged(tenant);
     const [id = ''] = await bindActions(server, TRIGGER, {

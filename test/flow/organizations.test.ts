@@ -370,6 +370,18 @@ describe('logging in to an organization', () => {
     expect((await ask('org_none')).json()).to.include({ error: 'invalid_request' });
     expect((await ask('acme')).json()).to.include({ error: 'invalid_request' });
     expect(payload((await ask()).json().access_token)).not.to.have.property('org_id');
+    const usually = (default_organization?: object) =>
+      server.store
+        .collection('clients')
+        .update('m2m', (all) => ({ ...structuredClone(all), default_organization }) as never);
+    await usually({ organization_id: 'org_acme', flows: ['client_credentials'] });
+    expect(payload((await ask()).json().access_token)).to.include({ org_id: 'org_acme' });
+    expect((await ask('org_open')).status, 'the one that is named').to.equal(403);
+    await usually({ organization_id: 'org_open', flows: ['client_credentials'] });
+    expect((await ask()).json(), 'one that the grant is not for').to.include({ error: 'access_denied' });
+    await allow({ organization_usage: 'deny' });
+    expect(payload((await ask()).json().access_token)).not.to.have.property('org_id');
+    await usually();
     await allow({ organization_usage: 'require', allow_any_organization: true });
     expect(payload((await ask('org_open')).json().access_token)).to.include({ org_id: 'org_open' });
     expect((await ask()).json()).to.include({ error: 'invalid_request' });

@@ -72,6 +72,9 @@ describe('protections and directories that are kept for tools', () => {
     expect((await call('GET', path)).json()).to.not.have.property('groups');
     expect((await call('DELETE', groups, { groups: [{ id: 'b' }] })).status).to.equal(204);
     expect(await read()).to.deep.equal({ groups: [{ id: 'a' }] });
+    expect((await call('POST', groups, { groups: [{ id: 'a', email: '' }] })).status).to.equal(400);
+    expect((await call('PUT', groups, { groups: [] })).status).to.equal(204);
+    expect(await read()).to.deep.equal({ groups: [] });
     expect((await call('PUT', groups, { groups: [{ id: 'c' }] })).status).to.equal(204);
     expect(await read()).to.deep.equal({ groups: [{ id: 'c' }] });
     const many = { groups: Array.from({ length: 100 }, (_, n) => ({ id: `g${n}` })) };

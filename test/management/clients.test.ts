@@ -67,6 +67,34 @@ describe('applications of the Management API', () => {
     expect(refused.status).to.equal(400);
   });
 
+  it('name profiles that there are, and a usual organization whole', async () => {
+    const profile = (await (
+      await callApi(server, 'POST', '/user-attribute-profiles', { name: 'p', user_attributes: {} })
+    ).json()) as { id: string };
+    const made = await management.clients.create({ name: 'Profiled' });
+    const path = `/clients/${made.client_id}`;
+    const status = async (body: object) => (await callApi(server, 'PATCH', path, body)).status;
+    const named = (user_attribute_profile_id: string) => ({
+      my_organization_configuration: { user_attribute_profile_id },
+    });
+    expect(await status(named(profile.id))).to.equal(200);
+    expect(await status(named('uap_none'))).to.equal(400);
+    expect(await status({ my_organization_configuration: { connection_profile_id: profile.id } })).to.equal(
+      400,
+    );
+    // What the profile was is no fault of a change of something else.
+    await callApi(server, 'DELETE', `/user-attribute-profiles/${profile.id}`);
+    expect(await status({ description: 'x' })).to.equal(200);
+    const flows = ['client_credentials'];
+    expect(await status({ default_organization: { organization_id: 'org_x', flows } })).to.equal(200);
+    expect(await status({ default_organization: { flows } })).to.equal(400);
+    expect(await status({ default_organization: { organization_id: 'org_x' } })).to.equal(400);
+    expect(await status({ default_organization: { organization_id: 'org_x', flows: ['code'] } })).to.equal(
+      400,
+    );
+    expect(await status({ default_organization: null })).to.equal(200);
+  });
+
   it('have objects that are changed member by member, as Terraform changes them', async () => {
     const session_transfer = { allowed_authentication_methods: ['cookie'], enforce_device_binding: 'ip' };
     const made = await management.clients.create({

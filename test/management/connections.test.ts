@@ -33,6 +33,38 @@ describe('connections of the Management API', () => {
       },
     });
 
+  it('are read with the members that are named, and whether they are of the domain', async () => {
+    const read = async (query: string) => (await callApi(server, 'GET', `/connections${query}`)).json();
+    for (const one of (await read('?fields=id')) as object[])
+      expect(one).to.have.all.keys('id', 'is_domain_connection');
+    const [all] = (await read('?fields=id,options&include_fields=false')) as { name: string }[];
+    expect(all).to.include.keys('name', 'strategy').and.not.have.any.keys('id', 'options');
+  });
+
+  it('are found by a domain of theirs', async () => {
+    const options = { client_id: 'x', client_secret: 'y', domain_aliases: ['found.example.test'] };
+    await management.connections.create({ name: 'found', strategy: 'google-oauth2', options });
+    const names = async (domain: string) =>
+      (
+        (await (await callApi(server, 'GET', `/connections?domain_alias=${domain}`)).json()) as {
+          name: string;
+        }[]
+      ).map(({ name }) => name);
+    expect(await names('found.example.test')).to.deep.equal(['found']);
+    expect(await names('other.example.test')).to.deep.equal([]);
+  });
+
+  it('are refused to ask for access to other applications where they are databases', async () => {
+    const requesting = { cross_app_access_requesting_app: { active: true } };
+    const refused = await callApi(server, 'POST', '/connections', {
+      name: 'asking',
+      strategy: 'auth0',
+      ...requesting,
+    });
+    expect(refused.status).to.equal(400);
+    expect(await refused.json()).to.include({ errorCode: 'operation_not_supported' });
+  });
+
   it('are refused with a script of a database that cannot be read, by its name', async () => {
     const options = { enabledDatabaseCustomization: true, customScripts: { get_user: 'function ( {' } };
     const refused = await management.connections.create({ name: 'unread', strategy: 'auth0', options }).then(

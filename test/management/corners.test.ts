@@ -1,6 +1,7 @@
 // Signing keys, and the corners that deploy tools look into.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
+import { listAll } from '../../src/store/list-all.ts';
 import { makeCertificate } from '../saml/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { header } from '../support/flows.ts';
@@ -111,6 +112,24 @@ describe('signing keys of the Management API', () => {
     // Terraform switches a page off without saying the rest of it again.
     const changed = await settings('PATCH', { error_page: { show_log_link: false } });
     expect(changed).to.have.nested.property('error_page.html', '<p>No</p>');
+  });
+
+  it('of the e-mail provider are answered without its secrets, to who sets them and who asks for them', async () => {
+    const ask = async (method: string, body?: object, query = '') =>
+      (await (await callApi(server, method, `/emails/provider${query}`, body)).json()) as object;
+    const credentials = { smtp_host: 'mail.example.test', smtp_port: 587, smtp_user: 'bob' };
+    const body = { name: 'smtp', credentials: { ...credentials, smtp_pass: 'a secret' } };
+    expect(await ask('POST', body)).to.deep.include({ credentials });
+    const changed = { ...credentials, smtp_port: 465 };
+    expect(await ask('PATCH', { credentials: changed })).to.deep.include({ credentials: changed });
+    expect(await ask('GET')).not.to.have.property('credentials');
+    expect(await ask('GET', undefined, '?fields=name,credentials')).to.deep.equal({
+      name: 'smtp',
+      credentials: changed,
+    });
+    const logged = JSON.stringify(await listAll(server.store.collection('logs')));
+    expect(logged).not.to.contain('a secret');
+    await callApi(server, 'DELETE', '/emails/provider');
   });
 
   it('of an API: no policy is kept that would not be enforced; that there is none may be said', async () => {

@@ -69,6 +69,36 @@ describe('custom domains', () => {
     expect((await callApi(server, 'PATCH', '/custom-domains/default', other)).status).to.equal(400);
   });
 
+  it('is found by a query, as Terraform asks, and listed in the order that is asked for', async () => {
+    const { custom_domain_id: id } = await newDomain();
+    const domain = `d${names}.example.test`;
+    const read = async (query: string) => {
+      const answer = await callApi(server, 'GET', `/custom-domains?${query}`);
+      return { status: answer.status, body: await answer.json() };
+    };
+    const found = async (q: string) =>
+      ((await read(`q=${encodeURIComponent(q)}&take=100`)).body as { custom_domains: { domain: string }[] })
+        .custom_domains;
+    for (const q of [
+      `domain:d${names}.*`,
+      `domain:"${domain.toUpperCase()}"`,
+      `custom_domain_id:${id}`,
+      domain,
+    ])
+      expect(
+        (await found(q)).map((one) => one.domain),
+        q,
+      ).to.deep.equal([domain]);
+    expect(await found('domain:nowhere*')).to.deep.equal([]);
+    expect(await found('tls_policy:recommended')).to.deep.equal([]);
+    expect(await found(`_exists_:domain AND NOT domain:*example.test`)).to.deep.equal([]);
+    const sorted = (await read('sort=domain:-1')).body as { domain: string }[];
+    const all = sorted.map((one) => one.domain);
+    expect(all).to.deep.equal([...all].sort().reverse());
+    for (const query of ['q=domain:[a%20TO%20b]', 'q=(', 'sort=verification:1'])
+      expect((await read(query)).status, query).to.equal(400);
+  });
+
   it('is verified and removed by clients that send null where there is no body', async () => {
     const { custom_domain_id: id } = await newDomain();
     expect((await callApi(server, 'POST', `/custom-domains/${id}/verify`, null)).status).to.equal(200);

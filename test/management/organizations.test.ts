@@ -3,7 +3,7 @@ import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
-import { managementClient, managementToken, startManaged } from './support.ts';
+import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
 describe('organizations of the Management API', () => {
   let server: TestServer;
@@ -109,6 +109,52 @@ describe('organizations of the Management API', () => {
     expect(await failure(members.create(organization, { members: ['auth0|none'] }))).to.include({
       statusCode: 404,
     });
+  });
+
+  it('have members by cursor, where the page after the last one is empty and says that it is the end', async () => {
+    const { records } = await server.store.collection('users').list({ limit: 3 });
+    const ids = records.map((user) => user.id);
+    await management.organizations.members.create(organization, { members: ids });
+    const read = async (query: string) =>
+      (await (
+        await callApi(server, 'GET', `/organizations/${organization}/members?take=2${query}`)
+      ).json()) as { members: { user_id: string }[]; next?: string };
+    const found: string[] = [];
+    const sizes: number[] = [];
+    let page = await read('');
+    for (; page.next !== undefined; page = await read(`&from=${page.next}`)) {
+      sizes.push(page.members.length);
+      found.push(...page.members.map(({ user_id }) => user_id));
+    }
+    expect(page).to.deep.equal({ members: [] });
+    expect(found).to.have.members(ids);
+    expect(sizes.at(-1)).to.equal(ids.length % 2 === 0 ? 2 : 1);
+    await management.organizations.members.delete(organization, { members: ids });
+  });
+
+  it('are sorted, and say how an application is associated with them', async () => {
+    const [first, last] = [`aaa-${made}`, `zzz-${made}`];
+    const { id = '' } = await management.organizations.create({ name: first, display_name: 'Z' });
+    await management.organizations.create({ name: last, display_name: 'A' });
+    const read = async (query: string) => {
+      const answer = await callApi(server, 'GET', `/organizations?${query}`);
+      return { status: answer.status, body: (await answer.json()) as { name: string; client?: object }[] };
+    };
+    const order = async (sort: string) =>
+      (await read(`sort=${sort}`)).body
+        .map(({ name }) => name)
+        .filter((name) => [first, last].includes(name));
+    expect(await order('name:1')).to.deep.equal([first, last]);
+    expect(await order('name:-1')).to.deep.equal([last, first]);
+    expect(await order('display_name:1')).to.deep.equal([last, first]);
+    expect((await read('sort=metadata:1')).status).to.equal(400);
+    expect((await read('sort=name')).status).to.equal(400);
+    const client_id = 'example-web';
+    const clients = [{ client_id, use_for_member_access: true }];
+    expect((await callApi(server, 'POST', `/organizations/${id}/clients`, { clients })).status).to.equal(201);
+    const { body } = await read(`include_client_association_for=${client_id}`);
+    expect(body.find(({ name }) => name === first)?.client).to.deep.equal({ use_for_member_access: true });
+    expect(body.find(({ name }) => name === last)).not.to.have.property('client');
   });
 
   it('invite by mail; link and ticket are told once, and kept as a hash', async () => {

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { requiringOf } from '../../actions/action-packages.ts';
-import { ACTION_MODULE } from '../../records/action-modules.ts';
+import { ACTION_MODULE, type ModuleReference } from '../../records/action-modules.ts';
 import { draftOf } from '../../records/actions.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -12,7 +12,8 @@ import { apiError } from '../errors.ts';
 import { documentOf, documentsOf, type KeptDependencies, keptView } from '../kept.ts';
 import { pageQuery } from '../list.ts';
 import { notFound } from '../resource.ts';
-import { ACTION, shown, wrapped } from './actions.ts';
+import { ACTION, actionCalls, shown, wrapped } from './actions.ts';
+import { completedReferences } from './module-references.ts';
 
 type Action = Frozen<DocumentRecord>;
 type Version = Record<string, unknown>;
@@ -108,7 +109,7 @@ async function deploy(
 async function checkNeeded(
   { packages, store }: ActionVersionDependencies,
   version: Readonly<Record<string, unknown>>,
-  { body: { name } }: Action,
+  { body: { name } }: { body: Readonly<Record<string, unknown>> },
 ): Promise<void> {
   const modules = await documentsOf(store, ACTION_MODULE);
   const runnable = draftOf({ body: { ...version, name } }, modules);
@@ -123,8 +124,36 @@ async function checkNeeded(
 const call = callsWith<ActionVersionDependencies>();
 const PATH = '/actions/actions/:id';
 
-/** All calls of deployments. */
+interface NewAction {
+  deploy?: boolean;
+  modules?: ModuleReference[];
+  [member: string]: unknown;
+}
+
+/** Making an action deploys it, too, where the body says `deploy`; one that cannot be deployed is not made then. */
+function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies> {
+  if (one.method !== 'POST') return one;
+  return {
+    ...one,
+    handle: async (deps, request) => {
+      const { deploy: isDeployed, ...body } = request.body as NewAction;
+      if (isDeployed === true) {
+        const modules = await completedReferences(deps.store, body.modules ?? []);
+        await checkNeeded(deps, { ...body, modules }, { body });
+      }
+      const answer = await one.handle(deps, { ...request, body: body as never });
+      if (isDeployed !== true) return answer;
+      const { id } = answer.body as { id: string };
+      await deploy(deps, id);
+      const after = shown(keptView(ACTION, await documentOf(deps.store, ACTION, id)));
+      return { ...answer, body: after, after };
+    },
+  };
+}
+
+/** All calls of actions and their deployments. */
 export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
+  ...actionCalls.map(deploying),
   call({
     method: 'POST',
     path: `${PATH}/deploy`,

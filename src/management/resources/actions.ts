@@ -47,7 +47,6 @@ const members = {
   secrets: z.array(named).max(100),
   runtime: z.string().max(16),
   modules: z.array(reference).max(20),
-  deploy: z.boolean(),
 };
 const supported = z
   .array(z.looseObject({ id: z.enum(TRIGGERS), version: z.string().max(16).optional() }))
@@ -90,6 +89,7 @@ export const ACTION: Kept = {
     ...z.strictObject(members).partial().shape,
     name: members.name,
     supported_triggers: supported,
+    deploy: z.boolean().optional(),
   }),
   patchBody: z.strictObject({
     ...z.strictObject(members).partial().shape,
@@ -129,7 +129,7 @@ function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
   };
 }
 
-/** All calls of actions. */
+/** The calls of actions as they are kept; what deploys them is in `action-versions.ts`. */
 export const actionCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',

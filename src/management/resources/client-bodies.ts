@@ -71,7 +71,9 @@ const members = {
     .enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt'])
     .describe('When users are asked for their organization, where one is required.'),
   organization_discovery_methods: z.array(z.enum(['email', 'organization_name'])).min(1),
-  default_organization: object.describe('The organization of requests that name none.'),
+  default_organization: object.describe(
+    'The organization of its own tokens (client_credentials) whose requests name none.',
+  ),
   sso: z.boolean(),
   sso_disabled: z.boolean(),
   cross_origin_authentication: z

@@ -23,6 +23,7 @@ import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } f
 import { isObject } from '../section.ts';
 import { clientMetadata, createClientBody, patchClientBody } from './client-bodies.ts';
 import { credentialBody } from './client-credentials.ts';
+import { requireProfiles } from './client-profiles.ts';
 import { grantedBy } from './client-search.ts';
 import { changeGlobalClient, GLOBAL_CLIENT, globalClient } from './global-client.ts';
 
@@ -223,6 +224,10 @@ const resource: Resource<'clients', ClientsDependencies> = {
   orderOf: (client) => `${client.name}\n${client.id}`,
   createBody: createClientBody,
   patchBody: patchClientBody,
+  complete: async ({ store }, body) => {
+    await requireProfiles(store, body.my_organization_configuration);
+    return body;
+  },
   make: async ({ random, now }, body) => {
     const client_id = letters(32, random);
     const asked = applyKeys(undefined, merged({ ...DEFAULTS }, body), { random, now });

@@ -124,13 +124,15 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   name: 'connection',
   noun: 'connections',
   list: { key: 'connections', perPage: 100 },
+  always: ['is_domain_connection'],
   filters: {
     name: z.string().max(128).optional(),
     strategy: repeatable,
     domain_alias: z.string().optional(),
   },
-  matches: (connection, { name, strategy }) =>
+  matches: (connection, { name, strategy, domain_alias: domain }) =>
     (name === undefined || connection.name === name) &&
+    (domain === undefined || textsOf(connection.options.domain_aliases).includes(String(domain))) &&
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
   createBody,
   patchBody: z.strictObject(members),
@@ -172,6 +174,13 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     };
   },
   check: async ({ store, providers }, connection) => {
+    const { cross_app_access_requesting_app: requesting } = connection as { [member: string]: unknown };
+    if (connection.strategy === DATABASE && isObject(requesting) && requesting.active === true)
+      throw apiError(
+        400,
+        'Cross App Access Requesting App is not supported for this connection.',
+        'operation_not_supported',
+      );
     for (const client of connection.enabled_clients) await requireClient(store, client);
     const others = (await listAll(store.collection('connections'))).filter(({ id }) => id !== connection.id);
     if (others.some((other) => other.realms?.some((realm) => connection.realms?.includes(realm)))) {

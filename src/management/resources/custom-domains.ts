@@ -10,6 +10,7 @@ import { idOf } from '../ids.ts';
 import { documentOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
 import { notFound } from '../resource.ts';
+import { recordFilter } from '../search/records.ts';
 import { deeplyMerged } from '../section.ts';
 
 export interface CustomDomainDependencies extends KeptDependencies {
@@ -28,6 +29,9 @@ const settable = z.strictObject(members).partial();
 
 /** A name below the domain: at the domain itself there may be an alias, and then no other record (RFC 1034 §3.6.2). */
 const challengeName = (domain: unknown) => `_gatehouse-challenge.${String(domain)}`;
+
+/** What domains are searched and sorted by. */
+const SEARCHED = ['domain', 'status', 'type', 'primary', 'custom_domain_id'];
 
 const resource: Kept = {
   kind: 'custom-domain',
@@ -59,6 +63,8 @@ const resource: Kept = {
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
   filters: { q: z.string().max(1024).optional(), sort: z.string().max(255).optional() },
+  matches: (item, { q }) => typeof q !== 'string' || recordFilter(q, SEARCHED)(item),
+  sortable: SEARCHED,
   whole: 'bare unless taken',
   hidden: ['api_key_hashes'],
   // What we send names the host of `BASE_URL`, whichever domains there are.

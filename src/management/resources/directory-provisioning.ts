@@ -36,20 +36,18 @@ const MAPPING = GOOGLE.split(' ').map((entry) => {
 });
 
 /** Groups that are to be brought here: `synchronize_groups: selected`. */
-const groupsBody = z.strictObject({
-  groups: z
-    .array(
-      z.strictObject({
-        id: z.string().min(1).max(255),
-        name: z.string().max(255).optional(),
-        email: z.string().max(320).optional(),
-        direct_members_count: z.int().min(0).optional(),
-      }),
-    )
-    .min(1)
-    .max(100),
-});
-type Group = z.output<typeof groupsBody>['groups'][number];
+const groups = z
+  .array(
+    z.strictObject({
+      id: z.string().min(1).max(255),
+      name: z.string().max(255).optional(),
+      email: z.email("Object didn't pass validation for format email: ").max(320).optional(),
+      direct_members_count: z.int().min(0).optional(),
+    }),
+  )
+  .max(100);
+const groupsBody = z.strictObject({ groups: groups.min(1) });
+type Group = z.output<typeof groups>[number];
 
 const missing = notFound('Not Found');
 
@@ -210,7 +208,7 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
     path: GROUPS_PATH,
     scopes: ['update:directory_provisionings'],
     summary: 'Replace the selected groups of a directory',
-    body: groupsBody,
+    body: z.strictObject({ groups }),
     handle: (deps, { params, body }) => changeGroups(deps, params.id, () => unique(body.groups)),
   }),
   call({

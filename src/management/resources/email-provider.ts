@@ -39,7 +39,7 @@ const noProvider = notFound('There is not a configured email provider', 'inexist
 
 const part = section('emailProvider', emailProviderSchema.optional());
 const path = '/emails/provider';
-// Credentials are answered to those alone who ask for them by name.
+// Credentials, but for secrets, are answered to who has set them, and to who asks for them by name.
 const view = (provider: object, fields?: string): object => {
   const isAsked = (fields ?? '').split(',').includes('credentials');
   const { credentials, ...rest } = provider as { credentials?: Record<string, unknown> };
@@ -96,7 +96,7 @@ export const emailProviderCalls: Call<SectionDependencies>[] = [
         if (current !== undefined) throw conflict('Email provider is already configured.')();
         return merged({}, body);
       });
-      return created(view(after ?? {}));
+      return created(view(after ?? {}, 'credentials'));
     },
   }),
   call({
@@ -110,7 +110,7 @@ export const emailProviderCalls: Call<SectionDependencies>[] = [
         if (current === undefined) throw noProvider();
         return changed(structuredClone(current) as Provider, body as Provider);
       });
-      return ok(view(after ?? {}), { before: view(before ?? {}), after: view(after ?? {}) });
+      return ok(view(after ?? {}, 'credentials'), { before: view(before ?? {}), after: view(after ?? {}) });
     },
   }),
   call({

@@ -10,6 +10,7 @@ export interface Settings
     | 'name'
     | 'noun'
     | 'whole'
+    | 'unlisted'
     | 'isByCursorAlone'
     | 'hasDates'
     | 'isPutToo'

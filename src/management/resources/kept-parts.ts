@@ -1,6 +1,6 @@
 // Parts of settings that are kept for deploy tools: secrets of hooks, texts of the self-service set-up.
 import { z } from 'zod';
-import { type Call, callsWith, noContent, ok } from '../call.ts';
+import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { documentOf, type KeptDependencies, keptObject } from '../kept.ts';
 import { checkedSegment, PROMPT } from '../path-words.ts';
 import { notFound } from '../resource.ts';
@@ -45,7 +45,7 @@ const hookSecretCalls = [
       handle: async (deps, { params, body }) => {
         const { values, put } = await secretsOf(deps, params.id);
         await put({ ...values, ...body });
-        return ok({});
+        return created({});
       },
     }),
   ),

@@ -29,7 +29,6 @@ const settings = z.strictObject(
       account_linking: z.enum(['never', 'suggest']),
       account_page: object,
       default_redirection_uri: z.string().max(2048),
-      default_organization: object,
       session_lifetime: hours,
       session_lifetime_in_minutes: minutes,
       idle_session_lifetime: hours,

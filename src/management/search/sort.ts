@@ -12,3 +12,23 @@ export function parseSort(text: string): { field: string; descending: boolean } 
     );
   return { field: found[1] ?? '', descending: found[2] === '-1' };
 }
+
+/**
+ * Records in the order that a query asks for; as they are where it says nothing, or where they are equal.
+ * @param fields those that they can be sorted by.
+ * @throws AuthError 400
+ */
+export function sortedBy<T extends object>(
+  records: readonly T[],
+  sort: unknown,
+  fields: readonly string[] = [],
+): readonly T[] {
+  if (typeof sort !== 'string') return records;
+  const { field, descending } = parseSort(sort);
+  if (!fields.includes(field)) throw apiError(400, `Cannot sort by ${field}`, 'invalid_query_string');
+  const textOf = (record: T) => String((record as Record<string, unknown>)[field] ?? '');
+  return [...records].sort((a, b) => {
+    const [first, second] = descending ? [textOf(b), textOf(a)] : [textOf(a), textOf(b)];
+    return first === second ? 0 : first < second ? -1 : 1;
+  });
+}

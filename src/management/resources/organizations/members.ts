@@ -5,7 +5,16 @@ import type { Store } from '../../../store/contract.ts';
 import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { fieldsQuery, selectFields } from '../../fields.ts';
-import { arrayAnswer, arraySource, cursorQuery, listAnswer, mapped, pageQuery } from '../../list.ts';
+import {
+  arrayAnswer,
+  arraySource,
+  cursorOf,
+  cursorQuery,
+  type ListSource,
+  listAnswer,
+  mapped,
+  pageQuery,
+} from '../../list.ts';
 import { notFound } from '../../resource.ts';
 import { memberView } from '../roles.ts';
 import { organizationOf } from './organizations.ts';
@@ -25,6 +34,19 @@ async function membershipOf(store: Store, params: Readonly<Record<string, string
   const found = await store.collection('memberships').get(membershipId(id, params.user_id ?? ''));
   if (found !== undefined) return found;
   throw notFound('The user is not a member of the organization.', 'inexistent_member')();
+}
+
+/** Members by cursor: as at the hosted service the page after the last one is empty, and that one alone has no `next`. */
+function memberSource<T extends { user_id: string }>(items: readonly T[]): ListSource {
+  const source = arraySource(items, ({ user_id }) => user_id);
+  return {
+    ...source,
+    after: async (page) => {
+      const found = await source.after(page);
+      const last = found.items.at(-1) as T | undefined;
+      return { ...found, next: last && cursorOf(last.user_id) };
+    },
+  };
 }
 
 const call = callsWith<{ store: Store }>();
@@ -49,11 +71,7 @@ export const organizationMemberCalls: Call<{ store: Store }>[] = [
           return [{ ...memberView(user), ...(withRoles ? { roles: await roleViews(store, roles) } : {}) }];
         }),
       );
-      const items = views.flat();
-      const source = mapped(
-        arraySource(items, (one) => one.user_id),
-        (one) => selectFields(one, query),
-      );
+      const source = mapped(memberSource(views.flat()), (one) => selectFields(one, query));
       return ok(await listAnswer(query, source, { key: 'members', reach: 1000 }));
     },
   }),

@@ -58,7 +58,18 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   noun: 'organizations',
   readScopes: ['read:organizations_summary'],
   list: { key: 'organizations' },
-  filters: { sort: z.string().max(255).optional(), q: z.string().max(1024).optional() },
+  filters: {
+    sort: z.string().max(255).optional(),
+    include_client_association_for: z.string().max(255).optional(),
+  },
+  // When they were made is not kept: for that they are as they are, by name.
+  sortable: ['name', 'display_name', 'created_at'],
+  listed: ({ clients = [] }, { include_client_association_for: id }) => {
+    const found = (clients as readonly { client_id: string; use_for_member_access: boolean }[]).find(
+      ({ client_id }) => client_id === id,
+    );
+    return found === undefined ? {} : { client: { use_for_member_access: found.use_for_member_access } };
+  },
   orderOf: (organization) => `${organization.name}\n${organization.id}`,
   createBody: z.strictObject({
     ...members,

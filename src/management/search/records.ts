@@ -1,0 +1,47 @@
+// The search language over records that are held in memory: there are few of them.
+import { type Expression, type Match, parseQuery } from './lucene.ts';
+import { searchError, wildcardOf } from './terms.ts';
+
+type Item = Readonly<Record<string, unknown>>;
+
+/**
+ * Which records a query asks for, by members that are texts or booleans; capitals mean nothing.
+ * @param fields those that can be asked for, and that a term without a field is looked for in.
+ * @throws AuthError 400
+ */
+export function recordFilter(query: string, fields: readonly string[]): (item: Item) => boolean {
+  return meaningOf(parseQuery(query), fields);
+}
+
+function meaningOf(expression: Expression, fields: readonly string[]): (item: Item) => boolean {
+  if ('all' in expression) {
+    const all = expression.all.map((one) => meaningOf(one, fields));
+    return (item) => all.every((one) => one(item));
+  }
+  if ('any' in expression) {
+    const any = expression.any.map((one) => meaningOf(one, fields));
+    return (item) => any.some((one) => one(item));
+  }
+  if ('not' in expression) {
+    const one = meaningOf(expression.not, fields);
+    return (item) => !one(item);
+  }
+  const { field, match } = expression;
+  const named = field === undefined ? fields : fields.filter((one) => one === field);
+  const isMeant = valueTest(match);
+  return (item) => named.some((one) => item[one] !== undefined && isMeant(String(item[one]).toLowerCase()));
+}
+
+function valueTest(match: Match): (value: string) => boolean {
+  if (match.kind === 'exists') return () => true;
+  if (match.kind === 'range') throw searchError('There are no ranges here.');
+  if (match.kind === 'text') return (value) => value === match.text.toLowerCase();
+  const wildcard = wildcardOf({ kind: 'pattern', parts: match.parts.map((part) => part.toLowerCase()) });
+  if (wildcard === undefined) return () => true;
+  const { prefix, contains = '', suffix = '' } = wildcard;
+  return (value) =>
+    value.length >= prefix.length + suffix.length &&
+    value.startsWith(prefix) &&
+    value.includes(contains) &&
+    value.endsWith(suffix);
+}
