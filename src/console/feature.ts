@@ -7,6 +7,7 @@ import type { ActionsDependencies } from './actions/view.ts';
 import { events } from './administrators/events.ts';
 import { type PasswordDependencies, passwordRoutes } from './administrators/password.ts';
 import { administratorsRoutes } from './administrators/routes.ts';
+import { againRoutes } from './again-page.ts';
 import { APPLICATIONS_PAGES, applicationsRoutes } from './applications/routes.ts';
 import type { TryDependencies } from './applications/try-page.ts';
 import type { AskDependencies } from './ask.ts';
@@ -62,6 +63,7 @@ declare module '../records/limits.ts' {
 }
 
 const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
+  ...againRoutes,
   [`POST ${CONSOLE}/logout` as const]: consoleForm(
     '',
     { scopes: [], isDangerous: false },
@@ -101,6 +103,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
     'administratorCredentials',
   ],
   pages: [
+    'console/again',
     'console/overview-home',
     'console/log-list',
     'console/log-event',

@@ -8,6 +8,7 @@ import { AuthError } from '../http/errors.ts';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import { memberOf } from './administrators/members.ts';
 import { CONSOLE, type ConsoleOrigins, outsideOf } from './callbacks.ts';
+import { AGAIN } from './kept-form.ts';
 import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved } from './session.ts';
 
 export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
@@ -20,6 +21,8 @@ interface NewLogin {
   /** The page that the administrator wants: a path of the console, with its query. */
   to: string;
   as?: AtConsole | undefined;
+  /** What they had sent, which {@link AGAIN} shows them then. */
+  form?: string | undefined;
 }
 
 /** Characters of a page's address that are remembered. */
@@ -29,11 +32,11 @@ const LONGEST_ADDRESS = 2_000;
 export async function goToLogin(
   deps: ConsoleLoginDependencies,
   ctx: Context,
-  { to, as }: NewLogin,
+  { to, as, form }: NewLogin,
 ): Promise<void> {
   await begin(deps, ctx, {
     params: { prompt: 'login', ...(as && { login_hint: as.administrator.email }) },
-    data: { to: isOfConsole(to) ? to : CONSOLE },
+    data: { to: isOfConsole(to) ? to : CONSOLE, ...(form !== undefined && { form }) },
   });
 }
 
@@ -75,12 +78,13 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
   // The second factor is given in the same session.
   if (isTheirs && refusal === undefined && !isEnough && !amr.includes('mfa') && data.isStepUp !== true) {
     const params = { acr_values: MFA_POLICY };
-    return begin(deps, ctx, { params, data: { to, isStepUp: true } });
+    return begin(deps, ctx, { params, data: { ...data, to, isStepUp: true } });
   }
   await deps.sessions.end(sessionUid, { reason: 'session-revoked' });
   deps.sessions.forget(ctx);
   if (!isTheirs) throw new AuthError(403, 'access_denied', 'You are no administrator here.');
   if (!isEnough) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
-  await enterConsole(deps, ctx, kept);
-  ctx.redirect(to);
+  const form = typeof data.form === 'string' ? data.form : undefined;
+  await enterConsole(deps, ctx, { ...kept, ...(form !== undefined && { form }) });
+  ctx.redirect(form === undefined ? to : AGAIN);
 }

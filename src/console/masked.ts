@@ -19,7 +19,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'id_token_signed_response_alg',
 ]);
 
-const isHeldBack = (name: string): boolean =>
+/** Whether a member of that name is no viewer's to see. */
+export const isHeldBack = (name: string): boolean =>
   (isNamedSecret(name) || HELD_BACK.test(name)) && !KNOWN.has(name);
 
 const MASK = '•••';

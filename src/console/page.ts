@@ -7,6 +7,7 @@ import { type MultipartRules, readMultipart } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
 import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE, formsLeadOutside } from './callbacks.ts';
+import { AGAIN_FIELD, keepForm, takeForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { navOf, pathOf } from './nav.ts';
 import { roleRefusal } from './roles.ts';
@@ -28,7 +29,7 @@ interface Rules {
 }
 
 interface FormRules extends Rules {
-  /** Whether a login of long ago does not do: the administrator logs in anew, and then sends the form again. */
+  /** Whether a login of long ago does not do: the administrator logs in anew, and is then shown what they had sent, to send it. */
   isDangerous: boolean;
   /** For a form with a file (multipart): its text is the field's. It is read for administrators alone. */
   file?: MultipartRules;
@@ -73,10 +74,15 @@ export function consoleForm<D extends ConsolePageDependencies>(
     const here = await atConsole(deps, ctx);
     if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
     requireScopes(here, scopes);
-    if (file !== undefined) await readFile(ctx, file);
+    const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
+    if (file !== undefined && !isAgain) await readFile(ctx, file);
     requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
-    if (isDangerous && !here.isFresh)
-      return goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section), as: here });
+    if (isAgain) await takeForm(deps, ctx, here);
+    if (isDangerous && !here.isFresh) {
+      const from = cameFrom(deps, ctx, section);
+      const form = await keepForm(deps, ctx, here, { from, section });
+      return goToLogin(deps, ctx, { to: from, as: here, form });
+    }
     await handle(deps, ctx, here);
   });
 }

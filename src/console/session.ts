@@ -34,6 +34,8 @@ export interface AtConsole {
   isFresh: boolean;
   /** What forms and scripts of the console show to be its own. */
   token: string;
+  /** By which a form is taken that was sent before this login was asked for. */
+  form: string | undefined;
 }
 
 /** What the tickets of sessions are for. */
@@ -51,6 +53,8 @@ export interface Kept {
   login: Login;
   /** What stood for the administrator's second factors when they logged in. */
   factors: string;
+  /** See {@link AtConsole}. */
+  form?: string;
 }
 
 /** Lets a browser in whose administrator has just logged in. */
@@ -94,7 +98,7 @@ export async function atConsole(
   const secret = COOKIE.secret(ctx);
   const met = secret === undefined ? undefined : await deps.challenges.peekTicket(CONSOLE_SESSION, secret);
   if (secret === undefined || met === undefined) return undefined;
-  const { login, factors } = met.data as unknown as Kept;
+  const { login, factors, form } = met.data as unknown as Kept;
   const [standing, member] = await Promise.all([
     admissionOf(deps.users, login),
     memberOf(deps, login.userId),
@@ -114,6 +118,7 @@ export async function atConsole(
     scopes,
     isFresh: isFresh(deps, login),
     token: tokenOf(secret),
+    form,
   };
 }
 

@@ -146,6 +146,21 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       factorsUrl: '/account/security',
     },
   },
+  '/console-again': {
+    template: 'console/again',
+    model: {
+      ...consoleModel,
+      title: 'Send what you had filled in?',
+      action: '/console/change/clients/example-spa',
+      from: '/console/change/clients/example-spa',
+      field: '_again',
+      sent: [
+        { name: 'name', text: 'Example SPA', length: 11 },
+        { name: 'callbacks', text: 'https://app.example.test/callback', length: 33 },
+        { name: 'client_secret', length: 43 },
+      ],
+    },
+  },
   '/console-link': {
     template: 'console/administrators-link',
     model: {

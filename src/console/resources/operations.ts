@@ -34,10 +34,10 @@ export const operationsOf = (place: Place): [Operation, CallRules][] =>
 
 /**
  * Places whose forms need no fresh login. All others ask for one, a new resource too: what is sent there may open a door, run,
- * or say where secrets go. An application has callbacks, a secret and the login page of all; an API, the secret of its tokens.
+ * or say where secrets go. A domain of an organization says where its people log in. An application has callbacks, a secret and the login page of all; an API, the secret of its tokens.
  */
 const HARMLESS: ReadonlySet<string> = new Set([
-  ...['/roles', '/roles/:id', '/organizations', '/organizations/:id', '/organizations/:id/discovery-domains'],
+  ...['/roles', '/roles/:id', '/organizations', '/organizations/:id'],
   ...[
     '/branding',
     '/branding/themes',

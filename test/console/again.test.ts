@@ -1,0 +1,134 @@
+// What was filled in at the console when a fresh login was asked for: it is there afterwards, and for nobody else.
+import { expect } from 'chai';
+import type { Answer } from '../support/agent.ts';
+import { readForm } from '../support/agent.ts';
+import { addressOf, type ConsoleAgent, openConsole, PASSWORD, startConsole } from '../support/console.ts';
+import { follow, tenant, USER } from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+import { UNLIMITED } from '../support/unlimited.ts';
+import { sendForm } from './forms.ts';
+
+const AGAIN = '/console/again';
+const NEW_PASSWORD = 'Quite-Another-Horse-9';
+
+describe('what was filled in when a fresh login was asked for', () => {
+  let server: TestServer;
+  let owner: ConsoleAgent;
+  let user: string;
+  before(async () => {
+    server = await startConsole({
+      tenant: { ...tenant, attackProtection: { rateLimits: UNLIMITED.attackProtection.rateLimits } },
+    });
+    const [found] = await server.users.withEmail(USER.email);
+    user = `/console/users/${encodeURIComponent(found?.id ?? '')}`;
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    owner = await openConsole(server);
+    server.tick(11 * 60_000);
+  });
+
+  /** Logs in where a form has led, as who has the page's own address filled in, and comes to the page after it. */
+  const logIn = (asked: Answer, who = owner) => {
+    expect(asked.status).to.equal(303);
+    expect(asked.location).to.contain('prompt=login');
+    const { pathname, search } = new URL(asked.location);
+    return who.get(pathname + search);
+  };
+  const sendTenant = async (who = owner) => {
+    const page = await who.get('/console/security/tenant');
+    return sendForm(who, page, '/console/security/tenant/tenant', { friendly_name: 'Renamed tenant' });
+  };
+  const tenantName = async () => (await server.store.collection('tenant').list({ limit: 10 })).records;
+
+  it('is shown after the login, and carried out when it is sent from there, once', async () => {
+    const shown = await logIn(await sendTenant());
+    expect(shown.text).to.contain('Send what you had filled in?').and.to.contain('Renamed tenant');
+    expect(readForm(shown, '_again').action).to.equal('/console/security/tenant/tenant');
+    expect(JSON.stringify(await tenantName())).to.not.contain('Renamed tenant');
+    const sent = await Promise.all([
+      owner.post('/console/security/tenant/tenant', { _again: '1' }),
+      owner.post('/console/security/tenant/tenant', { _again: '1' }),
+    ]);
+    expect(sent.map(({ status }) => status).sort()).to.deep.equal([303, 400]);
+    expect(JSON.stringify(await tenantName())).to.contain('Renamed tenant');
+    expect((await owner.agent.get(AGAIN)).location).to.match(/\/console$/);
+  });
+
+  it('is kept sealed, and no secret of it is on a page or in an address', async () => {
+    const asked = await owner.post(`${user}/password`, { password: NEW_PASSWORD });
+    expect(asked.location).to.not.contain(NEW_PASSWORD);
+    const kept = (await server.store.collection('challenges').list({ limit: 1000 })).records;
+    expect(JSON.stringify(kept)).to.contain('console_form').and.to.not.contain(NEW_PASSWORD);
+    const shown = await logIn(asked);
+    expect(shown.text).to.contain(`${NEW_PASSWORD.length} characters`).and.to.not.contain(NEW_PASSWORD);
+    expect((await owner.post(`${user}/password`, { _again: '1' })).location).to.contain('said=');
+    const [found] = await server.users.withEmail(USER.email);
+    expect(await server.users.verifyPassword(found?.id ?? '', NEW_PASSWORD)).to.not.equal(undefined);
+  });
+
+  it('goes nowhere but where it was sent to', async () => {
+    await logIn(await sendTenant());
+    const elsewhere = await owner.post(`${user}/delete`, { _again: '1' });
+    expect(elsewhere.status).to.equal(400);
+    expect(await server.users.withEmail(USER.email)).to.have.length(1);
+    expect((await owner.post('/console/security/tenant/tenant', { _again: '1' })).status).to.equal(400);
+  });
+
+  it('is for nobody who logs in as another, nor for another session, nor after a quarter of an hour', async () => {
+    const asked = await sendTenant();
+    const { pathname, search } = new URL(asked.location);
+    const login = await follow(owner.agent, await owner.agent.get(pathname + search), server.url);
+    const { action, fields } = readForm(login, 'password');
+    const form = { ...fields, username: addressOf('editor'), password: PASSWORD };
+    const other = await follow(owner.agent, await owner.agent.request(action, { form }), server.url);
+    expect(other.text).to.contain('The editor').and.to.not.contain('Send what you had filled in?');
+    expect((await owner.post('/console/security/tenant/tenant', { _again: '1' })).status).to.equal(400);
+
+    const second = await openConsole(server);
+    expect((await second.agent.get(AGAIN)).location).to.match(/\/console$/);
+
+    server.tick(11 * 60_000);
+    const late = await sendTenant(second);
+    server.tick(16 * 60_000);
+    expect((await logIn(late, second)).text).to.not.contain('Send what you had filled in?');
+  });
+
+  it('is one form of each administrator, the last', async () => {
+    const other = await openConsole(server);
+    server.tick(11 * 60_000);
+    const first = await sendTenant();
+    const last = await other.post(`${user}/password`, { password: NEW_PASSWORD });
+    expect((await logIn(last, other)).text).to.contain(`${user}/password`);
+    expect((await logIn(first)).text).to.not.contain('Send what you had filled in?');
+    const of = (await server.store.collection('challenges').list({ limit: 1000 })).records;
+    expect(of.filter(({ purpose, spent }) => purpose === 'console_form' && !spent)).to.have.length(1);
+  });
+
+  it('is a file, too', async () => {
+    const token =
+      /name="console-token" content="([^"]+)"/.exec((await owner.get('/console')).text)?.[1] ?? '';
+    const connection =
+      /<option value="(con_[^"]+)">users</.exec((await owner.get('/console/users/transfer')).text)?.[1] ?? '';
+    const part = (name: string, value: string, more = '') =>
+      `--x\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
+    const users = JSON.stringify(
+      [...Array(4000).keys()].map((n) => ({ email: `again${n}@import.example.test` })),
+    );
+    const body = [
+      part('_csrf', token),
+      part('connection_id', connection),
+      part('users', users, '; filename="users.json"'),
+      '--x--\r\n',
+    ].join('');
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    const asked = await owner.agent.request('/console/users/transfer/import', {
+      method: 'POST',
+      body,
+      headers,
+    });
+    expect((await logIn(asked)).text).to.contain(`${users.length} characters`);
+    const begun = await owner.post('/console/users/transfer/import', { _again: '1' });
+    expect(begun.location, begun.text).to.match(/\/console\/users\/transfer\/job_/);
+  });
+});
