@@ -1,10 +1,8 @@
-// The only deep imports into oidc-provider and the only changes to its classes, each with its reason. Written against
+// The only deep imports into oidc-provider, and where its classes are changed, each with its reason. Written against
 // oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
 import Provider, {
   type AccessToken,
-  type Client,
   type ClientCredentials,
-  errors,
   type Grant,
   type JWKS,
   type KoaContextWithOIDC,
@@ -15,19 +13,17 @@ import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
-import { hasForbiddenScheme } from '../http/schemes.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
+import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import type { LoginActions } from './login-actions.ts';
-import { matchKeysWithoutId } from './nameless-keys.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
-import { readExtensions } from './request-extensions.ts';
 import { readOwnParameters } from './token-parameters.ts';
 
 export const ENGINE_VERSION = '9.13.3';
@@ -135,12 +131,7 @@ export function replaceDetailTypes(provider: Provider, types: DetailTypes): void
 interface EngineClasses {
   AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
   ClientCredentials: EngineClasses['AccessToken'];
-  Client: {
-    find(id: string): Promise<Client | undefined>;
-    adapter: { find(id: string): Promise<object | undefined> };
-    prototype: Client & { includeSid(): boolean };
-    Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
-  };
+  Client: ClientClass;
   OIDCContext: RequestClass;
   Grant: EngineModel;
   IdToken: { prototype: IdTokenInstance };
@@ -152,11 +143,6 @@ interface EngineClasses {
 /** A class of artifacts, which keeps the members named. */
 interface EngineModel {
   readonly IN_PAYLOAD: readonly string[];
-}
-
-interface SchemaInstance {
-  redirect_uris?: string[];
-  invalidate(message: string): never;
 }
 
 /**
@@ -183,7 +169,7 @@ export function adaptEngine(
   },
 ): void {
   knowAlgorithms(provider);
-  adaptClients(provider);
+  adaptClients((provider as unknown as EngineClasses).Client);
   adaptAddresses((provider as unknown as EngineClasses).OIDCContext, provider, config);
   adaptSessions(provider, wallClock);
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
@@ -191,66 +177,6 @@ export function adaptEngine(
   readOwnParameters(instance(provider).grantTypeParams, () => Provider.ctx?.oidc.body?.grant_type);
   countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock);
   bindAccessTokens(provider, bind);
-}
-
-function adaptClients(provider: Provider): void {
-  const { Client } = provider as unknown as EngineClasses;
-  keepClients(Client);
-
-  // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
-  Client.prototype.includeSid = () => true;
-
-  // The engine answers invalid_request; SDKs expect unauthorized_client with this text.
-  const { responseTypeAllowed } = Client.prototype;
-  Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
-    if (responseTypeAllowed.call(this, type)) return true;
-    const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
-    throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
-  };
-
-  // Which types of authorization_details an application may ask for is up to the API, and no metadata of the application.
-  Object.defineProperty(Client.prototype, 'authorizationDetailsTypes', {
-    get: () => undefined,
-    set: () => undefined,
-  });
-
-  // What is known of a request before the engine sees it is answered as if the engine had found it: at the application,
-  // in its response mode. This is the first thing that the engine asks of a client.
-  const { responseModeAllowed } = Client.prototype;
-  Client.prototype.responseModeAllowed = function allowed(this: Client, ...asked) {
-    const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});
-    if (refused !== undefined) throw new errors.CustomOIDCProviderError(refused.error, refused.description);
-    return responseModeAllowed.apply(this, asked);
-  };
-
-  // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
-  // engine's rules per application_type forbid. They are matched exactly.
-  Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
-    for (const uri of uris ?? this.redirect_uris ?? []) {
-      const parsed = URL.parse(uri);
-      if (parsed === null || parsed.href.includes('#') || hasForbiddenScheme(parsed)) {
-        this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
-      }
-    }
-  };
-}
-
-/**
- * Keeps the client that the engine made of its metadata for as long as the adapter gives the same metadata. The engine itself
- * serializes and hashes the metadata at every request to find its client again, and keeps a number of them only.
- */
-function keepClients(Client: EngineClasses['Client']): void {
-  const find = Client.find.bind(Client);
-  const made = new WeakMap<object, Client>();
-  Client.find = async (id) => {
-    const metadata = typeof id === 'string' && id !== '' ? await Client.adapter.find(id) : undefined;
-    const before = metadata && made.get(metadata);
-    if (before !== undefined) return before;
-    const client = await find(id);
-    if (client !== undefined) matchKeysWithoutId(client);
-    if (metadata !== undefined && client !== undefined) made.set(metadata, client);
-    return client;
-  };
 }
 
 function adaptSessions(provider: Provider, wallClock: Clock): void {

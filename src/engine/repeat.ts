@@ -2,7 +2,7 @@
 // the browser to /authorize with it, for instance with another connection (docs/wire/legacy-pages.md).
 import type { ParsedUrlQuery } from 'node:querystring';
 import type Provider from 'oidc-provider';
-import { requestExpired } from './interaction.ts';
+import { requestExpired } from './pending-interaction.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './request-extensions.ts';
 

@@ -3,8 +3,8 @@
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { newLogin } from './browser-login.ts';
-import { requestExpired } from './interaction.ts';
 import { browserSecretOf } from './interaction-browser.ts';
+import { requestExpired } from './pending-interaction.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface ResumeDependencies {

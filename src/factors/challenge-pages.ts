@@ -1,7 +1,7 @@
 // Somebody who is at no login gives a second factor, because an action wants one before they go on. The pages are for the
 // browser that was sent there: another one has not the secret that they are opened with.
 import type { Context } from 'koa';
-import { requestExpired } from '../engine/interaction.ts';
+import { requestExpired } from '../engine/pending-interaction.ts';
 import type { FactorChallenge } from '../engine/second-factor.ts';
 import type { AwayUsers } from '../flow/away.ts';
 import { browserCookie } from '../http/browser-cookie.ts';

@@ -1,6 +1,6 @@
 // What the hosted pages of the second factor answer, wherever they are.
 import type { Context } from 'koa';
-import { requestExpired } from '../engine/interaction.ts';
+import { requestExpired } from '../engine/pending-interaction.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { startChallenge } from './challenge.ts';

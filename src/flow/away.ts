@@ -1,7 +1,7 @@
 // An action sends the user of a waiting request elsewhere, and the user comes back to /continue. The state that goes along is
 // used once and in the browser alone that it was given to: who plants somebody else's gets nowhere.
 import type { Context } from 'koa';
-import { interactionPath, requestExpired } from '../engine/interaction.ts';
+import { interactionPath, requestExpired } from '../engine/pending-interaction.ts';
 import type { Brought, Return } from '../engine/waiting-actions.ts';
 import { bodyTexts, textsOf } from '../http/body-fields.ts';
 import { browserCookie } from '../http/browser-cookie.ts';

@@ -3,9 +3,9 @@
 // taken in here.
 import type { Context } from 'koa';
 import { admit } from '../engine/admission.ts';
-import { requestExpired } from '../engine/interaction.ts';
 import type { OwnCallback } from '../engine/own-callbacks.ts';
 import type { OwnCodeLogin, RedeemOwnCode } from '../engine/own-codes.ts';
+import { requestExpired } from '../engine/pending-interaction.ts';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';

@@ -9,7 +9,7 @@ import {
   type PendingOffer,
   requestExpired,
   type WaitingRequest,
-} from '../engine/interaction.ts';
+} from '../engine/pending-interaction.ts';
 import type { Settle } from '../engine/settle.ts';
 import { wantedOf } from '../engine/step-up.ts';
 import { AuthError } from '../http/errors.ts';

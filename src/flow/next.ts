@@ -1,5 +1,5 @@
 // The next step of a waiting authorization request. Decided only here.
-import type { PendingInteraction } from '../engine/interaction.ts';
+import type { PendingInteraction } from '../engine/pending-interaction.ts';
 
 /**
  * Login, second factor, the offer to link an account, another offer, account choice, consent, the name of an organization, the

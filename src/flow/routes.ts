@@ -1,8 +1,8 @@
 // The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below the
 // same address.
 import type { Context } from 'koa';
-import { requestExpired } from '../engine/interaction.ts';
 import type { Organizations } from '../engine/organizations.ts';
+import { requestExpired } from '../engine/pending-interaction.ts';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';

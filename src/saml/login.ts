@@ -1,8 +1,8 @@
 // Login at a service provider: the hosted login runs as a delegated one, and its outcome becomes a Response.
 import type { Context } from 'koa';
 import type { CustomClaims } from '../engine/custom-claims.ts';
-import { requestExpired } from '../engine/interaction.ts';
 import type { OwnCodeLogin } from '../engine/own-codes.ts';
+import { requestExpired } from '../engine/pending-interaction.ts';
 import type { Sessions } from '../engine/sessions.ts';
 import type { DelegatedLogins, DelegatedOutcome } from '../flow/delegated-login.ts';
 import type { SamlSessionRecord } from '../records/saml-sessions.ts';

@@ -1,7 +1,7 @@
 // The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
 // a login ticket, and submits it. Nobody is logged in in between.
 import type { Context } from 'koa';
-import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/interaction.ts';
+import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/pending-interaction.ts';
 import { uidOfState, waitingState } from '../../engine/repeat.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';

@@ -1,6 +1,6 @@
 // What becomes of a login that is complete, where accounts may be linked: it ends, or its user is asked, or it is the
 // second of two proofs and both accounts become one.
-import type { Answer, PendingLink, WaitingRequest } from '../../engine/interaction.ts';
+import type { Answer, PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';

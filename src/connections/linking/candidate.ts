@@ -1,6 +1,6 @@
 // Whether somebody who has just come by a new identity has an account here already. Nothing is merged by this: the same
 // verified address is a reason to ask, and the proof is a login.
-import type { PendingLink, WaitingRequest } from '../../engine/interaction.ts';
+import type { PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -1,6 +1,6 @@
 // The page that offers to link the account of a new identity to one that is there already.
 import type { Context } from 'koa';
-import { requestExpired } from '../../engine/interaction.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
 import { ACCOUNT_LINK_STEP } from '../../flow/finish.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {

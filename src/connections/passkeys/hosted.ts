@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { Messages } from '../../delivery/messages.ts';
 import { tellOfMethod } from '../../delivery/method-notice.ts';
-import { requestExpired } from '../../engine/interaction.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
 import { OFFER_STEP } from '../../flow/finish.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {

@@ -1,7 +1,7 @@
 // Customized login pages ask for codes by the browser SDK, which has no client secret: the waiting request in this browser
 // and its CSRF token authenticate the page instead.
 import type { Context } from 'koa';
-import type { Interactions } from '../../engine/interaction.ts';
+import type { Interactions } from '../../engine/pending-interaction.ts';
 import { uidOfState } from '../../engine/repeat.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import type { Client } from '../../records/collections.ts';

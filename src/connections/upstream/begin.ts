@@ -1,6 +1,6 @@
 // The way to an upstream provider, for a request that waits.
 import type { Context } from 'koa';
-import type { WaitingRequest } from '../../engine/interaction.ts';
+import type { WaitingRequest } from '../../engine/pending-interaction.ts';
 import { upstreamAdditional } from '../../engine/request-extensions.ts';
 import type { Connection } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';

@@ -1,6 +1,6 @@
 // The routes of logins at upstream providers: away to one, back from it, and on with the request that waited.
 import type { Context } from 'koa';
-import { requestExpired } from '../../engine/interaction.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import { openRequestPage, takesConnection } from '../../flow/request-page.ts';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';

@@ -1,9 +1,9 @@
 // Logins by which administrators try an application. They end at an address of ours: the application's own callbacks stay as
 // they are, and nobody else can have a login end there.
 
-import { requestExpired } from '../../engine/interaction.ts';
 import type { OwnCallback } from '../../engine/own-callbacks.ts';
 import { addressesBelow } from '../../engine/own-callbacks.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';

@@ -5,7 +5,7 @@ import {
   type WaitingBackchannel,
   waitingBackchannel,
 } from '../../engine/backchannel-requests.ts';
-import { requestExpired } from '../../engine/interaction.ts';
+import { requestExpired } from '../../engine/pending-interaction.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
 import { shownDetails } from '../../flow/pages.ts';
 import { formFields } from '../../http/body-fields.ts';

@@ -1,0 +1,78 @@
+// What the engine knows of an application, where its metadata has no word for it.
+import Provider, { type Client, errors } from 'oidc-provider';
+import { hasForbiddenScheme } from '../http/schemes.ts';
+import { matchKeysWithoutId } from './nameless-keys.ts';
+import { readExtensions } from './request-extensions.ts';
+
+/** The engine's class of applications, in the parts that are adapted. */
+export interface ClientClass {
+  find(id: string): Promise<Client | undefined>;
+  adapter: { find(id: string): Promise<object | undefined> };
+  prototype: Client & { includeSid(): boolean };
+  Schema: { prototype: { redirectUris(uris?: string[], label?: string): void } };
+}
+
+interface SchemaInstance {
+  redirect_uris?: string[];
+  invalidate(message: string): never;
+}
+
+/** Adapts the applications of one engine. @param Client its class of them. */
+export function adaptClients(Client: ClientClass): void {
+  keepClients(Client);
+
+  // Every ID token carries `sid` (docs/wire/token.md), not only those of back-channel logout clients.
+  Client.prototype.includeSid = () => true;
+
+  // The engine answers invalid_request; SDKs expect unauthorized_client with this text.
+  const { responseTypeAllowed } = Client.prototype;
+  Client.prototype.responseTypeAllowed = function allowed(this: Client, type) {
+    if (responseTypeAllowed.call(this, type)) return true;
+    const grantType = type.split(' ').some((part) => part !== 'code') ? 'implicit' : 'authorization_code';
+    throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
+  };
+
+  // Which types of authorization_details an application may ask for is up to the API, and no metadata of the application.
+  Object.defineProperty(Client.prototype, 'authorizationDetailsTypes', {
+    get: () => undefined,
+    set: () => undefined,
+  });
+
+  // What is known of a request before the engine sees it is answered as if the engine had found it: at the application,
+  // in its response mode. This is the first thing that the engine asks of a client.
+  const { responseModeAllowed } = Client.prototype;
+  Client.prototype.responseModeAllowed = function allowed(this: Client, ...asked) {
+    const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});
+    if (refused !== undefined) throw new errors.CustomOIDCProviderError(refused.error, refused.description);
+    return responseModeAllowed.apply(this, asked);
+  };
+
+  // An application may have http, localhost and custom-scheme callbacks side by side (docs/wire/authorize.md), which the
+  // engine's rules per application_type forbid. They are matched exactly.
+  Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
+    for (const uri of uris ?? this.redirect_uris ?? []) {
+      const parsed = URL.parse(uri);
+      if (parsed === null || parsed.href.includes('#') || hasForbiddenScheme(parsed)) {
+        this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
+      }
+    }
+  };
+}
+
+/**
+ * Keeps the client that the engine made of its metadata for as long as the adapter gives the same metadata. The engine itself
+ * serializes and hashes the metadata at every request to find its client again, and keeps a number of them only.
+ */
+function keepClients(Client: ClientClass): void {
+  const find = Client.find.bind(Client);
+  const made = new WeakMap<object, Client>();
+  Client.find = async (id) => {
+    const metadata = typeof id === 'string' && id !== '' ? await Client.adapter.find(id) : undefined;
+    const before = metadata && made.get(metadata);
+    if (before !== undefined) return before;
+    const client = await find(id);
+    if (client !== undefined) matchKeysWithoutId(client);
+    if (metadata !== undefined && client !== undefined) made.set(metadata, client);
+    return client;
+  };
+}
