@@ -12,6 +12,7 @@ import { lazyDirectories } from './connections/ldap/lazy.ts';
 import { providerChecks } from './connections/provider-checks.ts';
 import { createMessages } from './delivery/deliver.ts';
 import { createDeliveries, type Deliveries } from './delivery/deliveries.ts';
+import { limitedSms } from './delivery/limited-sms.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
@@ -106,7 +107,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const deliveries = createDeliveries(deps);
   const own = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
   const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
-  const sending = delivery(deps, { ...own, ...challenges, config, deliveries, events, outbound });
+  const sending = delivery(deps, { ...own, ...challenges, config, deliveries, events, outbound, rateLimits });
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users: deps.users });
@@ -181,6 +182,7 @@ function delivery(
     deliveries: Deliveries;
     events: Events;
     outbound: Outbound;
+    rateLimits: RateLimits;
     takeBack: Challenges['takeBack'];
   },
 ) {
@@ -188,7 +190,11 @@ function delivery(
   const { config, deliveries, outbound } = own;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
   const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
-  const sms = phoneActions(own.actions, transports.sms, settings.sms !== undefined);
+  const { rateLimits } = own;
+  const sms = limitedSms(phoneActions(own.actions, transports.sms, settings.sms !== undefined), {
+    take: (number) => rateLimits.spend('smsDestination', number),
+    giveBack: (number) => rateLimits.giveBack('smsDestination', number),
+  });
   const templates = createTemplates({
     directory: VIEWS,
     baseUrl: settings.baseUrl,

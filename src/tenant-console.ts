@@ -63,6 +63,7 @@ function consoleDependencies(
     tryLogins,
     sendEmail: capabilities.sendEmail,
     sendSms: capabilities.sendSms,
+    limitDestination: capabilities.limitDestination,
     templates: capabilities.templates,
     views: capabilities.views,
   };

@@ -1,5 +1,16 @@
 // What delivery declares of itself.
 import type { Declaration } from '../records/declaration.ts';
+import type { Limits } from '../records/limits.ts';
+
+const limits = {
+  // More than all strangers together may have sent there (`passwordlessDestination`), so that they leave some to its owner.
+  smsDestination: {
+    capacity: 30,
+    perMinute: 1 / 2,
+    per: 'phone number',
+    where: 'every SMS, whatever asks for it; what is beyond is not sent, and a log event `fn` says so',
+  },
+} satisfies Limits;
 
 const events = {
   cls: 'A login link or code was sent by e-mail.',
@@ -13,8 +24,17 @@ const events = {
   gd_send_sms: 'A code of a second factor was sent by SMS.',
 };
 
+declare module '../records/limits.ts' {
+  interface LimitNames extends Record<keyof typeof limits, Bucket> {}
+}
+
 declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-export const delivery: Declaration = { name: 'delivery', events, collections: ['deliveries', 'leases'] };
+export const delivery: Declaration = {
+  name: 'delivery',
+  limits,
+  events,
+  collections: ['deliveries', 'leases'],
+};

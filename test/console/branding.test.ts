@@ -19,6 +19,12 @@ describe('branding at the console', () => {
     server = await startConsole({
       tenant: {
         ...tenant,
+        attackProtection: {
+          rateLimits: {
+            ...tenant.attackProtection.rateLimits,
+            passwordlessDestination: { capacity: 3, perMinute: 1 },
+          },
+        },
         connections: [
           { name: 'mails', strategy: 'email', options: {} },
           { name: 'texts', strategy: 'sms', options: { template: 'Your code: {{ code }}' } },
@@ -246,6 +252,9 @@ describe('branding at the console', () => {
       const statuses = [];
       for (let n = 0; n < 3; n++) statuses.push((await owner.post(at, { ...draft, number })).status);
       expect(statuses).to.deep.equal([200, 200, 429]);
+      const editor = await openConsole(server, 'editor');
+      expect((await editor.post(at, { ...draft, number })).status, 'of all administrators').to.equal(429);
+      expect((await editor.post(at, { ...draft, number: '+15550100198' })).status).to.equal(200);
       expect(await messagesTo(server, number)).to.have.length(3);
     });
   });

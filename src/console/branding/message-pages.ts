@@ -167,6 +167,7 @@ async function send(
     return showEditor(deps, ctx, here, { ...editor, alert: 't:console.branding.noNumber' });
   if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', here.administrator.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
+  if (isSms) await deps.limitDestination(`sms\n${to}`);
   try {
     await (isSms ? deps.sendSms({ ...message, to }) : deps.sendEmail({ ...message, to }));
     await showEditor(deps, ctx, here, { ...editor, sent: to });

@@ -11,6 +11,8 @@ export interface BrandingDependencies extends ConsolePageDependencies, AskDepend
   sendEmail(message: OutgoingEmail): Promise<void>;
   /** The same of an SMS. */
   sendSms(message: OutgoingSms): Promise<void>;
+  /** Counts a message to an address or number that may be anybody's. @throws AuthError 429 */
+  limitDestination(destination: string): Promise<void>;
 }
 
 export const SECTION = 'branding';
