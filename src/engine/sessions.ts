@@ -55,7 +55,7 @@ export interface Sessions {
   /** Whether a session exists and has not ended. Store first, then ask: an end after that finds what was stored. */
   isOpen(sid: string): Promise<boolean>;
   /**
-   * Ends a session with its waiting requests, codes and tokens, then tells its participants. Refresh tokens of
+   * Ends a session with its waiting requests, codes, tokens and what else was begun in it, then tells its participants. Refresh tokens of
    * `offline_access` stay (OIDC Back-Channel Logout 1.0 §2.7). Of racing calls only one tells them.
    * @returns where the browser goes now, if there is one.
    */
@@ -93,6 +93,9 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
   const artifacts = deps.store.collection('artifacts');
   const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
     const ended = await takeSession(deps, sid, requestsStay === true, { reason, startedBy });
+    // What was begun in it goes on where another login has only taken its place in the browser.
+    if (ended !== undefined && requestsStay !== true)
+      await deps.challenges.revokeOfSession(ended.userId, sid);
     return ended === undefined ? browser?.returnTo : deps.logoutChannels.tell(ended, browser);
   };
   return {

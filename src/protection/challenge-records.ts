@@ -30,6 +30,8 @@ export interface NewChallenge {
   tries?: number;
   /** Whose it is: dies with `revokeAllOf`. */
   userId?: string | undefined;
+  /** The id of a session of theirs: dies with `revokeOfSession`. */
+  session?: string;
   /** JSON, kept beside it. */
   data?: Record<string, unknown>;
 }
@@ -135,7 +137,7 @@ export function createChallengeRecords(deps: {
 }
 
 function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): ChallengeRecord {
-  const { purpose, subject, askers, tries = TRIES, userId, data = {} } = challenge;
+  const { purpose, subject, askers, tries = TRIES, userId, session, data = {} } = challenge;
   const isOneOfSeveral = askers !== undefined || secrets.approval !== undefined;
   return {
     // Of those that wait for an approval none takes the place of another.
@@ -147,6 +149,7 @@ function recordOf(challenge: NewChallenge, secrets: Secrets, now: number): Chall
     triesLeft: tries,
     spent: false,
     ...(userId === undefined ? {} : { user_id: userId }),
+    ...(session === undefined ? {} : { session }),
     data,
   };
 }

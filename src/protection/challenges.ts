@@ -84,6 +84,8 @@ export interface Challenges extends OutOfBand {
   discard(purpose: string, subject: string): Promise<void>;
   /** Takes back all that was sent to a user. @param but a purpose whose challenges stay. */
   revokeAllOf(userId: string, but?: string): Promise<void>;
+  /** Takes back what was begun in a session of a user's and ends with it. */
+  revokeOfSession(userId: string, session: string): Promise<void>;
 }
 
 /** The challenges in a store. */
@@ -103,10 +105,19 @@ export function createChallenges(deps: { store: Store; clock: Clock; random: Ran
     },
     revokeAllOf: async (userId, but) => {
       if (but === undefined) return void (await records.all.deleteBy('user', userId));
-      const doomed = (await records.all.findBy('user', userId)).filter(({ purpose }) => purpose !== but);
-      await Promise.all(doomed.map(({ id }) => records.all.delete(id)));
+      await deleteThose(records, userId, ({ purpose }) => purpose !== but);
     },
+    revokeOfSession: (userId, sid) => deleteThose(records, userId, ({ session }) => session === sid),
   };
+}
+
+async function deleteThose(
+  { all }: ChallengeRecords,
+  userId: string,
+  isDoomed: (one: Frozen<ChallengeRecord>) => boolean,
+): Promise<void> {
+  const doomed = (await all.findBy('user', userId)).filter(isDoomed);
+  await Promise.all(doomed.map(({ id }) => all.delete(id)));
 }
 
 type Codes = Pick<Challenges, 'issueCode' | 'prepareCode' | 'issueDecoy' | 'try' | 'prepare' | 'askedBy'>;

@@ -30,6 +30,8 @@ export interface ChallengeRecord extends Stored {
    */
   approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number; pause?: number };
   user_id?: string;
+  /** The id of the user's session in which it was asked for, where it ends with that. */
+  session?: string;
   data: Record<string, unknown>;
 }
 

@@ -119,6 +119,16 @@ describe('linking accounts at the account page', () => {
     expect(await isOne()).to.equal(false);
   });
 
+  it('takes no account whose session ended before the other one was proved, in whatever browser', async () => {
+    const page = await openAccount(agent, server, PAGE, first);
+    const away = await send(agent, page, LINK);
+    await agent.get('/v2/logout');
+    const seen = await prove(other, await follow(agent, away, server.url));
+    expect(seen.status).to.equal(400);
+    expect(seen.text).to.contain('Nothing was linked');
+    expect(await isOne()).to.equal(false);
+  });
+
   it('takes no account with an address that may be somebody else’s, who would get it with another’s way in', async () => {
     const unproved = async ({ email }: { email: string }) =>
       server.users.update(String((await userOf(email))?.id), { email_verified: false });

@@ -321,6 +321,13 @@ describe('the account page', () => {
       expect((await agent.get(third.pathname + third.search)).status).to.equal(400);
     });
 
+    it('is off with the session that asked for it', async () => {
+      await ask();
+      const link = await linkTo(USER.email);
+      await agent.get('/v2/logout');
+      expect((await createAgent(server).get(link.pathname + link.search)).status).to.equal(400);
+    });
+
     it('is off when the old one, which nobody had proved, is proved meanwhile by its owner', async () => {
       const { id } = await userOf(USER.email);
       await server.users.update(id, { email_verified: false });

@@ -5,7 +5,7 @@ import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { follow, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openAccount, send } from './support.ts';
+import { formOf, openAccount, send } from './support.ts';
 import { tenant } from './tenant.ts';
 
 const PHONE = '+442079460011';
@@ -57,6 +57,18 @@ describe('a phone number of one’s own account', () => {
     server.tick(301_000);
     expect((await prove(next, late)).status).to.equal(400);
     expect((await user())?.phone_number).to.equal(PHONE);
+  });
+
+  it('is set in the session that asked for its code alone', async () => {
+    const page = await ask();
+    const code = await codeTo();
+    const elsewhere = createAgent(server);
+    const fields = formOf(await openAccount(elsewhere, server), '/account/profile/phone');
+    const form = { ...fields, phone: PHONE, code };
+    const taken = await elsewhere.request('/account/profile/phone/code', { form });
+    expect(taken.status).to.equal(400);
+    expect((await user())?.phone_number).to.equal(undefined);
+    expect((await prove(page, code)).status, 'nor does it use the code up').to.equal(303);
   });
 
   it('ends its code with the third wrong one', async () => {

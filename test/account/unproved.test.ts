@@ -6,7 +6,7 @@ import { nextMessageTo } from '../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
-import { openAccount, send } from './support.ts';
+import { formOf, openAccount, send } from './support.ts';
 
 const METHODS = 'create:me:authentication_methods read:me:authentication_methods';
 
@@ -101,6 +101,17 @@ describe('a login by a provider that does not say when its user was there', () =
     expect(stolen.status).to.equal(403);
     await server.users.update(`oauth2|acme|u-${people}`, { email: `moved-${email}`, email_verified: true });
     expect((await send(agent, sent, '/account/confirm', { code: await code() })).status).to.equal(400);
+  });
+
+  it('takes a code in the session that asked for it alone', async () => {
+    await send(agent, await login(await copy(await open())), '/account/confirm/send');
+    const given = await code();
+    agent = createAgent(server);
+    const asked = await login(await copy(await open()));
+    const form = { ...formOf(asked, '/account/confirm/send'), code: given };
+    const taken = await agent.request('/account/confirm', { form });
+    expect(taken.status).to.equal(400);
+    expect(taken.text).to.contain('name="code"');
   });
 
   it('is refused with a sentence where the account has nothing that could prove it', async () => {

@@ -34,9 +34,10 @@ export async function sendCode(
   await deps.limitDestination(`${channel}\n${to}`);
   const { secret, ref, keep } = deps.challenges.prepareCode({
     purpose,
-    subject: user.id,
+    subject: subjectOf(user, login),
     askers: [login.id],
     userId: user.id,
+    session: login.id,
     ttlSeconds: CODE_SECONDS,
     digits: DIGITS,
     data: { ...data, to, credentialVersion: login.credentialVersion },
@@ -56,6 +57,9 @@ export async function sendCode(
   }
 }
 
+/** A code counts in the session that asked for it alone: it may reach whoever has another one of the same user. */
+const subjectOf = (user: Actor['user'], login: Actor['login']) => `${user.id}\n${login.id}`;
+
 /** Uses a code up, by a login from before no new password. @returns where it was sent; undefined for a wrong code. */
 export async function useCode(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
@@ -63,7 +67,7 @@ export async function useCode(
   purpose: string,
   code: string,
 ): Promise<string | undefined> {
-  const met = await challenges.try(purpose, user.id, code.replace(/[\s-]/g, ''), {
+  const met = await challenges.try(purpose, subjectOf(user, login), code.replace(/[\s-]/g, ''), {
     spend: true,
     askers: [login.id],
     known: undefined,

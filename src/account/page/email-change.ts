@@ -2,6 +2,7 @@
 // new one. Nothing changes before both.
 import type { Messages } from '../../delivery/messages.ts';
 import { admissionOf } from '../../engine/admission.ts';
+import type { Sessions } from '../../engine/sessions.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Challenges, Met } from '../../protection/challenges.ts';
 import { normalizeEmail } from '../../records/email.ts';
@@ -17,6 +18,7 @@ export interface EmailChangeDependencies {
   challenges: Challenges;
   config: Config;
   messages: Messages;
+  sessions: Pick<Sessions, 'isOpen'>;
   users: Users;
 }
 
@@ -39,6 +41,8 @@ interface Kept {
   /** Whether the old address has allowed it. */
   isAllowed?: true;
   credentialVersion: number;
+  /** The id of the session in which it was asked for; none of a change that an older release began. */
+  session?: string;
 }
 
 /** A change that a link stands for. */
@@ -60,16 +64,17 @@ export async function beginChange(
   deps: EmailChangeDependencies,
   user: User,
   typed: string,
-  by: AskedBy & { credentialVersion: number },
+  by: AskedBy & Pick<Required<Kept>, 'credentialVersion' | 'session'>,
 ): Promise<Step | undefined> {
   const email = normalizeEmail(typed);
   if (email === undefined || email === user.email) return undefined;
   const step = isOwned(user) ? 'allow' : 'prove';
-  const { credentialVersion } = by;
+  const { credentialVersion, session } = by;
   const kept = {
     step,
     email,
     credentialVersion,
+    session,
     ...(user.email !== undefined && { from: user.email }),
   } as const;
   await mailLink(deps, user, kept, by);
@@ -123,9 +128,10 @@ export async function openChange(
 async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Promise<OpenChange | undefined> {
   if (met?.userId === undefined) return undefined;
   const kept = met.data as unknown as Kept;
-  const { credentialVersion, step, isAllowed } = kept;
+  const { credentialVersion, step, isAllowed, session } = kept;
   const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
+  if (session !== undefined && !(await deps.sessions.isOpen(session))) return undefined;
   // The owner of the address may have proved it since: they have not allowed this.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
   const home = await homeOf(deps, user.id);

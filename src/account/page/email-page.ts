@@ -18,7 +18,9 @@ import { back, posted, requirePage } from './page.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { AtAccount } from './session.ts';
 
-export interface EmailPageDependencies extends ProfileDependencies, EmailChangeDependencies {}
+export interface EmailPageDependencies extends ProfileDependencies, EmailChangeDependencies {
+  sessions: ProfileDependencies['sessions'];
+}
 
 /** The routes. Mail scanners fetch links by GET and HEAD, which change nothing. */
 export const emailRoutes: RouteDeclarations<EmailPageDependencies> = {
@@ -33,7 +35,8 @@ async function askForChange(deps: EmailPageDependencies, ctx: Context, here: AtA
   const { email } = formFields(ctx, 'email');
   if (!(await deps.rateLimits.spend('accountMail', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
-  const by = { languages: languagesOf(ctx), ip: ctx.ip, credentialVersion: login.credentialVersion };
+  const { credentialVersion, id: session } = login;
+  const by = { languages: languagesOf(ctx), ip: ctx.ip, credentialVersion, session };
   const step = await beginChange(deps, user, email, by);
   if (step === undefined) {
     const faults = { email: 'signup.email' };

@@ -52,12 +52,16 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: sid,
-    // Ends with whatever ends what was sent to the user: a new password, sessions that they end.
+    // Ends with whatever ends what was sent to the user, and with the session; not with its place in the browser, which the
+    // login to the other account takes.
     userId: login.userId,
+    session: sid,
     ttlSeconds: FRESH_SECONDS,
     data: { stays },
   });
-  return secret;
+  if (await deps.sessions.isOpen(sid)) return secret;
+  await deps.challenges.discard(PURPOSE, sid);
+  return undefined;
 }
 
 /** The other account was proved: it is kept beside the first one until its user has confirmed. */
