@@ -5,7 +5,7 @@ import { startManaged } from '../management/support.ts';
 import { type Provider, startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { messagesTo } from '../support/inbox.ts';
-import { until } from '../support/patience.ts';
+import { aMoment, until } from '../support/patience.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
 import { actionFailures, bindActions, eventsOf, printed } from './support.ts';
@@ -121,7 +121,7 @@ describe('actions of send-phone-message', () => {
     expect((await startBySms(server, phone)).status).to.equal(200);
     // An action may take longer than the answer waits.
     for (const end = performance.now() + 20_000; sent().length === 0 && performance.now() < end; )
-      await new Promise((resolve) => setImmediate(resolve));
+      await aMoment();
     expect(sent()[0]).to.include({ action: 'passwordless', recipient: phone });
     expect(await messagesTo(server, phone)).to.deep.equal([]);
   });

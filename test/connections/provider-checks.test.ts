@@ -7,6 +7,7 @@ import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../support/flows.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
+import { aMoment } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { stopwatch } from '../support/timing.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
@@ -75,7 +76,7 @@ describe('the provider of a connection', () => {
         (line) => line.includes('nobody can log in') && line.includes(`"connection":"${name}"`),
       );
       if (found !== undefined) return JSON.parse(found);
-      await new Promise((resolve) => setImmediate(resolve));
+      await aMoment();
     }
   };
 
@@ -139,7 +140,7 @@ describe('the provider of a connection', () => {
     const changed = { ...options, discovery_url: `${provider.url}${DOCUMENT}` };
     const before = provider.count(DOCUMENT);
     expect((await callApi(server, 'PATCH', `/connections/${id}`, { options: changed })).status).to.equal(200);
-    while (provider.count(DOCUMENT) === before) await new Promise((resolve) => setImmediate(resolve));
+    while (provider.count(DOCUMENT) === before) await aMoment();
   });
 });
 

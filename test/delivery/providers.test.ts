@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { follow, responseOf, USER, webRequest } from '../support/flows.ts';
+import { aMoment } from '../support/patience.ts';
 import { startWithProviders, type WithProviders } from '../support/providers.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
@@ -168,8 +169,7 @@ describe('with real providers', () => {
     expect(answer.status).to.equal(200);
     const resets = async () => (await challenges()).filter(({ purpose }) => purpose === 'password_reset');
     // Until it was tried for the last time; a stop would leave it to the next start.
-    while (!(await resets()).some(({ spent }) => spent))
-      await new Promise((resolve) => setImmediate(resolve));
+    while (!(await resets()).some(({ spent }) => spent)) await aMoment();
     expect((await resets()).every(({ spent }) => spent)).to.equal(true);
     expect((await events('fcpr')).at(-1)).to.include({ user_name: USER.email });
   });

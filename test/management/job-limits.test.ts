@@ -7,6 +7,7 @@ import type { JobRecord } from '../../src/records/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';
+import { aMoment } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
@@ -78,7 +79,7 @@ describe('the limits of jobs', () => {
     });
     expect(begun.status).to.equal(202);
     const { id } = (await begun.json()) as { id: string };
-    while ((await jobOf(id)).body.status !== 'completed') await new Promise(setImmediate);
+    while ((await jobOf(id)).body.status !== 'completed') await aMoment();
     const errors = await callApi(server, 'GET', `/jobs/${id}/errors`);
     expect(errors.status).to.equal(200);
     expect(await errors.json()).to.have.length(1);

@@ -8,7 +8,7 @@ import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import { createAgent } from '../support/agent.ts';
-import { every, until } from '../support/patience.ts';
+import { aMoment, every, until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
@@ -215,7 +215,7 @@ describe('jobs and tickets of the Management API', () => {
     process(new AbortController().signal).jobs.resume();
     const job = await finished({ id });
     expect(job.summary).to.deep.equal({ total: 400, inserted: 400, updated: 0, failed: 0 });
-    while ((await first.jobs.parts(id, 'input')).length > 0) await new Promise(setImmediate);
+    while ((await first.jobs.parts(id, 'input')).length > 0) await aMoment();
   });
 
   it('export users as they are asked for, by a link that is good for a minute', async () => {

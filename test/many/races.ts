@@ -13,7 +13,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { aMoment, PATIENCE } from '../support/patience.ts';
 import type { TestMailServer } from '../support/smtp.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
@@ -56,7 +56,7 @@ export function oneTimeThings(about: () => Place): void {
     for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
       const found = about().mail.messages.filter(({ to }) => to?.some((one) => one.address === address));
       if (found.length >= count) return found.at(-1)?.text ?? '';
-      await new Promise((resolve) => setImmediate(resolve));
+      await aMoment();
     }
     throw new Error(`there are not ${count} mails to ${address}`);
   };

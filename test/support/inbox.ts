@@ -1,7 +1,7 @@
 // What was sent to people: the development outbox keeps each message as a file.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PATIENCE } from './patience.ts';
+import { aMoment, PATIENCE } from './patience.ts';
 
 interface Received {
   to: string;
@@ -52,7 +52,7 @@ export async function nextMessageTo(
     const all = await messagesTo(server, to);
     const [newest, ...older] = all.filter(isMeant);
     if (newest !== undefined && older.length + 1 >= count) return newest;
-    await new Promise((resolve) => setImmediate(resolve));
+    await aMoment();
   }
   throw new Error(`there are not ${count} messages to ${to}`);
 }

@@ -1,6 +1,7 @@
 // How long the tenant's log is kept.
 import { expect } from 'chai';
 import { callApi, startManaged } from '../management/support.ts';
+import { aMoment } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 
 const DAY = 86_400_000;
@@ -39,7 +40,7 @@ describe('the retention of the log', () => {
     await recordedAgo(8, 150);
     await recordedAgo(6, 100);
     expect((await retain(7)).status).to.equal(200);
-    while ((await agesOf()).has(8)) await new Promise((resolve) => setImmediate(resolve));
+    while ((await agesOf()).has(8)) await aMoment();
     const ages = await agesOf();
     expect(ages.has(20)).to.equal(false);
     expect(ages.has(6)).to.equal(true);
@@ -53,7 +54,7 @@ describe('the retention of the log', () => {
       );
     await callApi(server, 'GET', '/tenants/settings');
     server.tenant.events.record({ type: 's', user_name: 'kept' });
-    while (!(await isThere())) await new Promise((resolve) => setImmediate(resolve));
+    while (!(await isThere())) await aMoment();
     server.tick(300 * DAY);
     expect(await isThere()).to.equal(true);
     server.tick(101 * DAY);

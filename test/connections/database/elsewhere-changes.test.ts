@@ -18,7 +18,7 @@ import {
   movingOptions,
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
-import { PATIENCE } from '../../support/patience.ts';
+import { aMoment, PATIENCE } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -124,7 +124,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
         .filter((one) => one.type === type && one.description === description)
         .findLast((one) => about === undefined || one.user_name === about);
       if (found !== undefined) return found;
-      await new Promise((resolve) => setImmediate(resolve));
+      await aMoment();
     }
     throw new Error(`there is no event ${type} that says: ${description}`);
   };
@@ -310,7 +310,7 @@ describe('changes of users who are kept in a database elsewhere', () => {
           (one) => one.description === 'it failed' && addresses.includes(one.user_name ?? ''),
         );
         if (given.length === 3 && waiting.length === 2) break;
-        await new Promise((resolve) => setImmediate(resolve));
+        await aMoment();
       }
       expect(legacy.seen.length - asked).to.equal(2);
       legacy.misbehave = undefined;

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
 import { type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
+import { aMoment } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
 import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts';
 
@@ -151,7 +152,7 @@ describe('the metadata of a SAML identity provider', () => {
       // The server asks its providers when it starts, in the background: that is not to be counted below.
       for (const end = performance.now() + 20_000; published.asked() === before; ) {
         expect(performance.now(), 'the metadata were not asked for').to.be.below(end);
-        await new Promise((resolve) => setImmediate(resolve));
+        await aMoment();
       }
     });
     after(() => world.server.stop());
