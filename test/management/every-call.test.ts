@@ -25,6 +25,25 @@ const ALL_SCOPES = [
   ),
 ];
 
+/** Members of records that are answered, and made by nobody but the server, or fixed when a record is made. */
+const READ_ONLY: Record<string, string> = {
+  '/clients/:id': 'client_id tenant global signing_keys callback_url_template external_client_id',
+  '/clients/:id/credentials/:credential_id': 'id kid alg pem credential_type subject_dn thumbprint_sha256',
+  '/resource-servers/:id': 'id identifier is_system client_id',
+  '/client-grants/:id': 'id client_id audience subject_type is_system default_for',
+  '/connections/:id': 'id name strategy provisioning_ticket_url',
+  '/users/:id':
+    'user_id identities created_at updated_at last_login last_ip logins_count last_password_reset multifactor',
+  '/roles/:id': 'id permissions',
+  '/organizations/:id': 'id enabled_connections client_grants clients discovery_domains',
+  '/sessions/:id': 'id user_id created_at authenticated_at expires_at clients authentication',
+  '/refresh-tokens/:id': 'id user_id client_id session_id rotating expires_at resource_servers',
+  '/custom-domains/:id': 'custom_domain_id domain type status primary verification api_key_hashes',
+  '/log-streams/:id': 'id type',
+  '/actions/actions/:id': 'id status deployed_version all_changes_deployed versions deployed_secrets deploy',
+  '/emails/provider': 'id created_at',
+};
+
 /** Bodies whose members are the caller's own to name: texts by their keys, and lists. */
 const isClosed = (schema: JsonSchema): boolean =>
   (schema.anyOf ?? [schema]).every((one) => one.type !== 'object' || one.additionalProperties === false) &&
@@ -234,6 +253,17 @@ describe('every call of the Management API', () => {
         expect(response.status, await response.text()).to.be.oneOf(statusesOfUnknown(call));
       });
     }
+  }
+
+  for (const [path, names] of Object.entries(READ_ONLY)) {
+    it(`${path}: what is read-only is not changed`, async () => {
+      const token = await tokenWith(ALL_SCOPES);
+      const call = CALLS.find((one) => one.method === 'PATCH' && one.path === path) as CallRules;
+      for (const name of names.split(' ')) {
+        const answer = await send(call, `Bearer ${token}`, undefined, { [name]: 'x' });
+        expect(await answer.json(), name).to.include({ statusCode: 400, errorCode: 'invalid_body' });
+      }
+    });
   }
 
   it('is closed to a user who is blocked, and to an application that is gone', async () => {

@@ -185,6 +185,17 @@ describe('a change of the configuration, from the next request on', () => {
     expect((await start()).status).to.equal(429);
   });
 
+  it('the second factors, and when they are asked for', async () => {
+    expect((await password()).status).to.equal(200);
+    await settings(() => ({
+      guardianFactors: [{ name: 'otp', enabled: true }],
+      guardianPolicies: ['all-applications'],
+    }));
+    expect((await password()).json()).to.include({ error: 'mfa_required' });
+    await settings(() => ({ guardianPolicies: [] }));
+    expect((await password()).status).to.equal(200);
+  });
+
   it('the templates of messages', async () => {
     const email = await idOf('connections', ({ name }) => name === 'email');
     await update('connections', email, () => ({ options: { email: { subject: 'Now: {{ code }}' } } }));
