@@ -48,7 +48,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const reading = { issuer, keys: publishedKeys(config), clock: wallClock, checkPossession };
   const readApiToken = apiTokenReader(reading);
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
-  const tellers = backChannel({ ...capabilities, log, signLogoutToken });
+  const tellers = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
   const mfaApi = mfaAudience(issuer);
   const factors = factorDependencies(deps, capabilities);

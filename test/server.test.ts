@@ -36,6 +36,7 @@ describe('the server', () => {
           userinfo_endpoint: `${server.issuer}userinfo`,
           revocation_endpoint: `${server.issuer}oauth/revoke`,
           jwks_uri: `${server.issuer}.well-known/jwks.json`,
+          mfa_challenge_endpoint: `${server.issuer}mfa/challenge`,
           code_challenge_methods_supported: ['S256'],
           subject_types_supported: ['public'],
         });

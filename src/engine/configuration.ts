@@ -5,6 +5,7 @@ import type { Actions } from '../actions/actions.ts';
 import { AuthError, isBusy } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
+import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -55,7 +56,6 @@ import type { PushedRequests } from './pushed-requests.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
-import { REQUEST_OBJECT_ALGORITHMS } from './request-object.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { VendorGrant } from './tokens.ts';
 
@@ -125,7 +125,7 @@ const CLIENT_AUTHENTICATION = [
 ] as const;
 
 const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
-  clientAuthSigningAlgValues: ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'],
+  clientAuthSigningAlgValues: [...CREDENTIAL_ALGORITHMS],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
   authorizationSigningAlgValues: [...SIGNING_ALGS],
   ...ENCRYPTION,
@@ -145,7 +145,7 @@ const ROUTES: NonNullable<Configuration['routes']> = {
 /** What the metadata say beyond the engine's: request objects are read before it, and it knows of none. */
 const DISCOVERY: NonNullable<Configuration['discovery']> = {
   request_parameter_supported: true,
-  request_object_signing_alg_values_supported: REQUEST_OBJECT_ALGORITHMS,
+  request_object_signing_alg_values_supported: CREDENTIAL_ALGORITHMS,
 };
 
 /** The engine's configuration. */

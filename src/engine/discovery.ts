@@ -1,16 +1,18 @@
 // What the server's metadata say of the endpoints that are ours and not the engine's (RFC 8414 §2).
 
-import { REQUEST_OBJECT_ALGORITHMS } from './request-object.ts';
+import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
 
 /** The members. @param baseUrl our public origin. */
 export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {
   return {
     // RFC 8628 §4.
     device_authorization_endpoint: `${baseUrl}/oauth/device/code`,
+    // The hosted service's own.
+    mfa_challenge_endpoint: `${baseUrl}/mfa/challenge`,
     // OpenID Connect CIBA Core 1.0 §4.
     backchannel_authentication_endpoint: `${baseUrl}/bc-authorize`,
     backchannel_token_delivery_modes_supported: ['poll'],
-    backchannel_authentication_request_signing_alg_values_supported: REQUEST_OBJECT_ALGORITHMS,
+    backchannel_authentication_request_signing_alg_values_supported: CREDENTIAL_ALGORITHMS,
     backchannel_user_code_parameter_supported: false,
     // draft-parecki-oauth-global-token-revocation §4; the last segment is the connection's name.
     global_token_revocation_endpoint: `${baseUrl}/oauth/global-token-revocation/connection/{connectionName}`,

@@ -7,14 +7,28 @@ import type { Random } from '../runtime/random.ts';
 import { signJwt } from '../signing/jwt.ts';
 import type { Signing } from '../signing/signing.ts';
 import { encryptedFor } from './encryption.ts';
+import type { Notes } from './kept-notes.ts';
 
 /** Seconds; at most two minutes are advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
+/** The session that has ended. */
+interface Ended {
+  sid: string;
+  userId: string;
+  /** What was noted of it; told to who asks for that alone. */
+  metadata?: Notes | undefined;
+}
+
 /** Signs a logout token for an application. */
-export type SignLogoutToken = (client: Client, session: { sid: string; userId: string }) => Promise<string>;
+export type SignLogoutToken = (client: Client, session: Ended) => Promise<string>;
+
+/** Whether an application's logout tokens say what was noted of the session. */
+export function isToldNotes({ oidc_logout }: Client): boolean {
+  return oidc_logout?.backchannel_logout_session_metadata?.include === true;
+}
 
 /**
  * Signs as for ID tokens, with the current key of the application's algorithm, or its secret for HS256; and encrypts as
@@ -27,7 +41,7 @@ export function logoutTokens(deps: {
   random: Random;
 }): SignLogoutToken {
   const { issuer, signing, clock, random } = deps;
-  return async (client, { sid, userId }) => {
+  return async (client, { sid, userId, metadata }) => {
     const now = epochSeconds(clock);
     const typ = 'logout+jwt';
     // Never a nonce, so that it cannot pass for an ID token (§2.4).
@@ -40,6 +54,7 @@ export function logoutTokens(deps: {
       iat: now,
       exp: now + LIFETIME,
       jti: random(16).toString('base64url'),
+      ...(isToldNotes(client) && metadata && { session_metadata: metadata }),
     };
     const alg = idTokenAlg(client);
     if (alg !== 'HS256') {

@@ -4,11 +4,9 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
+import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { profileOf } from '../records/compliance-levels.ts';
-
-/** The algorithms that an object may be signed with; neither `none` nor those of a shared secret. */
-export const REQUEST_OBJECT_ALGORITHMS = ['RS256', 'PS256', 'ES256'];
 
 /** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
 const TOLERANCE = 10;
@@ -130,7 +128,7 @@ function candidates(object: string, keys: readonly Credential[]): readonly Crede
     throw invalid('it is no signed JWT');
   }
   const { alg = '', kid, typ } = header;
-  if (!REQUEST_OBJECT_ALGORITHMS.includes(alg)) throw invalid('its alg is not supported');
+  if (!CREDENTIAL_ALGORITHMS.some((one) => one === alg)) throw invalid('its alg is not supported');
   if (typ !== undefined && !TYPES.includes(typ.toLowerCase().replace(/^application\//, ''))) {
     throw invalid('its typ is that of another JWT');
   }

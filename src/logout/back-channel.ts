@@ -3,15 +3,18 @@
 import type { Logger } from 'pino';
 import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
 import { NotTaken } from '../delivery/not-taken.ts';
+import { type Notes, sessionNotes } from '../engine/kept-notes.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
-import type { SignLogoutToken } from '../engine/logout-token.ts';
+import { isToldNotes, type SignLogoutToken } from '../engine/logout-token.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError } from '../http/outbound-error.ts';
 import type { Client } from '../records/collections.ts';
+import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 
 interface BackChannelDependencies {
+  store: Store;
   config: Config;
   deliveries: Pick<Deliveries, 'add'>;
   events: Events;
@@ -24,7 +27,7 @@ interface BackChannelDependencies {
 interface LogoutNotice {
   clientId: string;
   address: string;
-  session: Pick<EndedSession, 'sid' | 'userId'>;
+  session: Pick<EndedSession, 'sid' | 'userId'> & { metadata?: Notes | undefined };
 }
 
 /** Pauses between tries, milliseconds: four tries in about two minutes. */
@@ -41,10 +44,16 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   return {
     name: 'back-channel logout',
     announce: async ({ sid, userId, clientIds, reason }) => {
-      const clients = await Promise.all(clientIds.map((id) => deps.config.client(id)));
+      const found = await Promise.all(clientIds.map((id) => deps.config.client(id)));
+      const clients = found
+        .filter((client) => client !== undefined)
+        .filter((one) => isInitiator(one, reason));
+      // Read now: it goes with the session.
+      const metadata = clients.some(isToldNotes) ? await sessionNotes(deps, sid) : undefined;
       const all = clients
-        .filter((client) => client !== undefined && isInitiator(client, reason))
-        .flatMap((client) => (client === undefined ? [] : noticesOf(client, { sid, userId })))
+        .flatMap((client) =>
+          noticesOf(client, { sid, userId, ...(isToldNotes(client) && metadata && { metadata }) }),
+        )
         .map(prepare);
       return {
         writes: all.map(({ write }) => write),

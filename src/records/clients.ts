@@ -26,6 +26,9 @@ const printable = z
   .string()
   .regex(/^[\x20-\x7E]*$/, 'must be printable ASCII characters alone (RFC 6749 appendix A)');
 
+/** What an application signs assertions and request objects with: neither `none` nor a shared secret. */
+export const CREDENTIAL_ALGORITHMS = ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'] as const;
+
 /** A public key of `private_key_jwt`; kept as it was written. */
 const credentialSchema = z
   .looseObject({
@@ -33,7 +36,7 @@ const credentialSchema = z
     credential_type: z.literal('public_key').optional(),
     /** What the header of an assertion names it by; without it, headers name none. */
     kid: z.string().optional(),
-    alg: z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']).default('RS256'),
+    alg: z.enum(CREDENTIAL_ALGORITHMS).default('RS256'),
     /** PEM (SPKI) public key, or a certificate. */
     pem: z.string().optional(),
     /** Or the public key as a JWK. */

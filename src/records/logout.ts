@@ -29,6 +29,8 @@ export const clientLogoutSchema = z.looseObject({
       selected_initiators: z.array(z.string()).default(['rp-logout', 'idp-logout']),
     })
     .prefault({}),
+  /** Whether its logout tokens say what is noted of the session. */
+  backchannel_logout_session_metadata: z.looseObject({ include: z.boolean().optional() }).nullish(),
 });
 
 export const clientBackChannelSchema = z.looseObject(backChannel);

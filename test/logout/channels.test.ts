@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { TenantFault } from '../../src/tenant/load.ts';
+import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { payload } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -123,6 +124,30 @@ describe('back-channel logout', () => {
     expect(Number(exp) - Number(iat)).to.equal(120);
     expect(jti).to.match(/^[\w-]{22}$/);
     expect(await eventsOf(server, 'oidc_backchannel_logout_succeeded')).to.have.length(1);
+  });
+
+  it('says what is noted of the session to who asks for that, and to nobody else', async () => {
+    const told = (path: string, include?: boolean) => ({
+      oidc_logout: {
+        backchannel_logout_urls: [`${app.url}/${path}`],
+        backchannel_logout_initiators: { mode: 'all' },
+        ...(include !== undefined && { backchannel_logout_session_metadata: { include } }),
+      },
+    });
+    server = await startManaged(logoutTenant({ web: told('web', true), spa: told('spa') }));
+    const browser = createAgent(server);
+    await logInAtTwo(browser, server);
+    const { sid } = payload((await moreTokens(browser)).id_token);
+    const session_metadata = { desk: '7' };
+    expect((await callApi(server, 'PATCH', `/sessions/${sid}`, { session_metadata })).status).to.equal(200);
+    // Revoked, because the application that logs out is not told.
+    expect((await callApi(server, 'POST', `/sessions/${sid}/revoke`)).status).to.equal(202);
+    await server.tenant.close();
+    const notes = app.received.map(({ path, body }) => [
+      path,
+      payload(body.get('logout_token') ?? '').session_metadata,
+    ]);
+    expect(Object.fromEntries(notes)).to.deep.equal({ '/web': session_metadata, '/spa': undefined });
   });
 
   it("takes the older setting, each address once, and an HS256 application's secret", async () => {
