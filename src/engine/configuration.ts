@@ -83,6 +83,8 @@ export interface EngineDependencies {
   secondFactor: SecondFactor;
   /** Authentication context classes that a request may ask for. */
   acrValues: readonly string[];
+  /** Endpoints that features have beside the engine's, by their names in the metadata. */
+  endpoints: Readonly<Record<string, string>>;
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
   checkRequest: CheckRequest;
@@ -173,7 +175,7 @@ export function engineConfiguration(
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: ROUTES,
     features: features(deps),
-    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
+    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl), ...deps.endpoints },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],

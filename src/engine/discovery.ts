@@ -7,8 +7,6 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
   return {
     // RFC 8628 §4.
     device_authorization_endpoint: `${baseUrl}/oauth/device/code`,
-    // The hosted service's own.
-    mfa_challenge_endpoint: `${baseUrl}/mfa/challenge`,
     // OpenID Connect CIBA Core 1.0 §4.
     backchannel_authentication_endpoint: `${baseUrl}/bc-authorize`,
     backchannel_token_delivery_modes_supported: ['poll'],

@@ -6,7 +6,11 @@ import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
 /** Demands nothing of anybody. */
-export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
+export const NO_SECOND_FACTOR: {
+  secondFactor: SecondFactor;
+  acrValues: string[];
+  endpoints: Record<string, string>;
+} = {
   secondFactor: {
     isDemanded: async () => false,
     standingOf: async () => 'none',
@@ -23,6 +27,7 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
     description: 'none',
   },
   acrValues: [],
+  endpoints: {},
 };
 
 /** Asks for no login itself. */
