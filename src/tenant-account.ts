@@ -1,4 +1,5 @@
 // What the account page is given of a tenant.
+import type { Actor } from './account/actor.ts';
 import { ACCOUNT } from './account/page/callbacks.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
@@ -7,7 +8,6 @@ import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import type { Connection } from './records/collections.ts';
 import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
-import type { User } from './users/user.ts';
 
 /** How long somebody at the page may take to set a new password, seconds. */
 const PASSWORD_SECONDS = 600;
@@ -31,7 +31,7 @@ export function accountDependencies(
     callers: capabilities.callers,
     customDatabases: capabilities.customDatabases,
     factorChanges: capabilities.factorChanges,
-    passwordLink: (user: User, connection: Connection, clientId: string) =>
+    passwordLink: ({ user, clientId, login }: Actor, connection: Connection) =>
       issueTicketLink({ baseUrl, challenges, random, users }, 'reset', {
         user,
         connection,
@@ -40,6 +40,7 @@ export function accountDependencies(
         resultUrl: `${baseUrl}${ACCOUNT}`,
         includeEmail: false,
         marksVerified: false,
+        session: login.id,
       }),
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
     sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),

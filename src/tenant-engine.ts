@@ -103,12 +103,13 @@ const ACR_VALUES = [MFA_POLICY];
 /** What features ask of the engine that is made with them. */
 function later(
   engine: () => Engine,
-): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> &
+): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isMember' | 'isOpen'> &
   Pick<Engine, 'checkPossession' | 'redeemOwnCode'> {
   return {
     checkPossession: (...asked) => engine().checkPossession(...asked),
     redeemOwnCode: (value, expected) => engine().redeemOwnCode(value, expected),
     readIdTokenHint: (token) => engine().readIdTokenHint(token),
+    isMember: (...asked) => engine().organizations.isMember(...asked),
     isOpen: (sid) => engine().sessions.isOpen(sid),
   };
 }

@@ -30,21 +30,32 @@ export function subjectTokenReader(
   deps: ExchangeDependencies & { checkPossession: CheckPossession },
 ): ReadSubjectToken {
   return async (presented) => {
-    const userId = await userIdOf(deps, presented);
-    const user = userId === undefined ? undefined : await deps.users.get(userId);
+    const subject = await subjectFrom(deps, presented);
+    const user = subject && (await deps.users.get(subject.userId));
     if (user === undefined || admit(user) !== undefined) throw notGood();
+    const { organization, connection } = subject ?? {};
+    // Such a token is good for as long as its user is a member.
+    if (organization !== undefined && !(await deps.isMember(organization, user.id, connection)))
+      throw notGood();
     return user;
   };
 }
 
-async function userIdOf(
+/** Whose a token is, and the organization that it is for; by which connection they came, where that is known. */
+interface FoundSubject {
+  userId: string;
+  organization?: string | undefined;
+  connection?: string | undefined;
+}
+
+async function subjectFrom(
   deps: ExchangeDependencies & { checkPossession: CheckPossession },
   { ctx, clientId, type, token }: SubjectToken,
-): Promise<string | undefined> {
+): Promise<FoundSubject | undefined> {
   if (type === REFRESH_TOKEN) return ofRefreshToken(deps, ctx, clientId, token);
   if (type !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The subject_token_type is not supported.');
-  return (await subjectOf(deps, clientId, type, token)).userId;
+  return subjectOf(deps, clientId, type, token);
 }
 
 /** One that was used before is not good, and ends nothing: who stole it could else end what its owner has. */
@@ -53,7 +64,7 @@ async function ofRefreshToken(
   ctx: Context,
   clientId: string,
   value: string,
-): Promise<string | undefined> {
+): Promise<FoundSubject | undefined> {
   const { provider } = (ctx as unknown as KoaContextWithOIDC).oidc;
   const token = value === '' ? undefined : await provider.RefreshToken.find(value);
   if (token === undefined || token.clientId !== clientId || token.isExpired || token.consumed)
@@ -64,7 +75,8 @@ async function ofRefreshToken(
   const { jkt, 'x5t#S256': thumbprint } = token;
   if (jkt !== undefined || thumbprint !== undefined)
     await checkPossession(ctx, value, { clientId, cnf: { jkt, 'x5t#S256': thumbprint } });
-  return token.accountId;
+  const { organization, connection } = grant as { organization?: string; connection?: string };
+  return { userId: token.accountId, organization, connection };
 }
 
 /** One answer for whatever a token is not. */

@@ -13,6 +13,7 @@ import type { Users } from '../users/users.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
+import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
@@ -34,6 +35,8 @@ export interface ExchangeDependencies {
   readIdTokenHint: ReadIdTokenHint;
   /** Whether a session is still there. */
   isOpen(sid: string): Promise<boolean>;
+  /** @see Organizations.isMember */
+  isMember: Organizations['isMember'];
 }
 
 /** Whose a token is, and what it is good for. */

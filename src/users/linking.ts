@@ -19,6 +19,14 @@ const KEPT = [
   'address',
 ] as const;
 
+/**
+ * Whether an account may have been made with an address of somebody else's, who takes it over by a new password. All that
+ * its maker has ends with that; a linked identity of theirs would stay as a way in, or take the address to their own account.
+ */
+export function mayBeAnothers({ id, email, email_verified: isVerified }: User): boolean {
+  return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
+}
+
 /** Thrown within a batch, which then changes nothing: somebody else was first. */
 const OVERTAKEN = new Error('the users of a link have changed');
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, tenant as base, token } from '../support/flows.ts';
+import { API, tenant as base, payload, token } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -34,9 +34,16 @@ describe('the token of a connected account', () => {
         ...base,
         clients: base.clients.map((client) =>
           ['web', 'leeway', 'third', 'spa'].includes(client.client_id)
-            ? { ...client, grant_types: [...client.grant_types, GRANT] }
+            ? { ...client, grant_types: [...client.grant_types, GRANT], organization_usage: 'allow' }
             : client,
         ),
+        organizations: [
+          {
+            id: 'org_acme',
+            name: 'acme',
+            connections: [{ name: 'users', assign_membership_on_login: true }],
+          },
+        ],
         connections: [
           drive('drive', { connected_accounts: { active: true } }),
           drive('login-only', { authentication: { active: true } }),
@@ -57,8 +64,8 @@ describe('the token of a connected account', () => {
 
   const agent = () => createAgent(server);
   const web = { client_id: 'web', client_secret: 'web-secret' };
-  const tokens = async (client: object = web) => {
-    const asked = { grant_type: 'password', username: email, password: PASSWORD, audience: API };
+  const tokens = async (client: object = web, more: object = {}) => {
+    const asked = { grant_type: 'password', username: email, password: PASSWORD, audience: API, ...more };
     const answer = await token(agent(), { ...client, ...asked, scope: 'openid offline_access' });
     if (answer.status !== 200) throw new Error(answer.text);
     return answer.json() as { access_token: string; refresh_token: string };
@@ -162,6 +169,20 @@ describe('the token of a connected account', () => {
     await server.users.update(userId, { blocked: true });
     await refused(later.refresh_token, {});
     await refused(later.access_token, { subject_token_type: ACCESS_TOKEN });
+  });
+
+  it('is for no member of before, where the token is for an organization', async () => {
+    await connect('ada', {});
+    const own = await tokens(web, { organization: 'org_acme' });
+    const byAccessToken = { subject_token_type: ACCESS_TOKEN };
+    expect(payload(own.access_token).org_id).to.equal('org_acme');
+    expect((await exchange(own.refresh_token)).status).to.equal(200);
+    expect((await exchange(own.access_token, byAccessToken)).status).to.equal(200);
+    expect(await server.store.collection('memberships').deleteBy('user', userId)).to.equal(1);
+    for (const answer of [await exchange(own.refresh_token), await exchange(own.access_token, byAccessToken)])
+      expect(answer.json()).to.include({ error: 'invalid_grant' });
+    const alone = await tokens();
+    expect((await exchange(alone.refresh_token)).status, 'for no organization').to.equal(200);
   });
 
   it('is for no application that is public, a third party, without the grant, or without the connection', async () => {

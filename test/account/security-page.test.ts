@@ -161,6 +161,32 @@ describe('the page of what one logs in with', () => {
     expect(await server.store.collection('consents').findBy('user', made.user.id)).to.have.length(1);
   });
 
+  it('leads to a new password that removes no second step of a user whose address is not verified', async () => {
+    await open();
+    await addApp();
+    const id = String((await server.users.withEmail(USER.email))[0]?.id);
+    const kept = () => server.store.collection('authenticators').findBy('user', id);
+    const before = await kept();
+    expect(before.length).to.be.above(0);
+    await server.users.update(id, { email_verified: false });
+    await page.getByRole('button', { name: 'Set a new password' }).click();
+    await page.getByLabel('New password', { exact: true }).fill('Brand-New-Horse-9');
+    await page.locator('#repeat').fill('Brand-New-Horse-9');
+    await page.locator('form button.primary').click();
+    await page.getByLabel('Email address').waitFor();
+    expect(await server.users.verifyPassword(id, 'Brand-New-Horse-9')).to.be.a('number');
+    expect(await kept()).to.have.length(before.length);
+    expect((await server.users.get(id))?.email_verified).to.equal(false);
+  });
+
+  it('leads to no new password once the session has ended', async () => {
+    const agent = createAgent(server);
+    const sent = await send(agent, await openAccount(agent, server, SECURITY), `${SECURITY}/password`);
+    expect((await agent.get(sent.location)).text).to.contain('name="password"');
+    await agent.get('/v2/logout');
+    expect((await agent.get(sent.location)).status).to.equal(400);
+  });
+
   describe('is no way in for who holds a session that is not theirs', () => {
     let agent: Agent;
     beforeEach(() => {

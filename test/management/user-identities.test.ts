@@ -11,6 +11,7 @@ import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
+const VERIFIED = { email_verified: true };
 const OWN = 'read:current_user update:current_user_identities update:current_user_metadata';
 
 describe('identities of a user', () => {
@@ -242,7 +243,7 @@ describe('identities of a user', () => {
   describe("with a user's own token", () => {
     it('are linked by an ID token of the other account alone, that this application was given', async () => {
       const first = await someone();
-      const second = await someone();
+      const second = await someone('users', VERIFIED);
       const { access_token: mine } = await ownToken(first);
       const { id_token } = await ownToken(second);
       const named = await link(first.id, { provider: 'auth0', user_id: second.bare }, mine);
@@ -270,9 +271,23 @@ describe('identities of a user', () => {
       expect(unlinked.status, unlinked.text).to.equal(200);
     });
 
-    it("refuses somebody else's id, an access token in place of an ID token, one that expired, a blocked account", async () => {
+    it('refuses an account that was made with an address which nobody has proved: its owner would come in to this one', async () => {
       const first = await someone();
       const second = await someone();
+      const { access_token: mine } = await ownToken(first);
+      const { id_token } = await ownToken(second);
+      const refused = await link(first.id, { link_with: id_token }, mine);
+      expect([refused.status, refused.json().errorCode]).to.deep.equal([400, 'unverified_email']);
+      expect(subOf(await login(second.email, second.password))).to.equal(second.id);
+      expect(
+        (await link(first.id, { link_with: id_token })).status,
+        'an application answers for it',
+      ).to.equal(201);
+    });
+
+    it("refuses somebody else's id, an access token in place of an ID token, one that expired, a blocked account", async () => {
+      const first = await someone();
+      const second = await someone('users', VERIFIED);
       const { access_token: mine } = await ownToken(first);
       const theirs = await ownToken(second);
       const other = await link(second.id, { link_with: (await ownToken(first)).id_token }, mine);

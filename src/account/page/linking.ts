@@ -4,7 +4,7 @@
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
-import { DATABASE } from '../../records/connections.ts';
+import { mayBeAnothers } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
 import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
@@ -33,14 +33,6 @@ export function allowsLinking(
 ): boolean {
   const { account_linking } = config.settings().tenant;
   return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBeAnothers(user);
-}
-
-/**
- * Whether the account may have been made with an address of somebody else's, who takes it over by a new password. All that
- * its maker has ends with that; a linked identity of theirs would stay as a way in, or take the address to their own account.
- */
-function mayBeAnothers({ id, email, email_verified: isVerified }: User): boolean {
-  return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
 /** Begins: keeps who is at the page. @returns what the login to the other account brings back; undefined for nobody. */

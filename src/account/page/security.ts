@@ -8,7 +8,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
-import type { User } from '../../users/user.ts';
+import type { Actor } from '../actor.ts';
 import { beginFactor, verifyFactor } from '../enrollments.ts';
 import { listMethods, type MethodDependencies, removeMethod, renameMethod } from '../methods.ts';
 import { beginPasskey, verifyPasskey } from '../passkeys.ts';
@@ -26,7 +26,7 @@ export interface SecurityDependencies
     MethodDependencies,
     FactorPagesDependencies {
   /** A link to the page on which a user sets a new password. */
-  passwordLink(user: User, connection: Connection, clientId: string): Promise<string>;
+  passwordLink(actor: Actor, connection: Connection): Promise<string>;
 }
 
 const SECTION = '/security';
@@ -43,7 +43,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
     async (deps, ctx, here) => {
       const home = await homeOf(deps, here.user.id);
       if (home?.editsPassword !== true) return back(ctx, SECTION);
-      ctx.redirect(await deps.passwordLink(here.user, home.connection, here.client.client_id));
+      ctx.redirect(await deps.passwordLink(here, home.connection));
       ctx.status = 303;
     },
   ),

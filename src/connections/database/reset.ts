@@ -136,7 +136,9 @@ export async function resetPassword(
   });
   if (outcome === 'failed') return { reason: 'not-changed' };
   if (!outcome) return { reason: 'expired' };
-  await endWhatWasBefore(deps, user, { met, isByLink: purpose === PASSWORD_RESET.purpose });
+  // Whoever asked for it by a login takes nothing over: what they have stays theirs.
+  const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
+  await endWhatWasBefore(deps, user, { met, isByLink });
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
@@ -175,7 +177,7 @@ async function endWhatWasBefore(
   // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
   const isOwn = met.data.email === email;
   const ticket = ticketOptions(met);
-  // A ticket that verifies no address may be of who is logged in.
+  // A ticket that verifies no address may have come to whoever made the account.
   const takesOver = isByLink && isOwn && ticket?.marksVerified !== false;
   if (!isProved && takesOver) await deps.detachLinked(userId);
   if (!isProved && isByLink) await deps.endAll(userId);

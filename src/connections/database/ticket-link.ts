@@ -17,6 +17,8 @@ interface NewTicket {
   organization?: string | undefined;
   includeEmail: boolean;
   marksVerified: boolean;
+  /** The id of the session of the user's in which they have asked for it; none of a ticket that others made. */
+  session?: string;
 }
 
 const PAGES = { reset: PASSWORD_RESET, verification: EMAIL_VERIFICATION } as const;
@@ -34,12 +36,14 @@ export async function issueTicketLink(
 ): Promise<string> {
   const { user, connection, ttlSeconds, resultUrl, clientId, organization, includeEmail, marksVerified } =
     ticket;
+  const { session } = ticket;
   const { purpose, path } = PAGES[kind];
   const { secret } = await challenges.issueTicket({
     purpose,
     subject: user.id,
     askers: [`ticket:${random(16).toString('hex')}`],
     userId: user.id,
+    ...(session !== undefined && { session }),
     ttlSeconds,
     data: {
       ...(user.email === undefined ? { username: user.username } : { email: user.email }),
@@ -47,7 +51,12 @@ export async function issueTicketLink(
       credentialVersion: await users.credentialVersion(user.id),
       ...(clientId !== undefined && { clientId }),
       ...(organization !== undefined && { organization }),
-      ticket: { ...(resultUrl !== undefined && { resultUrl }), includeEmail, marksVerified },
+      ticket: {
+        ...(resultUrl !== undefined && { resultUrl }),
+        includeEmail,
+        marksVerified,
+        ...(session !== undefined && { isOwn: true }),
+      },
     },
   });
   return `${baseUrl}${path}?ticket=${secret}`;
@@ -58,6 +67,8 @@ export interface TicketOptions {
   resultUrl?: string;
   includeEmail: boolean;
   marksVerified: boolean;
+  /** Whether its user has asked for it themselves, by a login: it takes no account over. */
+  isOwn?: boolean;
 }
 
 /** What a ticket's maker said of it; undefined for a link that was mailed. */

@@ -5,6 +5,7 @@ import { identityId } from '../../../records/identities.ts';
 import { type Clock, epochSeconds } from '../../../runtime/clock.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
 import { homeOf, type Identity } from '../../../users/identities.ts';
+import { mayBeAnothers } from '../../../users/linking.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
@@ -83,6 +84,9 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   const other = await deps.users.get(read.userId);
   // Whoever was blocked would come in again as somebody else.
   if (other === undefined || other.blocked === true) throw invalid;
+  // Its owner would come in to the account of who has made it, and share that one with them.
+  if (caller.isUser && mayBeAnothers(other))
+    throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
   return other;
 }
 
