@@ -33,7 +33,7 @@ import { createOutbound, type Outbound, tracedOutbound } from './http/outbound.t
 import { outboundRules } from './http/outbound-rules.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { ownCode } from './own-code.ts';
-import { createViews } from './pages/views.ts';
+import { createViews, type Views } from './pages/views.ts';
 import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
@@ -107,7 +107,10 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   const deliveries = createDeliveries(deps);
   const own = ownCode(deps, { background, config, deliveries, events, leases, outbound, rateLimits });
   const people = { apiUsers: own.users, users: withAdministrators(own.users, deps.administrators) };
-  const sending = delivery(deps, { ...own, ...challenges, config, deliveries, events, outbound, rateLimits });
+  const { settings: tenantSettings, look } = config;
+  const views = createViews({ directory: VIEWS, random, settings: tenantSettings, look, log });
+  const leaving = { config, deliveries, events, locales: views.locales, outbound, rateLimits };
+  const sending = delivery(deps, { ...own, ...challenges, ...leaving });
   const { baseUrl } = settings;
   const kept = { config, events, challenges, rateLimits, background, callers, leases };
   const onLocked = lockNotice({ ...kept, ...sending, baseUrl, store, users: deps.users });
@@ -129,13 +132,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     attempts: createAttempts({ store, config, callers, clock, onLocked, onThrottled }),
     ...sending,
     tickets: createLoginTickets(challenges, random),
-    views: createViews({
-      directory: VIEWS,
-      random,
-      settings: config.settings,
-      look: config.look,
-      log,
-    }),
+    views,
     requestReset: resetRequests({ ...deps, ...own, ...kept, ...sending, baseUrl }),
     csrf: createCsrf(baseUrl, random),
     ...signingOf(deps, { config, outbound }),
@@ -181,6 +178,7 @@ function delivery(
     config: Config;
     deliveries: Deliveries;
     events: Events;
+    locales: Views['locales'];
     outbound: Outbound;
     rateLimits: RateLimits;
     takeBack: Challenges['takeBack'];
@@ -197,6 +195,7 @@ function delivery(
   });
   const templates = createTemplates({
     directory: VIEWS,
+    locales: own.locales,
     baseUrl: settings.baseUrl,
     settings: config.settings,
     mailFrom,

@@ -4,7 +4,7 @@ import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
 import type { Languages } from '../http/languages.ts';
 import { mailColors } from '../pages/colors.ts';
-import { chooseLocale, type Locale, readLocales } from '../pages/locales.ts';
+import { chooseLocale, type Locale } from '../pages/locales.ts';
 import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
@@ -26,6 +26,8 @@ import { variablesOf } from './variables.ts';
 interface TemplatesOptions {
   /** The `views` directory. */
   directory: string;
+  /** By tag. */
+  locales: ReadonlyMap<string, Locale>;
   baseUrl: string;
   settings(): Frozen<TenantRecord>;
   /** Default sender. */
@@ -62,12 +64,11 @@ export interface Draft {
 
 /** The templates of a tenant; our own are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
-  const { directory, settings, mailFrom, log } = options;
-  const locales = readLocales(join(directory, 'locales'));
+  const { directory, locales, settings, mailFrom, log } = options;
   const html = ourLiquid(join(directory, 'email'), 'escape');
   const plain = ourLiquid(join(directory, 'email'));
   const tryOwn = tenantRenderer(log);
-  const text = smsRenderer(options, locales);
+  const text = smsRenderer(options);
 
   const email = async (
     kind: EmailKind,
@@ -113,10 +114,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
 }
 
 /** Renders SMS messages. */
-function smsRenderer(
-  { directory, settings, baseUrl }: TemplatesOptions,
-  locales: ReturnType<typeof readLocales>,
-) {
+function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions) {
   const sms = ourLiquid(join(directory, 'sms'));
   return async (kind: SmsKind, notice: Notice, { template, tryOwn }: Own): Promise<OutgoingSms> => {
     const tenant = settings();

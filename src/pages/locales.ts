@@ -34,36 +34,56 @@ function isMessages(read: unknown): read is Record<string, Message> {
   return isObject(read) && Object.values(read).every(isMessage);
 }
 
-/** Reads the locale files of a directory. @throws Error when one is malformed or English is missing. */
+type Messages = Readonly<Record<string, Message>>;
+
+/**
+ * The locales of a directory. The files of a language are read when it is first spoken: all of them took a tenth of a start.
+ * @throws Error when English is missing; later, when a file is malformed.
+ */
 export function readLocales(directory: string): ReadonlyMap<string, Locale> {
-  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
-  const messages = new Map<string, Record<string, Message>>();
-  for (const file of files.filter((one) => one.endsWith('.json')).sort()) {
-    const { name: tag } = parse(file);
-    const read: unknown = JSON.parse(readFileSync(join(directory, file), 'utf8'));
-    if (!isMessages(read)) throw new Error(`${file} is no list of messages`);
-    // One object, to which each file adds: copying what there is for each of them takes most of the time of a start.
-    const own = messages.get(tag) ?? {};
-    messages.set(tag, Object.assign(own, read));
-  }
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((one) =>
+    one.endsWith('.json'),
+  );
+  const messages = new Map(
+    [...Map.groupBy(files.sort(), (file) => parse(file).name)].map(([tag, own]) => [
+      tag,
+      messagesOf(own.map((file) => join(directory, file))),
+    ]),
+  );
   const fallback = messages.get(FALLBACK);
   if (fallback === undefined) throw new Error(`${directory} has no ${FALLBACK}.json`);
   return new Map([...messages].map(([tag, own]) => [tag, createLocale(tag, own, fallback)]));
 }
 
-function createLocale(
-  tag: string,
-  own: Readonly<Record<string, Message>>,
-  fallback: Readonly<Record<string, Message>>,
-): Locale {
+/** What gives the messages of some files, which are read when they are first asked for. */
+function messagesOf(files: readonly string[]): () => Messages {
+  let read: Messages | undefined;
+  return () => {
+    read ??= readMessages(files);
+    return read;
+  };
+}
+
+/** @throws Error when a file is malformed. */
+function readMessages(files: readonly string[]): Messages {
+  const all: Record<string, Message> = {};
+  for (const file of files) {
+    const read: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (!isMessages(read)) throw new Error(`${file} is no list of messages`);
+    Object.assign(all, read);
+  }
+  return all;
+}
+
+function createLocale(tag: string, own: () => Messages, fallback: () => Messages): Locale {
   const direction = directionOf(tag);
   return {
     tag,
     direction,
-    has: (key) => key in own || key in fallback,
+    has: (key) => key in own() || key in fallback(),
     text: (key, values = {}) => {
-      const spoken = own[key];
-      const message = spoken ?? fallback[key];
+      const spoken = own()[key];
+      const message = spoken ?? fallback()[key];
       if (message === undefined) throw new Error(`no locale has the message ${key}`);
       const form = pluralForm(message, spoken === undefined ? FALLBACK : tag, values);
       return fillIn(form, values, direction);

@@ -5,12 +5,14 @@ import type { Logger } from 'pino';
 import type { EmailKind, MessageKind, Notice } from '../../src/delivery/messages.ts';
 import { createTemplates } from '../../src/delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../src/delivery/transport.ts';
+import { readLocales } from '../../src/pages/locales.ts';
 import type { Client, Connection } from '../../src/records/collections.ts';
 import { type TenantRecord, tenantFileSchema } from '../../src/records/tenant.ts';
 import type { User } from '../../src/users/user.ts';
 import { stopwatch } from '../support/timing.ts';
 
 const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
+const locales = readLocales(fileURLToPath(new URL('../../views/locales', import.meta.url)));
 const KINDS: MessageKind[] = [
   'verify_email',
   'reset_email',
@@ -52,6 +54,7 @@ describe('the templates of messages', () => {
     const log = { error: (...args: unknown[]) => void logged.push(args) } as unknown as Logger;
     return createTemplates({
       directory: VIEWS,
+      locales,
       baseUrl: 'https://login.example.test',
       settings: () => tenant,
       mailFrom: () => 'Gatehouse <login@example.test>',
