@@ -7,7 +7,7 @@ import { DATABASE } from '../records/connections.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
-import type { Identity } from '../users/identities.ts';
+import { homeOf, type Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownParty } from '../webauthn/party.ts';
 import { type Actor, requireFactor, requireFreshLogin, requireRight } from './actor.ts';
@@ -49,11 +49,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
 /** Identities of databases whose password is kept here. */
 export async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
   const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
-  const has = await Promise.all(
-    identities.map(({ connection, email, username }) =>
-      users.hasPassword({ connection, identifier: email ?? username ?? '' }),
-    ),
-  );
+  const has = await Promise.all(identities.map((identity) => users.hasPassword(homeOf(identity))));
   return identities.filter((_, index) => has[index]);
 }
 

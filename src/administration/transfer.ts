@@ -1,5 +1,7 @@
 // Users in and out by the command, while a server runs or not: what is read and told as it comes.
 import { z } from 'zod';
+import { importRules } from '../records/database-attributes.ts';
+import { databaseOptions } from '../records/database-options.ts';
 import { exportUsers } from '../users/transfer/export.ts';
 import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
@@ -47,7 +49,9 @@ export async function* transferUsers(
 ): AsyncGenerator<TransferNews> {
   if (transfer.command === 'export') return yield* exported(deps, transfer);
   const connection = await databaseOf(deps, transfer.connection);
-  yield* importFile(deps, file, { connection, upsert: transfer.upsert }, deps.between);
+  const rules = importRules(databaseOptions(connection));
+  const options = { connection: connection.name, upsert: transfer.upsert, ...rules };
+  yield* importFile(deps, file, options, deps.between);
 }
 
 async function* exported(

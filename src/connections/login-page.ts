@@ -1,7 +1,8 @@
 // Chooses the connection and login page for a waiting request.
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
-import { type PasswordFormDependencies, showPasswordForm, wantsSignUp } from './database/hosted.ts';
+import type { PasswordFormDependencies } from './database/form-dependencies.ts';
+import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
 import { isSignUpOpen } from './database/pages.ts';
 import { showIdentifier } from './identifier/page.ts';
 import {

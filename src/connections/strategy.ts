@@ -172,7 +172,9 @@ async function attempt<Credentials, Read, Right>(
   // Its failure is met where it is waited for.
   reading.catch(() => undefined);
   const isLocked = connection.options.brute_force_protection !== false;
-  const about = { connection: connection.name, identifier, what, locks: isLocked };
+  const { attributes, requires_username: isNamed } = connection.options;
+  const hasSeveralNames = attributes != null || isNamed === true;
+  const about = { connection: connection.name, identifier, what, locks: isLocked, hasSeveralNames };
   const tried: Attempt = { ...caller, ...about, userId };
   let user: Proved | undefined;
   const look = async (room: string | undefined): Promise<Right | undefined> => {

@@ -24,6 +24,8 @@ export interface Attempt extends Caller {
   step?: string;
   /** What only the address is counted for, by itself: there is no account. */
   stage?: 'pre-custom-token-exchange';
+  /** Whether the connection's users have several names: wrong tries by all of them are one account's, too. */
+  hasSeveralNames?: boolean;
   /** The connection's `brute_force_protection`; true where it says nothing. */
   locks?: boolean;
 }

@@ -13,6 +13,8 @@ import { sharedReservations } from './shared-reservations.ts';
 interface AdmittedAttempt {
   /** The room of a caller by whom the account was proved before; undefined for a stranger. */
   known: string | undefined;
+  /** Whether the account has no more tries under any of its names: a right proof counts as a wrong one. */
+  isSpent: boolean;
   /** The proof was wrong. */
   failed(): Promise<void>;
   /** The proof was right: the count of the account from here starts anew, and the caller is known from now on. */
@@ -48,7 +50,8 @@ export async function tryProof<T>(
   const admitted = await attempts.admit(attempt);
   let proved: T | undefined;
   try {
-    proved = await prove(admitted.known);
+    const judged = await prove(admitted.known);
+    proved = admitted.isSpent ? undefined : judged;
   } catch (thrown) {
     admitted.abandoned();
     throw thrown;
@@ -62,19 +65,24 @@ function createCounting({ callers, clock, store, mostCounts }: AttemptsDependenc
   const failures = createFailures(store, clock, mostCounts);
   const reservations = store.exclusive === true ? localReservations() : sharedReservations({ store, clock });
 
-  const reserve = (all: readonly Count[]): Promise<() => void> => {
+  const reserve = async (all: readonly Count[]): Promise<{ release: () => void; isSpent: boolean }> => {
     const counts = all.filter(({ blocks }) => blocks);
+    let isSpent = false;
     const look = async () => {
       const failed = await Promise.all(counts.map((count) => failures.now(count)));
       // The counter is a fraction: a failure not fully forgotten still counts.
-      const full = counts.find(({ most }, index) => (failed[index] ?? 0) > most - 1);
-      if (full !== undefined) throw new AuthError(429, 'too_many_attempts', full.refusal);
-      return counts.map(({ most }, index) => most - (failed[index] ?? 0));
+      const room = counts.map(({ most }, index) => most - (failed[index] ?? 0));
+      const full = counts.filter((_, index) => (room[index] ?? 0) < 1);
+      const told = full.find((count) => count.isSilent !== true);
+      if (told !== undefined) throw new AuthError(429, 'too_many_attempts', told.refusal);
+      isSpent = full.length > 0;
+      return room.map((one, index) => (counts[index]?.isSilent && one < 1 ? Number.POSITIVE_INFINITY : one));
     };
-    return reservations.take(
+    const release = await reservations.take(
       counts.map(({ id }) => id),
       look,
     );
+    return { release, isSpent };
   };
 
   const fail = async (attempt: Attempt, counts: readonly Count[], release: () => void): Promise<void> => {
@@ -124,9 +132,10 @@ export function createAttempts(deps: AttemptsDependencies): Attempts {
       const known = seen?.known?.room;
       // Who is known now is so to the end of this try: what was reserved is what is released.
       const counts = countsOf(deps, attempt, known);
-      const release = await reserve(counts);
+      const { release, isSpent } = await reserve(counts);
       return {
         known,
+        isSpent,
         failed: () => fail(attempt, counts, release),
         succeeded: () => succeed(attempt, { counts, release, seen }),
         abandoned: release,

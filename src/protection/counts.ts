@@ -27,6 +27,8 @@ export interface Count extends FailureCounter {
   /** Whether a full count blocks, or is only reported. */
   blocks: boolean;
   refusal: string;
+  /** Whether a full count has right proofs refused as wrong ones: a refusal of its own would tell whose names are one account's. */
+  isSilent?: boolean;
   onFull(attempt: Attempt): Promise<void>;
 }
 
@@ -42,6 +44,7 @@ export function countsOf(deps: Dependencies, attempt: Attempt, known: string | u
   return [
     ...accountCount(deps, settings, attempt, known),
     ...guessesCount(deps, settings, attempt, known),
+    ...wholeCounts(deps, settings, attempt, known),
     ...addressCount(deps, settings, attempt),
   ];
 }
@@ -106,6 +109,25 @@ function guessesCount(
         }),
     },
   ];
+}
+
+/**
+ * The counts of an account whatever it is called, where it may have several names: those of each name would add up. Of who has
+ * proved the account before there is none, as of whom there is no account.
+ */
+function wholeCounts(
+  deps: Dependencies,
+  settings: AttackProtection,
+  attempt: Attempt,
+  known: string | undefined,
+): Count[] {
+  const { hasSeveralNames, userId: identifier, step } = attempt;
+  if (hasSeveralNames !== true || identifier === undefined || known !== undefined || step !== undefined)
+    return [];
+  const whole = { ...attempt, identifier };
+  return [...accountCount(deps, settings, whole, known), ...guessesCount(deps, settings, whole, known)].map(
+    (count) => ({ ...count, isSilent: true }),
+  );
 }
 
 /** The count of the address across accounts; none where it is not throttled. */

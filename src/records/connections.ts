@@ -1,7 +1,8 @@
 // Connections in the tenant file: databases, and all others.
 import { z } from 'zod';
 import { customScriptsSchema, lackingScripts } from './custom-scripts.ts';
-import type { AddressKind } from './identities.ts';
+import { attributesSchema } from './database-attributes.ts';
+import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
 import { ldapOptionsSchema } from './ldap.ts';
 import { keptOAuth2OptionsSchema, lackingOAuth2 } from './oauth2.ts';
 import {
@@ -55,6 +56,10 @@ export const databaseOptionsSchema = z.looseObject({
         .optional(),
     })
     .optional(),
+  /** In place of `requires_username` and `validation`. */
+  attributes: attributesSchema.nullish(),
+  /** Of which kind a name is taken to be first, where it could be several. */
+  precedence: z.array(z.enum(ADDRESS_KINDS)).max(3).nullish(),
   disable_signup: z.boolean().default(false),
   brute_force_protection: z.boolean().default(true),
   domain_aliases: domainAliases,
@@ -169,7 +174,7 @@ const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialR
 
 /** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
 export const STRATEGIES = {
-  [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ['email', 'username'] },
+  [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
   email: { ...passwordless, unique: ['email'], proves: 'email' },
   sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: keptOAuth2OptionsSchema, lacking: lackingOAuth2 },

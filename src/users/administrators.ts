@@ -46,8 +46,9 @@ export function withAdministrators(users: Users, administrators: Users): Users {
     create: (user) => byName(user.connection).create(user),
     make: (user) => byName(user.identity.connection).make(user),
     verifyPassword: (id, password) => byId(id ?? '').verifyPassword(id, password),
-    passwordOf: (id, by) => (by === undefined ? byId(id ?? '') : byName(by.connection)).passwordOf(id, by),
-    hasPassword: (by) => byName(by.connection).hasPassword(by),
+    passwordOf: (id, by) =>
+      (by === undefined ? byId(id ?? '') : byName(by.connection.name)).passwordOf(id, by),
+    hasPassword: (home) => byId(home).hasPassword(home),
     credentialVersion: (id) => byId(id).credentialVersion(id),
     isUsedBefore: (home, ...asked) => byId(home).isUsedBefore(home, ...asked),
     setPassword: (id, ...set) => byId(id).setPassword(id, ...set),

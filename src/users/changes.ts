@@ -1,4 +1,5 @@
 // Changes of users: their addresses, what they have proved, their removal.
+import { DATABASE } from '../records/connections.ts';
 import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -54,7 +55,16 @@ export async function updateUser(
         update: id,
         change: (identity) => {
           const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
-          return { ...identity, ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])) };
+          // Those of before phone numbers were names have numbers that need not be unique.
+          const isOwn = identity.provider === DATABASE && moved.includes('phone_number');
+          const unique = isOwn
+            ? [...new Set([...identity.unique, 'phone_number' as const])]
+            : identity.unique;
+          return {
+            ...identity,
+            ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])),
+            unique: [...unique],
+          };
         },
       }),
     ),

@@ -2,6 +2,7 @@
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
+import { normalizePhone } from '../records/phone.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
@@ -102,28 +103,35 @@ async function freeOfNobody(store: Store, address: string): Promise<boolean> {
 export interface NewDatabaseUser {
   /** The connection's name. */
   connection: string;
-  email: string;
+  email?: string | undefined;
   username?: string | undefined;
+  phone_number?: string | undefined;
+  /** The kinds of addresses that nobody else may have; all where nothing is said. */
+  unique?: readonly AddressKind[];
   password: string;
   profile?: Profile | undefined;
   also?: AlsoWritten | undefined;
 }
 
 /** The addresses of a new user of a database, in the form that they are kept in. */
-export function addressesOfNew({ email, username }: Pick<NewDatabaseUser, 'email' | 'username'>) {
+export function addressesOfNew({
+  email,
+  username,
+  phone_number: phone,
+}: Partial<Record<AddressKind, string | undefined>>) {
   return {
-    email: normalizeEmail(email) ?? email,
+    ...(email !== undefined && { email: normalizeEmail(email) ?? email }),
     ...(username !== undefined && { username: username.trim().toLowerCase() }),
+    ...(phone !== undefined && { phone_number: normalizePhone(phone) ?? phone }),
   };
 }
 
 /** Makes a user of a database connection. @returns as {@link createUser}. */
 export async function createDatabaseUser(
   deps: UsersDependencies,
-  { connection, email, username, password, profile, also }: NewDatabaseUser,
+  { connection, password, profile, also, unique = STRATEGIES[DATABASE].unique, ...typed }: NewDatabaseUser,
 ): ReturnType<typeof createUser> {
-  const addresses = addressesOfNew({ email, username });
-  const { unique } = STRATEGIES[DATABASE];
+  const addresses = addressesOfNew(typed);
   // Hashed before anything is looked up: a taken address answers no sooner than a free one.
   const passwordHash = await deps.hasher.hash(password);
   return createUser(deps, {

@@ -1,6 +1,6 @@
 // Identities: by what users are known in their connections.
 import { strategyRecord } from '../records/connections.ts';
-import { normalizeEmail } from '../records/email.ts';
+import { type NamedConnection, namesIn } from '../records/database-attributes.ts';
 import {
   ADDRESS_KINDS,
   type AddressKind,
@@ -63,17 +63,19 @@ export async function idByAddress(
   return identity?.user_id;
 }
 
-/** The identity with an e-mail address or username, as typed, in a connection. */
+/** The identity that somebody means who types a name of theirs in a connection: of a kind that is a name there. */
 export async function identityByName(
   store: Store,
-  connection: string,
-  identifier: string,
+  connection: NamedConnection,
+  typed: string,
 ): Promise<Identity | undefined> {
-  const find = async (kind: AddressKind, address: string) =>
-    (await store.collection('identities').findBy('address', addressKey(connection, kind, address)))[0];
-  const email = normalizeEmail(identifier);
-  const byEmail = email === undefined ? undefined : await find('email', email);
-  return byEmail ?? find('username', identifier.trim().toLowerCase());
+  for (const { kind, address } of namesIn(connection, typed)) {
+    const key = addressKey(connection.name, kind, address);
+    const all = await store.collection('identities').findBy('address', key);
+    // What several have is nobody's name: addresses of before they had to be unique, or those that need not be.
+    if (all.length === 1) return all[0];
+  }
+  return undefined;
 }
 
 /**

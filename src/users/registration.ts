@@ -53,8 +53,13 @@ export function withRegistration(users: Users, registration: Registration): User
   return {
     ...users,
     create: async (newUser) => {
-      const { connection, email, username, profile, asker = {} } = newUser;
-      const known = { email, ...(username !== undefined && { username }), ...profile };
+      const { connection, email, username, phone_number: phone, profile, asker = {} } = newUser;
+      const known = {
+        ...(email !== undefined && { email }),
+        ...(username !== undefined && { username }),
+        ...(phone !== undefined && { phone_number: phone }),
+        ...profile,
+      };
       const metadata = await registration.before({ connection, profile: known }, asker);
       const after = registration.after(connection, asker);
       const made = await users.create({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });

@@ -1,9 +1,11 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
+import { attributesOf, readsAsAddress, uniqueIn, usernameLength } from '../records/database-attributes.ts';
 import { databaseOptions, takesSignUps } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
-import type { AddressKind } from '../records/identities.ts';
+import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
+import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Asker } from './asker.ts';
 import type { NewDatabaseUser } from './create.ts';
@@ -18,7 +20,10 @@ import {
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-interface SignUp extends Omit<NewDatabaseUser, 'connection'> {
+/** The addresses that somebody signs up with, as typed. */
+export type TypedAddresses = Partial<Record<AddressKind, string | undefined>>;
+
+interface SignUp extends Omit<NewDatabaseUser, 'connection' | 'unique'> {
   connection: Connection;
   asker: Asker;
 }
@@ -27,9 +32,10 @@ interface SignUp extends Omit<NewDatabaseUser, 'connection'> {
 export type SignUpRefusal =
   | { reason: 'signup-disabled' }
   | { reason: 'invalid-email' }
+  | { reason: 'invalid-phone' }
   | { reason: 'invalid-username'; min: number; max: number }
-  | { reason: 'missing-username' }
-  | { reason: 'unexpected-username' }
+  | { reason: 'missing-address'; kind: AddressKind }
+  | { reason: 'unexpected-address'; kind: AddressKind }
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
   | { reason: 'personal-password' }
@@ -53,48 +59,56 @@ export async function signUp(
   const refusal =
     addressRefusal(options, request) ?? passwordRefusal(options, request.password, personalOf(request));
   if (refusal !== undefined) return refusal;
-  const created = await users.create({ ...request, connection: request.connection.name });
+  const created = await users.create({
+    ...request,
+    connection: request.connection.name,
+    unique: uniqueIn(options),
+  });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
 /** What a sign-up says of somebody. */
-const personalOf = ({ email, username, profile }: SignUp) => ({ email, username, ...profile });
+const personalOf = ({ email, username, phone_number, profile }: SignUp) => ({
+  email,
+  username,
+  phone_number,
+  ...profile,
+});
 
 /** Why somebody may not sign up in a database connection without a password; undefined when they may. */
-export function signUpRefusal(
-  connection: Connection,
-  addresses: Pick<SignUp, 'email' | 'username'>,
-): SignUpRefusal | undefined {
+export function signUpRefusal(connection: Connection, typed: TypedAddresses): SignUpRefusal | undefined {
   if (!takesSignUps(connection)) return { reason: 'signup-disabled' };
-  return addressRefusal(databaseOptions(connection), addresses);
+  return addressRefusal(databaseOptions(connection), typed);
 }
 
-function addressRefusal(
-  options: DatabaseOptions,
-  { email, username }: Pick<SignUp, 'email' | 'username'>,
-): SignUpRefusal | undefined {
-  if (normalizeEmail(email) === undefined) return { reason: 'invalid-email' };
-  return usernameRefusal(options, username);
+function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUpRefusal | undefined {
+  const attributes = attributesOf(options);
+  const isThere = (kind: AddressKind) => typed[kind] !== undefined && typed[kind] !== '';
+  const isNeeded = (kind: AddressKind) =>
+    attributes[kind].isRequired || attributes[kind].signUp === 'required';
+  // Who has no name to log in with would never be back.
+  const names = ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
+  const nameless = names.some(isThere) ? undefined : names[0];
+  const missing = ADDRESS_KINDS.find((kind) => isNeeded(kind) && !isThere(kind)) ?? nameless;
+  if (missing !== undefined) return { reason: 'missing-address', kind: missing };
+  const foreign = ADDRESS_KINDS.find((kind) => isThere(kind) && attributes[kind].signUp === 'inactive');
+  if (foreign !== undefined) return { reason: 'unexpected-address', kind: foreign };
+  const { email, phone_number: phone, username } = typed;
+  if (email !== undefined && normalizeEmail(email) === undefined) return { reason: 'invalid-email' };
+  if (phone !== undefined && normalizePhone(phone) === undefined) return { reason: 'invalid-phone' };
+  return username === undefined ? undefined : usernameRefusal(options, username);
 }
 
-function usernameRefusal(options: DatabaseOptions, username: string | undefined): SignUpRefusal | undefined {
-  if (!options.requires_username)
-    return username === undefined ? undefined : { reason: 'unexpected-username' };
-  if (username === undefined || username === '') return { reason: 'missing-username' };
+function usernameRefusal(options: DatabaseOptions, username: string): SignUpRefusal | undefined {
   const { min, max } = usernameLength(options);
   const length = [...username.trim()].length;
-  // An address as username would answer to somebody else's e-mail login.
+  // An address as username would answer to somebody else's login.
   const valid =
     length >= min &&
     length <= max &&
     USERNAME.test(username.trim()) &&
-    normalizeEmail(username) === undefined;
+    !readsAsAddress(options, username.trim());
   return valid ? undefined : { reason: 'invalid-username', min, max };
-}
-
-/** How long a username of a connection may be, in characters. */
-export function usernameLength({ validation }: DatabaseOptions): { min: number; max: number } {
-  return { min: validation?.username?.min ?? 1, max: validation?.username?.max ?? 15 };
 }
 
 /** What is wrong with a password, for a user of whom this much is known; nothing when it may be set. */

@@ -1,4 +1,5 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
+import type { NamedConnection } from '../records/database-attributes.ts';
 import { type AddressKind, identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
@@ -26,13 +27,13 @@ import type { User, UsersDependencies } from './user.ts';
 
 export interface Users {
   get(id: string): Promise<User | undefined>;
-  /** By e-mail address or username, as typed, in one connection. */
-  findInConnection(connection: { name: string }, identifier: string): Promise<User | undefined>;
+  /** By a name of theirs, as typed, in one connection: of a kind that its users log in with. */
+  findInConnection(connection: NamedConnection, identifier: string): Promise<User | undefined>;
   /**
    * The id of the user whom {@link findInConnection} finds, so that the user is read beside what else a login asks.
    * @returns undefined where there is none.
    */
-  idInConnection(connection: { name: string }, identifier: string): Promise<string | undefined>;
+  idInConnection(connection: NamedConnection, identifier: string): Promise<string | undefined>;
   /** The id of the user with an address in one connection. */
   idByAddress(address: ConnectionAddress): Promise<string | undefined>;
   /** By an address in one connection. */
@@ -75,10 +76,10 @@ export interface Users {
    */
   passwordOf(
     userId: string | undefined,
-    by?: { connection: string; identifier: string },
+    by?: { connection: NamedConnection; identifier: string },
   ): Promise<PasswordCheck>;
-  /** Whether a password is kept of whom an identity of a connection, as typed, is made with. */
-  hasPassword(by: { connection: string; identifier: string }): Promise<boolean>;
+  /** Whether a password is kept of whom an identity was made with. @param home as {@link homeOf} gives it */
+  hasPassword(home: string): Promise<boolean>;
   /** Makes a user of somebody who comes from an older database; @see moveUser */
   move(moved: MovedUser): ReturnType<typeof moveUser>;
   /** The user of a database elsewhere, as it has them now; @see mirrorUser */
@@ -97,8 +98,8 @@ export interface Users {
    * @param home as for {@link isUsedBefore} @param also written with it.
    */
   noteNewPassword(userId: string, home: string, also?: readonly Write[]): Promise<void>;
-  /** The identity with an e-mail address or username, as typed, in one connection. */
-  identityInConnection(connection: { name: string }, identifier: string): Promise<Identity | undefined>;
+  /** The identity with a name, as typed, in one connection. */
+  identityInConnection(connection: NamedConnection, identifier: string): Promise<Identity | undefined>;
   /** Makes another user's identities those of a user, and removes the other; @see linkUser */
   link(userId: string, other: string): Promise<boolean>;
   /** Makes a linked identity a user again, and ends the logins under way, which may be by it; @see unlinkIdentity */
@@ -145,8 +146,8 @@ export function createUsers(deps: UsersDependencies): Users {
   const users = store.collection('users');
   const credentials = createCredentials(deps);
   const now = () => new Date(clock()).toISOString();
-  const idInConnection: Users['idInConnection'] = async ({ name }, identifier) =>
-    (await identityByName(store, name, identifier))?.user_id;
+  const idInConnection: Users['idInConnection'] = async (connection, identifier) =>
+    (await identityByName(store, connection, identifier))?.user_id;
   return {
     get: (id) => users.get(id),
     findInConnection: async (connection, identifier) =>
@@ -171,13 +172,10 @@ export function createUsers(deps: UsersDependencies): Users {
       const identity = by && (await identityByName(store, by.connection, by.identifier));
       return credentials.load(userId, identity && homeOf(identity));
     },
-    hasPassword: async ({ connection, identifier }) => {
-      const identity = await identityByName(store, connection, identifier);
-      return identity !== undefined && credentials.has(homeOf(identity));
-    },
+    hasPassword: credentials.has,
     move: (moved) => moveUser(deps, credentials, moved),
     mirror: (mirrored) => mirrorUser(deps, mirrored),
-    identityInConnection: ({ name }, identifier) => identityByName(store, name, identifier),
+    identityInConnection: (connection, identifier) => identityByName(store, connection, identifier),
     withEmail: (email) => users.findBy('email', email),
     declineLink: (login, other) => declineLink(deps, login, other),
     link: (userId, other) => linkUser(deps, credentials, userId, other),

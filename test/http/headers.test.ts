@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import Koa from 'koa';
 import type { Page } from 'playwright-core';
+import { nameField } from '../../src/connections/name-field.ts';
 import { cspSource, securityHeaders } from '../../src/http/headers.ts';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
@@ -229,4 +230,4 @@ describe('security headers', () => {
   });
 });
 
-const MODEL = { client: { name: 'App' }, values: { username: '' } };
+const MODEL = { client: { name: 'App' }, names: nameField(['email']), values: { username: '' } };

@@ -1,5 +1,6 @@
 // Every page in the states that people meet it in, with models as the features make them.
 
+import { nameField } from '../../src/connections/name-field.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
@@ -23,10 +24,11 @@ const options: DatabaseOptions = databaseOptionsSchema.parse({ passwordPolicy: '
 const unjudged = judgeStrength(options, '').rules.map(({ verified: _verified, ...rule }) => rule);
 const judged = judgeStrength(options, 'aaa1').rules;
 
-const login = { client, requiresUsername: false, values: { username: '' }, signupUrl: '/signup' };
+const login = { client, names: nameField(['email']), values: { username: '' }, signupUrl: '/signup' };
 const signup = {
   client,
-  values: { email: '', username: '' },
+  email: {},
+  values: { email: '', phone: '', username: '' },
   rules: unjudged,
   faults: {},
   loginUrl: '/login',
@@ -186,7 +188,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
     template: 'login/login',
     model: {
       ...login,
-      requiresUsername: true,
+      names: nameField(['email', 'username', 'phone_number']),
       forgotPasswordUrl: '/forgot',
       connections: [
         { text: 'login.with', name: 'Example Works', url: '/with/works', mark: 'marks/saml.svg' },
@@ -196,11 +198,17 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/identifier': {
     template: 'login/identifier',
-    model: { client, identifier: '', connections: [provider('Acme')], signupUrl: '/signup' },
+    model: {
+      client,
+      names: nameField(['email', 'phone_number']),
+      identifier: '',
+      connections: [provider('Acme')],
+      signupUrl: '/signup',
+    },
   },
   '/identifier-unknown': {
     template: 'login/identifier',
-    model: { client, requiresUsername: true, identifier: user, alert: 'identifier.unknown' },
+    model: { client, names: nameField(['email', 'username']), identifier: user, alert: 'identifier.unknown' },
     status: 400,
   },
   '/login-password': {
@@ -231,7 +239,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/signup': { template: 'login/signup', model: signup },
   '/signup-username': {
     template: 'login/signup',
-    model: { ...signup, username: { min: 1, max: 15 } },
+    model: { ...signup, phone: { isOptional: true }, username: { min: 1, max: 15 } },
   },
   '/signup-failed': {
     template: 'login/signup',
@@ -666,7 +674,10 @@ export const PAGES: Record<string, SitePage | AuthError> = {
       ],
     },
   },
-  '/forgot-password': { template: 'account/forgot', model: { client, email: '', loginUrl: '/login' } },
+  '/forgot-password': {
+    template: 'account/forgot',
+    model: { client, names: nameField(['email']), email: '', loginUrl: '/login' },
+  },
   '/forgot-password-sent': {
     template: 'account/sent',
     model: { client, email: user, action: '/forgot', loginUrl: '/login' },

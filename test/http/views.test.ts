@@ -1,6 +1,7 @@
 // What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
+import { nameField } from '../../src/connections/name-field.ts';
 import {
   accessibilityFaults,
   BY_COLOUR,
@@ -298,6 +299,7 @@ describe('the pages', () => {
       template: 'login/login',
       model: {
         client: { name: nasty, logo: nasty },
+        names: nameField(['email']),
         values: { username: nasty },
         signupUrl: nasty,
         connections: [{ text: 'login.with', name: nasty, url: nasty }],

@@ -1,14 +1,20 @@
-// A phone number for an account, proved by a code that is sent to it. It is no way in, and no second factor.
+// A phone number for an account, proved by a code that is sent to it. It is no second factor; a way in where the connection
+// says that its users log in with phone numbers.
 import { sms } from '../../connections/passwordless/sms.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { enabledFactors } from '../../factors/policy.ts';
 import { DATABASE } from '../../records/connections.ts';
+import { UniqueKeyError } from '../../store/contract.ts';
 import type { Actor } from '../actor.ts';
 import { sendCode, useCode } from './code.ts';
 import { homeOf } from './home.ts';
 
 const PURPOSE = 'account_phone';
+
+/** A number that another user has. */
+export const TAKEN = Symbol('taken');
+
 /** Whether a user's number is kept here, and the tenant sends text messages. */
 export async function editsPhone(
   deps: Pick<FactorDependencies, 'config' | 'users' | 'factors'>,
@@ -36,14 +42,20 @@ export async function askForPhone(
   return (await sendCode(deps, actor, asked)) ? phone : undefined;
 }
 
-/** Sets the number that a code was sent to: once, and by a login from before no new password. @returns it; undefined for a wrong code. */
+/** Sets the number that a code was sent to: once, and by a login from before no new password. @returns it; {@link TAKEN} where another user of the connection has it; undefined for a wrong code. */
 export async function provePhone(
   deps: FactorDependencies,
   actor: Actor,
   code: string,
-): Promise<string | undefined> {
+): Promise<string | typeof TAKEN | undefined> {
   const phone = await useCode(deps, actor, PURPOSE, code);
   if (phone === undefined) return undefined;
-  const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
-  return after === undefined ? undefined : phone;
+  try {
+    const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
+    return after === undefined ? undefined : phone;
+  } catch (thrown) {
+    // They have proved that the number is theirs: that another account has it is no secret.
+    if (thrown instanceof UniqueKeyError) return TAKEN;
+    throw thrown;
+  }
 }

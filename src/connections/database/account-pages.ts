@@ -1,15 +1,7 @@
 // The routes of the account pages: forgotten password, new password, verified address.
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
-import { waitsForLogin } from '../../flow/next.ts';
-import {
-  type HostedDependencies,
-  openRequestPage,
-  pageModel,
-  renderPage,
-  requestLanguages,
-  stepPath,
-} from '../../flow/request-page.ts';
+import type { HostedDependencies } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError, linkExpired } from '../../http/errors.ts';
@@ -17,12 +9,8 @@ import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
-import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
-import { identifierOf } from '../request.ts';
-import { byOwnPassword } from '../resolve.ts';
-import { databaseFor } from './connection.ts';
 import {
   type OpenReset,
   openReset,
@@ -60,8 +48,6 @@ export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },
   [`POST ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: handleReset },
   [`GET ${RESET_RETURN}` as const]: { ...PAGE, handle: returnToReset },
-  'GET /u/:uid/forgot-password': { ...PAGE, handle: showForgot },
-  'POST /u/:uid/forgot-password': { ...PAGE, handle: handleForgot },
 };
 
 async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
@@ -200,42 +186,8 @@ async function showReset(
   );
 }
 
-async function showForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const page = await openRequestPage(deps, ctx);
-  if (!waitsForLogin(page.pending)) return ctx.redirect(`/u/${page.pending.uid}`);
-  await renderPage(deps, ctx, page, 'account/forgot', {
-    ...pageModel(page, 'forgot-password'),
-    email: identifierOf(page) ?? page.pending.params.login_hint ?? '',
-    loginUrl: stepPath(page.pending, 'login'),
-  });
-}
-
-async function handleForgot(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const page = await openRequestPage(deps, ctx);
-  deps.csrf.verify(ctx);
-  const { email } = formFields(ctx, 'email');
-  const { params, clientId } = page.pending;
-  const model = { ...pageModel(page, 'forgot-password'), email, loginUrl: stepPath(page.pending, 'login') };
-  if (normalizeEmail(email) === undefined) {
-    return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
-  }
-  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email));
-  const { organization } = params;
-  const asked = { clientId, connection: params.connection };
-  const { connection } = await databaseFor(deps.config, asked, byOwnPassword);
-  await deps.requestReset({
-    email,
-    connection,
-    client: page.client,
-    organization: organization === undefined ? undefined : await deps.config.organization(organization),
-    languages: requestLanguages(ctx, page),
-    caller: callerOf(deps, ctx),
-  });
-  await renderPage(deps, ctx, page, 'account/sent', model);
-}
-
 /** The caller who posted a form. */
-function callerOf({ random }: AccountPagesDependencies, ctx: Context): Caller {
+export function callerOf({ random }: { random: Random }, ctx: Context): Caller {
   return { ip: ctx.ip, ...markBrowser(ctx, random) };
 }
 

@@ -3,6 +3,8 @@
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, type ErrorShape } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { AddressKind } from '../../records/identities.ts';
 import { policyText } from '../../users/password-policy.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
@@ -101,18 +103,24 @@ const password = (name: string, message: string, more: LegacyBody = {}) =>
  * A refused sign-up as the client is told of it.
  * @param revealsUsers the tenant says so by a flag: a taken address is then called taken.
  */
-export function signUpError(refusal: SignUpRefusal, connection: string, revealsUsers: boolean): LegacyError {
+export function signUpError(
+  refusal: SignUpRefusal,
+  connection: Connection,
+  revealsUsers: boolean,
+): LegacyError {
   switch (refusal.reason) {
     case 'signup-disabled':
       return new LegacyError(400, { error: 'public signup is disabled' });
     case 'invalid-email':
       return new LegacyError(400, { error: 'email format validation failed' });
-    case 'missing-username':
+    case 'invalid-phone':
+      return new LegacyError(400, { error: 'phone_number format validation failed' });
+    case 'missing-address':
+      return new LegacyError(400, { error: missingText(refusal.kind, connection) });
+    case 'unexpected-address':
       return new LegacyError(400, {
-        error: `missing username for ${connection} connection with requires_username enabled`,
+        error: `${refusal.kind} is not allowed for the ${connection.name} connection`,
       });
-    case 'unexpected-username':
-      return new LegacyError(400, { error: `username is not allowed for the ${connection} connection` });
     case 'invalid-username':
       return new LegacyError(400, {
         error: `invalid username: ${refusal.min} to ${refusal.max} letters, digits and _+-.!#$^\`~@', and no e-mail address`,
@@ -132,4 +140,10 @@ export function signUpError(refusal: SignUpRefusal, connection: string, revealsU
         ? bad('username_exists', 'The username provided is in use already.')
         : bad('user_exists', 'The user already exists.');
   }
+}
+
+function missingText(kind: AddressKind, { name, options }: Connection): string {
+  if (options.attributes == null && kind === 'username')
+    return `missing username for ${name} connection with requires_username enabled`;
+  return `${kind} is required`;
 }

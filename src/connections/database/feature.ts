@@ -2,8 +2,10 @@
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type AccountPagesDependencies, accountPages } from './account-pages.ts';
+import { forgotPages } from './forgot-pages.ts';
+import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { type PasswordGrantDependencies, passwordGrants } from './grant.ts';
-import { type PasswordPagesDependencies, passwordPages } from './hosted.ts';
+import { passwordPages } from './hosted.ts';
 import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
 import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
@@ -92,6 +94,7 @@ export const database = feature<DatabaseFeatureDependencies, PasswordGrantDepend
   routes: {
     ...databaseRoutes,
     ...accountPages,
+    ...forgotPages,
     ...verificationPages,
     ...passwordPages,
     ...usernamePasswordRoutes,

@@ -1,57 +1,25 @@
 // The routes of the password forms: /u/<uid>/login and /u/<uid>/signup.
 import type { Context } from 'koa';
-import { askerOf } from '../../engine/action-event.ts';
-import { transactionOf } from '../../engine/login-event.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
   openRequestPage,
   type RequestPage,
   renderPage,
-  requestLanguages,
   stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
-import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
-import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
-import { scopeValues } from '../../records/scope.ts';
-import type { Random } from '../../runtime/random.ts';
-import type { Config } from '../../tenant/config.ts';
-import { FIRST_VERSION } from '../../users/login.ts';
-import { RegistrationRefused } from '../../users/registration.ts';
-import { signUp } from '../../users/signup.ts';
-import { type OfferDependencies, offerPasskey } from '../passkeys/offer.ts';
+import { normalizePhone } from '../../records/phone.ts';
+import { offerPasskey } from '../passkeys/offer.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
-import { type FormStrategy, loginBy, type ProofDependencies } from '../strategy.ts';
-import type { LimitLogin } from './limit-login.ts';
-import { isSignUpOpen, loginPage, signUpPage } from './pages.ts';
-import { askToVerify, type VerificationDependencies } from './verification-link.ts';
-
-/** What the form of a password is shown with: passkeys stand beside it. */
-export interface PasswordFormDependencies extends HostedDependencies, OfferDependencies {
-  config: Config;
-}
-
-export interface PasswordPagesDependencies
-  extends ProofDependencies,
-    PasswordFormDependencies,
-    VerificationDependencies {
-  limitLogin: LimitLogin;
-  rateLimits: RateLimits;
-  random: Random;
-  showNext: ShowNext;
-}
-
-/** The connection that a form is posted for. */
-interface Meant {
-  connection: Connection;
-  strategy: FormStrategy;
-}
+import type { Meant, PasswordFormDependencies, PasswordPagesDependencies } from './form-dependencies.ts';
+import { isSignUpOpen, loginPage, signUpPage, type TypedSignUp } from './pages.ts';
+import { postSignUp } from './sign-up-page.ts';
 
 type Post = (deps: PasswordPagesDependencies, ctx: Context, page: RequestPage, meant: Meant) => Promise<void>;
 
@@ -101,9 +69,15 @@ export async function showPasswordForm(
   const { invitedEmail, params } = page.pending;
   const hint = identifierOf(page) ?? params.login_hint ?? '';
   if (wantsSignUp(page, form) && isSignUpOpen(page, connection)) {
-    return render(deps, ctx, page, 'signup', signUpPage(page, connection, { email: hint, username: '' }));
+    return render(deps, ctx, page, 'signup', signUpPage(page, connection, typedAs(hint)));
   }
   await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
+}
+
+/** What an application said of who logs in, in the field that it belongs into. */
+function typedAs(hint: string): TypedSignUp {
+  const isPhone = normalizePhone(hint) !== undefined;
+  return { email: isPhone ? '' : hint, phone: isPhone ? hint : '', username: '' };
 }
 
 /** Whether the form to sign up is wanted. @param form as in {@link showPasswordForm}. */
@@ -178,66 +152,3 @@ const ALERTS: Record<string, string> = {
   invalid_grant: 'login.wrong',
   temporarily_unavailable: 'login.busy',
 };
-
-async function postSignUp(
-  deps: PasswordPagesDependencies,
-  ctx: Context,
-  page: RequestPage,
-  { connection, strategy }: Meant,
-): Promise<void> {
-  const { clientId } = page.pending;
-  if (!isSignUpOpen(page, connection)) return deps.showNext(ctx, page, 'login');
-  const { email: typed, username, password } = formFields(ctx, 'email', 'username', 'password');
-  // An invitation is for its own address, whatever is posted.
-  const email = page.pending.invitedEmail ?? typed;
-  const shown = { email, username };
-  try {
-    await deps.rateLimits.takeFrom(ctx, 'signup');
-  } catch (thrown) {
-    const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
-    if (alert === undefined) throw thrown;
-    return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), alert }, 429);
-  }
-  const scopes = scopeValues(page.pending.params.scope);
-  const result = await signUp(deps.users, {
-    connection,
-    email,
-    password,
-    username: username === '' ? undefined : username,
-    asker: {
-      ...askerOf(ctx, clientId, { email, username }),
-      organization: page.organization,
-      transaction: transactionOf(page.pending.params, { protocol: 'oidc-basic-profile', scopes }),
-    },
-  }).catch(refusedByCode);
-  if ('status' in result) {
-    const { status, ...said } = result;
-    return render(deps, ctx, page, 'signup', { ...signUpPage(page, connection, shown), ...said }, status);
-  }
-  const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
-  if (!('user' in result)) {
-    deps.events.record({ ...seen, type: 'fs', description: result.reason });
-    const refused = signUpPage(page, connection, shown, { refusal: result, password });
-    return render(deps, ctx, page, 'signup', refused, 400);
-  }
-  deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
-  const languages = requestLanguages(ctx, page);
-  await askToVerify(deps, { user: result.user, connection, client: page.client, languages, ip: ctx.ip });
-  const login = loginBy(deps, strategy, {
-    userId: result.user.id,
-    connection: connection.name,
-    ip: ctx.ip,
-    credentialVersion: FIRST_VERSION,
-  });
-  await deps.finish.login(ctx, page.pending, login);
-}
-
-/** What the page says where the tenant's own code refuses a user, or cannot be asked. @throws whatever else was thrown */
-function refusedByCode(thrown: unknown): { status: number; alert: string; said?: string | undefined } {
-  const refused = { status: 400, alert: 'signup.refused' };
-  if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.said };
-  if (!(thrown instanceof AuthError)) throw thrown;
-  if (thrown.error === 'temporarily_unavailable') return { status: thrown.status, alert: 'login.busy' };
-  if (thrown.status !== 400) throw thrown;
-  return { ...refused, said: thrown.error_description };
-}

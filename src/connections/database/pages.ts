@@ -2,14 +2,17 @@
 import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
+import { attributesOf, usernameLength } from '../../records/database-attributes.ts';
 import { changesPasswords, databaseOptions, takesSignUps } from '../../records/database-options.ts';
+import type { AddressKind } from '../../records/identities.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
-import { type SignUpRefusal, usernameLength } from '../../users/signup.ts';
+import type { SignUpRefusal } from '../../users/signup.ts';
+import { type NameField, nameField, namesOf } from '../name-field.ts';
 import type { LoginChoice } from '../request.ts';
 
 interface LoginPage extends PageModel {
-  requiresUsername: boolean;
+  names: NameField;
   values: { username: string };
   signupUrl?: string;
   forgotPasswordUrl?: string;
@@ -17,14 +20,28 @@ interface LoginPage extends PageModel {
   connections: LoginChoice[];
 }
 
+/** What was typed into the form to sign up. */
+export interface TypedSignUp {
+  email: string;
+  phone: string;
+  username: string;
+}
+
+interface Asked {
+  isOptional: boolean;
+}
+
 interface SignUpPage extends PageModel {
-  values: { email: string; username: string };
-  username?: { min: number; max: number };
+  values: TypedSignUp;
+  /** The addresses that are asked for, and those that may be left out. */
+  email?: Asked;
+  phone?: Asked;
+  username?: Asked & { min: number; max: number };
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
   /** Whether the address is the invited one, and no other. */
   isEmailFixed: boolean;
   /** Message keys by field. */
-  faults: { email?: string; username?: string; password?: string };
+  faults: { email?: string; phone?: string; username?: string; password?: string };
   loginUrl: string;
 }
 
@@ -35,13 +52,11 @@ export function loginPage(
   connections: LoginChoice[],
   shown: { username: string; alert?: string },
 ): LoginPage {
-  const { requires_username } = databaseOptions(connection);
   const managesPasswords = strategyRecord(connection.strategy)?.isDatabase === true;
   const offersSignUp = isSignUpOpen(page, connection) && takesSignUps(connection);
   return {
     ...pageModel(page, 'login'),
-    // A directory knows its people by account names.
-    requiresUsername: requires_username || !managesPasswords,
+    names: nameField(namesOf(connection)),
     values: { username: shown.username },
     connections,
     ...(managesPasswords &&
@@ -66,22 +81,36 @@ export function isSignUpOpen({ organization, pending }: RequestPage, connection:
 export function signUpPage(
   page: RequestPage,
   connection: Connection,
-  values: { email: string; username: string },
+  values: TypedSignUp,
   refusal?: { refusal: SignUpRefusal; password: string },
 ): SignUpPage {
   const options = databaseOptions(connection);
   const { rules } = judgeStrength(options, refusal?.password ?? '');
+  const attributes = attributesOf(options);
+  const asked = (kind: AddressKind): Asked | undefined => {
+    const { signUp, isRequired } = attributes[kind];
+    return signUp === 'inactive' ? undefined : { isOptional: signUp === 'optional' && !isRequired };
+  };
+  const [email, phone, username] = [asked('email'), asked('phone_number'), asked('username')];
   return {
     ...pageModel(page, 'signup'),
     values: { ...values, email: page.pending.invitedEmail ?? values.email },
     isEmailFixed: page.pending.invitedEmail !== undefined,
-    ...(options.requires_username ? { username: usernameLength(options) } : {}),
+    ...(email && { email }),
+    ...(phone && { phone }),
+    ...(username && { username: { ...username, ...usernameLength(options) } }),
     // Before anything is typed no rule has failed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
     ...describeRefusal(refusal?.refusal),
     loginUrl: stepPath(page.pending, 'login'),
   };
 }
+
+const ADDRESS_FAULTS: Record<AddressKind, SignUpPage['faults']> = {
+  email: { email: 'signup.email' },
+  phone_number: { phone: 'passwordless.sms.invalid' },
+  username: { username: 'signup.username' },
+};
 
 function describeRefusal(refusal: SignUpRefusal | undefined): {
   alert?: string;
@@ -95,10 +124,13 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
       return { alert: 'signup.disabled', faults: {} };
     case 'invalid-email':
       return marked({ email: 'signup.email' });
+    case 'invalid-phone':
+      return marked({ phone: 'passwordless.sms.invalid' });
     case 'invalid-username':
-    case 'missing-username':
-    case 'unexpected-username':
       return marked({ username: 'signup.username' });
+    case 'missing-address':
+    case 'unexpected-address':
+      return marked(ADDRESS_FAULTS[refusal.kind]);
     case 'weak-password':
       return marked({ password: 'signup.weak' });
     case 'common-password':

@@ -33,6 +33,7 @@ interface ResetLinkDependencies extends FromElsewhereDependencies {
 }
 
 interface ResetRequest {
+  /** An address or another name of somebody, as typed. */
   email: string;
   connection: Connection;
   client: Client | undefined;
@@ -117,12 +118,16 @@ async function sendLink(
 ): Promise<void> {
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
-  const email = normalizeEmail(request.email);
   const asked = { connection, identifier: request.email, clientId: client?.client_id, ip, organization };
+  const identity = changesPasswords(connection)
+    ? await deps.users.identityInConnection(connection, request.email)
+    : undefined;
+  // Whatever they typed: the address that their account here has.
+  const email = identity === undefined ? normalizeEmail(request.email) : identity.email;
   const user =
     email === undefined || !changesPasswords(connection)
       ? undefined
-      : ((await deps.users.findInConnection(connection, email)) ?? (await deps.find(asked)));
+      : ((identity && (await deps.users.get(identity.user_id))) ?? (await deps.find(asked)));
   const seen = {
     user_name: request.email,
     connection: connection.name,

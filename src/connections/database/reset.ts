@@ -61,13 +61,17 @@ export async function openReset(
   if (user === undefined || connection === undefined) return undefined;
   // By the identity, not the user: one that was linked has an address and a password of its own.
   const { email, username } = met.data;
-  const identity = await deps.users.identityInConnection(connection, String(email ?? username));
-  if (identity?.user_id !== user.id || identity.email !== email) return undefined;
+  // Of a ticket for who has a username alone there is no address.
+  const identity = (await deps.users.identitiesOf(user.id)).find(
+    (one) =>
+      one.connection === connection.name &&
+      one.email === email &&
+      (email !== undefined || one.username === username),
+  );
+  if (identity === undefined) return undefined;
   // Any new password ends what allowed one before it.
   const version = versionOf(met);
   if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
-  // Of a ticket for who has a username alone.
-  if (email === undefined && identity.username !== username) return undefined;
   return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
 }
 

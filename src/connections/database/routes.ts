@@ -58,18 +58,19 @@ export const databaseRoutes: RouteDeclarations<DatabaseDependencies> = {
 
 async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: SignUpBody): Promise<void> {
   const connection = await databaseOf(deps.config, body);
-  const { email, password, username } = body;
+  const { email, password, username, phone_number } = body;
   const result = await signUp(deps.users, {
     connection,
     email,
     password,
     username,
+    phone_number,
     profile: profileOf(body),
     asker: askerOf(ctx, body.client_id, body),
   });
   const seen = {
     connection: connection.name,
-    user_name: email,
+    user_name: email ?? username ?? phone_number ?? '',
     ip: ctx.ip,
     ...(body.client_id && { client_id: body.client_id }),
   };
@@ -105,7 +106,7 @@ async function handleChangePassword(
 
 function refusalError(config: Config, connection: Connection, refusal: SignUpRefusal): LegacyError {
   const { flags } = config.settings().tenant;
-  return signUpError(refusal, connection.name, flags.enable_public_signup_user_exists_error === true);
+  return signUpError(refusal, connection, flags.enable_public_signup_user_exists_error === true);
 }
 
 /** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
@@ -138,8 +139,12 @@ function signUpResult(
   return {
     _id: identity.upstream_id,
     email_verified: user.email_verified,
-    email: user.email,
-    ...(user.username === undefined ? {} : { username: user.username }),
+    ...(user.email !== undefined && { email: user.email }),
+    ...(user.username !== undefined && { username: user.username }),
+    ...(user.phone_number !== undefined && {
+      phone_number: user.phone_number,
+      phone_verified: user.phone_verified === true,
+    }),
     ...profileOf(body),
   };
 }

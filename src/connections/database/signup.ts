@@ -43,16 +43,16 @@ const metadata = z
     }
   });
 
-/** The schema, whose messages are the endpoint's. */
-export const signUpBody = z.object({
+const fields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),
-  email: required('email'),
+  email: required('email').optional().describe('Unless the connection has other names.'),
   password: z
     .string('password is required')
     .min(1, 'password is required')
     .max(10_000, 'password is too long'),
   username: text('username').optional().describe('Where the connection has usernames.'),
+  phone_number: text('phone_number').optional().describe('E.164, where the connection has phone numbers.'),
   given_name: text('given_name').optional(),
   family_name: text('family_name').optional(),
   name: text('name').optional(),
@@ -63,12 +63,26 @@ export const signUpBody = z.object({
     .describe(
       `At most ${METADATA_PROPERTIES} texts of at most ${METADATA_VALUE} characters; names of at most ${METADATA_NAME}.`,
     ),
-});
+};
+
+/** The schema, whose messages are the endpoint's. */
+export const signUpBody = z.object(fields).refine(
+  ({ email, username, phone_number }) => [email, username, phone_number].some((one) => one !== undefined),
+  // Told with what else is missing.
+  { path: ['email'], message: 'email is required', when: () => true },
+);
+
+/** What may be said of somebody who signs up, beside their addresses. */
+export const signUpFields = fields;
 
 export type SignUpBody = z.output<typeof signUpBody>;
 
 /** What is told of a new user. */
-export const signUpAnswer = signUpBody.omit({ client_id: true, connection: true, password: true }).extend({
+const { client_id: _1, connection: _2, password: _3, ...told } = fields;
+
+export const signUpAnswer = z.object({
+  ...told,
   _id: z.string().describe('The id, without the strategy before it.'),
   email_verified: z.boolean(),
+  phone_verified: z.boolean().optional(),
 });

@@ -1,5 +1,6 @@
 // The strategy of database connections: an e-mail address or username, and a password.
 import type { Connection } from '../../records/collections.ts';
+import { attributesOf, usernameLength } from '../../records/database-attributes.ts';
 import {
   changesPasswords,
   customDatabase,
@@ -7,22 +8,24 @@ import {
   takesSignUps,
 } from '../../records/database-options.ts';
 import type { PasswordCheck } from '../../users/credentials.ts';
-import { NOBODY } from '../../users/identities.ts';
+import { homeOf, NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { widgetPolicy } from '../../users/password-policy.ts';
 import type { User } from '../../users/user.ts';
+import type { Users } from '../../users/users.ts';
 import { type Proof, type Proved, strategy } from '../strategy.ts';
 import { proveElsewhere, wrongCredentials } from './prove-elsewhere.ts';
 
 function describe(connection: Connection): object {
   const options = databaseOptions(connection);
-  const username = options.validation?.username;
+  const { signUp } = attributesOf(options).username;
+  const hasLengths = (options.validation?.username ?? options.attributes?.username?.validation) !== undefined;
   return {
     ...widgetPolicy(options),
     showSignup: takesSignUps(connection),
     showForgot: changesPasswords(connection),
-    requires_username: options.requires_username,
-    ...(username !== undefined && { validation: { username: { min: username.min, max: username.max } } }),
+    requires_username: signUp === 'required',
+    ...(hasLengths && { validation: { username: usernameLength(options) } }),
   };
 }
 
@@ -38,14 +41,14 @@ export const database = strategy(
     find: ({ users }, { connection, identifier }: Proof<string>) =>
       users.idInConnection(connection, identifier),
     read: async ({ users }, { connection, identifier }, userId) => {
-      const by = { connection: connection.name, identifier };
+      const by = { connection, identifier };
       const elsewhere = customDatabase(connection);
       // Whoever was not there a moment ago may be moving here just now: what was read of them fits only in part.
       const isMoved = elsewhere === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
         users.passwordOf(userId, by),
-        elsewhere === undefined || (isMoved && users.hasPassword(by)),
+        elsewhere === undefined || (isMoved && hasPassword(users, by)),
         elsewhere === 'elsewhere' && userId !== undefined ? users.credentialVersion(userId) : FIRST_VERSION,
       ]);
       return { user, verify, isHere, version };
@@ -61,6 +64,14 @@ export const database = strategy(
     wrong: wrongCredentials,
   },
 );
+
+async function hasPassword(
+  users: Users,
+  { connection, identifier }: { connection: Connection; identifier: string },
+): Promise<boolean> {
+  const identity = await users.identityInConnection(connection, identifier);
+  return identity !== undefined && users.hasPassword(homeOf(identity));
+}
 
 async function proveHere(
   { credentials: password }: Proof<string>,

@@ -5,6 +5,7 @@ import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
+import { attributesOf, readsAsAddress, uniqueIn } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { UserRecord } from '../../records/users.ts';
@@ -174,7 +175,7 @@ async function made(
         provider: connection.strategy,
         upstreamId: id,
         addresses: addressesOf(connection, attributes),
-        unique: ['email', 'username'],
+        unique: uniqueIn(databaseOptions(connection)),
       },
       profile: { ...profileOf(attributes), email_verified: attributes.email_verified === true },
       asker: askerOf(ctx, clientId, request.params),
@@ -196,9 +197,11 @@ async function made(
 function addressesOf(connection: Connection, { email: given, username, phone_number }: ExchangedAttributes) {
   const email = normalizeEmail(given ?? '');
   if (email === undefined) throw invalid('The user needs an e-mail address.');
+  // What a token says of a number nobody has proved here.
   if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
   if (username == null) return { email };
-  if (!databaseOptions(connection).requires_username || normalizeEmail(username) !== undefined)
+  const options = databaseOptions(connection);
+  if (!attributesOf(options).username.isIdentifier || readsAsAddress(options, username.trim()))
     throw invalid('username cannot be set for this connection.');
   return { email, username: username.trim().toLowerCase() };
 }

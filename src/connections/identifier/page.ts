@@ -10,12 +10,12 @@ import {
 } from '../../flow/request-page.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import { isSignUpOpen } from '../database/pages.ts';
+import { type NameField, nameField, namesOf } from '../name-field.ts';
 import { identifierOf, type LoginChoice, loginChoices } from '../request.ts';
 import { byForm, byOwnPassword, usableConnections } from '../resolve.ts';
 
 interface IdentifierPage extends PageModel {
-  /** Whether what is asked for may also be the name of an account. */
-  requiresUsername: boolean;
+  names: NameField;
   identifier: string;
   connections: LoginChoice[];
   signupUrl?: string;
@@ -58,9 +58,8 @@ async function identifierPage(
   const offersSignUp = own !== undefined && !databaseOptions(own).disable_signup && isSignUpOpen(page, own);
   return {
     ...pageModel(page, 'identifier'),
-    requiresUsername: usable.some(
-      ({ connection, strategy }) =>
-        byForm(strategy) && (!strategy.managesPasswords || databaseOptions(connection).requires_username),
+    names: nameField(
+      usable.flatMap(({ connection, strategy }) => (byForm(strategy) ? namesOf(connection) : [])),
     ),
     identifier: typed ?? identifierOf(page) ?? pending.invitedEmail ?? pending.params.login_hint ?? '',
     connections: await loginChoices(config, page),

@@ -7,7 +7,9 @@ import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import { DATABASE } from '../../records/connections.ts';
+import { uniqueIn } from '../../records/database-attributes.ts';
+import { databaseOptions } from '../../records/database-options.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -21,7 +23,7 @@ import { partyFor } from '../../webauthn/party.ts';
 import { askToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
-import { endSession, type PasskeySession, type SessionDependencies } from './session.ts';
+import { calledAs, endSession, type PasskeySession, type SessionDependencies } from './session.ts';
 
 export interface PasskeyGrantDependencies
   extends PasskeyDependencies,
@@ -107,28 +109,33 @@ async function signUp(
   const registration = readRegistration(answered);
   const client = await deps.config.client(clientId);
   if (registration === undefined || client === undefined) throw NOT_GOOD();
-  const { email, username, handle, profile } = newUser;
-  const asked = passkeyRegistration(challenge, handle, username ?? email);
+  const { handle, profile, ...typed } = newUser;
+  const asked = passkeyRegistration(challenge, handle, calledAs(typed));
   const party = partyFor(deps, client, at);
   const credential = await verifyRegistration(party, registration, asked);
   if (credential === undefined) throw NOT_GOOD();
-  const seen = { client_id: clientId, connection: connection.name, user_name: email, ip: ctx.ip };
+  const seen = {
+    client_id: clientId,
+    connection: connection.name,
+    user_name: typed.email ?? calledAs(typed),
+    ip: ctx.ip,
+  };
   const refuse = (description: string) => {
     deps.events.record({ ...seen, type: 'fs', description });
     return new AuthError(400, 'invalid_request', 'Invalid sign up');
   };
   // The rules may have changed since it was begun.
-  const refusal = signUpRefusal(connection, { email, username });
+  const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
   const made = await deps.users.make({
     identity: {
       connection: connection.name,
       provider: DATABASE,
-      addresses: addressesOfNew({ email, username }),
-      unique: STRATEGIES[DATABASE].unique,
+      addresses: addressesOfNew(typed),
+      unique: uniqueIn(databaseOptions(connection)),
     },
     profile,
-    asker: askerOf(ctx, clientId, { email, ...(username !== undefined && { username }) }),
+    asker: askerOf(ctx, clientId, typed),
   });
   if (!('user' in made)) throw refuse('taken');
   const { user } = made;

@@ -29,7 +29,8 @@ import {
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
 import { customOrigin, ownParty } from '../../webauthn/party.ts';
-import { type PasswordFormDependencies, renderLogin } from '../database/hosted.ts';
+import type { PasswordFormDependencies } from '../database/form-dependencies.ts';
+import { renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
 import { type EnrollmentDependencies, FROM_ELSEWHERE, LATER, LATER_MS, mayEnroll } from './enrollment.ts';
 import { provedNow } from './grant.ts';

@@ -13,9 +13,9 @@ import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
 import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
 import { customOrigin, partyFor } from '../../webauthn/party.ts';
 import { databaseFor } from '../database/connection.ts';
-import { signUpBody } from '../database/signup.ts';
+import { signUpFields } from '../database/signup.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
-import { beginSession, type SessionDependencies } from './session.ts';
+import { beginSession, calledAs, type SessionDependencies } from './session.ts';
 
 /** The grant that ends what is begun here. */
 export const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
@@ -33,10 +33,11 @@ const where = {
   organization: optional('The organization that the login is for; it is judged with the grant.'),
 };
 const challengeBody = z.object(where);
-const { email, username, name, given_name, family_name, nickname, picture, user_metadata } = signUpBody.shape;
+const { email, username, phone_number, name, given_name, family_name, nickname, picture, user_metadata } =
+  signUpFields;
 const registerBody = z.object({
   ...where,
-  user_profile: z.object({ email, username, name, given_name, family_name, nickname, picture }),
+  user_profile: z.object({ email, username, phone_number, name, given_name, family_name, nickname, picture }),
   user_metadata,
 });
 
@@ -87,8 +88,9 @@ async function beginSignUp(
   { realm, user_profile, user_metadata: metadata }: z.output<typeof registerBody>,
 ): Promise<void> {
   const { client, connection } = await askedOf(deps, ctx, realm);
-  const { email: address, username: called, ...said } = user_profile;
-  const refusal = signUpRefusal(connection, { email: address, username: called });
+  const { email: address, username: called, phone_number: phone, ...said } = user_profile;
+  const typed = { email: address, username: called, phone_number: phone };
+  const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refused(refusal);
   // A handle of its own, for an account that need not come to be (WebAuthn Level 3 §14.6.1).
   const handle = deps.random(32).toString('base64url');
@@ -98,9 +100,9 @@ async function beginSignUp(
     clientId: client.client_id,
     connection: connection.name,
     at,
-    newUser: { email: address, username: called, handle, profile },
+    newUser: { ...typed, handle, profile },
   });
-  const registration = passkeyRegistration(challenge, handle, called ?? address);
+  const registration = passkeyRegistration(challenge, handle, calledAs(typed));
   const options = creationOptions(partyFor(deps, client, at), registration);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }

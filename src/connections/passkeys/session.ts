@@ -4,6 +4,7 @@ import type { Challenges } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Profile } from '../../users/create.ts';
+import type { TypedAddresses } from '../../users/signup.ts';
 
 /** What was asked for. */
 export interface PasskeySession {
@@ -17,7 +18,7 @@ export interface PasskeySession {
   /** Of a further passkey: whose it will be, and the login that asked for it. */
   owner?: { userId: string; login: string };
   /** Of a sign-up: who signs up. */
-  newUser?: { email: string; username?: string | undefined; handle: string; profile: Profile };
+  newUser?: TypedAddresses & { handle: string; profile: Profile };
 }
 
 export interface SessionDependencies {
@@ -61,4 +62,9 @@ export async function endSession(
 
 function challengeOf(authSession: string): string {
   return sha256(`${PURPOSE} challenge\n${authSession}`);
+}
+
+/** What somebody who signs up is called by an authenticator. */
+export function calledAs({ username, email, phone_number: phone }: TypedAddresses): string {
+  return username ?? email ?? phone ?? '';
 }

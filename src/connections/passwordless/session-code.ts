@@ -5,7 +5,8 @@ import type { GrantRequest } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import { DATABASE } from '../../records/connections.ts';
+import { uniqueIn } from '../../records/database-attributes.ts';
 import { databaseOptions, hasEmailCodes, takesSignUps } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import { addressesOfNew } from '../../users/create.ts';
@@ -113,7 +114,7 @@ async function makeUser(
       connection: connection.name,
       provider: DATABASE,
       addresses: addressesOfNew({ email }),
-      unique: STRATEGIES[DATABASE].unique,
+      unique: uniqueIn(databaseOptions(connection)),
     },
     profile: { email_verified: true },
     asker,

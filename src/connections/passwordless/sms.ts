@@ -1,21 +1,7 @@
 // The strategy `sms`: a code by SMS.
-import { createRequire } from 'node:module';
 import { AuthError } from '../../http/errors.ts';
+import { normalizePhone } from '../../records/phone.ts';
 import { passwordlessStrategy } from './strategy.ts';
-
-/** The numbering plans of all countries: read with the first number, not at each start. */
-const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
-
-/** As the hosted service says it of a number that is none. */
-const PHONE = /^\+[0-9]{1,15}$/;
-
-/** In E.164; undefined for what is no number. */
-function normalizePhone(text: string): string | undefined {
-  const number = text.replace(/[\s().-]/g, '');
-  if (!PHONE.test(number)) return undefined;
-  const parsed = plans().parsePhoneNumberFromString(number);
-  return parsed?.isPossible() === true ? parsed.number : undefined;
-}
 
 export const sms = passwordlessStrategy({
   name: 'sms',

@@ -1,4 +1,5 @@
 // The pages that a look is tried on, with the models of somebody who logs in to an application.
+import { nameField } from '../../connections/name-field.ts';
 import { databaseOptionsSchema } from '../../records/connections.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
 
@@ -27,7 +28,7 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
     template: 'login/login',
     model: {
       ...form,
-      requiresUsername: false,
+      names: nameField(['email']),
       values: { username: '' },
       signupUrl: '#',
       forgotPasswordUrl: '#',
@@ -39,12 +40,13 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   identifier: {
     template: 'login/identifier',
-    model: { ...form, identifier: '', signupUrl: '#' },
+    model: { ...form, names: nameField(['email']), identifier: '', signupUrl: '#' },
   },
   password: {
     template: 'login/password',
     model: {
       ...form,
+      names: nameField(['email']),
       values: { username: email },
       identifierUrl: '#',
       forgotPasswordUrl: '#',
@@ -53,7 +55,14 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
   },
   signup: {
     template: 'login/signup',
-    model: { ...form, values: { email: '', username: '' }, rules, faults: {}, loginUrl: '#' },
+    model: {
+      ...form,
+      email: {},
+      values: { email: '', phone: '', username: '' },
+      rules,
+      faults: {},
+      loginUrl: '#',
+    },
   },
   code: {
     template: 'passwordless/code',
@@ -80,7 +89,10 @@ export const SAMPLES: Readonly<Record<string, Sample>> = {
       scopes: [{ key: 'scope.openid' }, { key: 'scope.profile' }, { key: 'scope.email' }],
     },
   },
-  forgot: { template: 'account/forgot', model: { ...form, email: '', loginUrl: '#' } },
+  forgot: {
+    template: 'account/forgot',
+    model: { ...form, names: nameField(['email']), email: '', loginUrl: '#' },
+  },
   reset: { template: 'account/reset', model: { ...form, email, ticket: '', rules, faults: {} } },
   logout: { template: 'logout/signed-out', model: {} },
   error: {

@@ -1,6 +1,7 @@
 // An import of users as a job.
 import { DATABASE } from '../../records/connections.ts';
-import { customDatabase } from '../../records/database-options.ts';
+import { importRules } from '../../records/database-attributes.ts';
+import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import { FileFault, readFile } from '../../users/transfer/file.ts';
 import { type ImportDependencies, type Imported, importUsers } from '../../users/transfer/import.ts';
@@ -42,7 +43,12 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
         }),
       },
     ];
-    await importUsers(deps, { connection: connection.name, upsert }, some, note);
+    await importUsers(
+      deps,
+      { connection: connection.name, upsert, ...importRules(databaseOptions(connection)) },
+      some,
+      note,
+    );
     return processed + some.length < users.length;
   };
 }

@@ -18,6 +18,10 @@ export function refuseContradictions(options: Readonly<Record<string, unknown>>)
   const isActive = ({ identifier }: Record<string, unknown>) =>
     isObject(identifier) && identifier.active === true;
   if (!all.some(([, one]) => isActive(one))) throw refused('attributes must contain one active identifier');
+  const { email } = attributes;
+  // A name that several have names nobody.
+  if (isObject(email) && email.unique === false && isActive(email))
+    throw refused('attribute email must be unique to be an identifier');
   for (const [name, { profile_required, signup }] of all) {
     if (profile_required === true && isObject(signup) && signup.status !== 'required')
       throw refused(`attribute ${name} must also be required on signup`);

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
+import { normalizePhone } from '../../records/phone.ts';
 import type { UserRecord } from '../../records/users.ts';
 import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
 import { fromHashExport } from './hash-export.ts';
@@ -129,7 +130,9 @@ export function readEntry(value: unknown, provider: string): { entry: Entry } | 
   const addresses: Entry['addresses'] = {
     ...(data.email !== undefined && { email: normalizeEmail(data.email) ?? data.email }),
     ...(data.username !== undefined && { username: data.username.trim().toLowerCase() }),
-    ...(data.phone_number !== undefined && { phone_number: data.phone_number }),
+    ...(data.phone_number !== undefined && {
+      phone_number: normalizePhone(data.phone_number) ?? data.phone_number,
+    }),
   };
   if (Object.keys(addresses).length === 0) {
     return {

@@ -17,6 +17,10 @@ export interface ImportOptions {
   connection: string;
   /** Whether a user with the same e-mail address is changed; otherwise they are an error. */
   upsert: boolean;
+  /** The kinds of addresses that nobody else of the connection may have; all where nothing is said. */
+  unique?: readonly AddressKind[];
+  /** Those that each of its users has to have. */
+  required?: readonly AddressKind[];
 }
 
 /** What came of some users. */
@@ -88,10 +92,11 @@ async function oneByOne(
 
 async function planOf(
   deps: ImportDependencies,
-  { connection, upsert }: ImportOptions,
+  options: ImportOptions,
   user: ImportFile['users'][number],
 ): Promise<Plan> {
   if ('failed' in user) return user;
+  const { connection, upsert } = options;
   const { entry } = user;
   const found = await sameAs(deps, connection, entry);
   const other = Object.entries(found).find(([kind, id]) => id !== undefined && !(upsert && kind === 'email'));
@@ -102,7 +107,9 @@ async function planOf(
     return { update: match, entry };
   }
   if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_THERE) };
-  return { insert: insertOf(deps, connection, entry), entry };
+  const lacking = options.required?.find((kind) => entry.addresses[kind] === undefined);
+  if (lacking !== undefined) return { failed: failure(entry, lackOf(lacking)) };
+  return { insert: insertOf(deps, options, entry), entry };
 }
 
 /** The ids of the users who have what the entry's user would have, by what it is. */
@@ -136,13 +143,22 @@ function conflictOf(key: string): EntryError {
   return { code: codes[key] ?? 'CONFLICT', message: `A user with the same ${path} exists`, path };
 }
 
+const lackOf = (path: AddressKind): EntryError => ({
+  code: 'OBJECT_REQUIRED',
+  message: `Missing required property: ${path}`,
+  path,
+});
+
 function failure({ source, place }: Entry, error: EntryError): FailedUser {
   return { user: withoutSecrets(source), errors: [error], ...(place && { place }) };
 }
 
-function insertOf(deps: ImportDependencies, connection: string, entry: Entry): Write[] {
+function insertOf(
+  deps: ImportDependencies,
+  { connection, unique = STRATEGIES[DATABASE].unique }: ImportOptions,
+  entry: Entry,
+): Write[] {
   const { userId: upstreamId, addresses, profile, passwordHash } = entry;
-  const { unique } = STRATEGIES[DATABASE];
   const { user, writes } = newUserWrites(deps, {
     identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
     profile,

@@ -2,6 +2,7 @@
 // it is in memory as a whole, and logins come between.
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { checkedJson } from '../../http/body.ts';
+import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { type FailedUser, FileFault, type ImportFile, userReader } from './file.ts';
@@ -99,14 +100,13 @@ function jsonOf(text: string): unknown {
 export async function databaseOf(
   { store }: Pick<ImportDependencies, 'store'>,
   name: string | undefined,
-): Promise<string> {
+): Promise<Connection> {
   const { records } = await store.collection('connections').list({ limit: 1000 });
-  const databases = records
-    .filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere')
-    .map((one) => one.name);
-  const chosen = name === undefined ? (databases.length === 1 ? databases[0] : undefined) : name;
-  if (chosen !== undefined && databases.includes(chosen)) return chosen;
+  const databases = records.filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere');
+  const isOnly = databases.length === 1;
+  const chosen = databases.find((one) => (name === undefined ? isOnly : one.name === name));
+  if (chosen !== undefined) return chosen;
   throw new FileFault(
-    `${name === undefined ? 'name the connection with --connection' : `there is no database connection ${name}`}: ${databases.join(', ')}`,
+    `${name === undefined ? 'name the connection with --connection' : `there is no database connection ${name}`}: ${databases.map((one) => one.name).join(', ')}`,
   );
 }

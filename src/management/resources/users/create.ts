@@ -1,7 +1,9 @@
 // Making a user: `POST /users`.
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
+import { attributesOf, readsAsAddress, uniqueIn } from '../../../records/database-attributes.ts';
 import { canMakeUsers, databaseOptions } from '../../../records/database-options.ts';
+import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
@@ -61,7 +63,7 @@ export async function createUser(
         provider: connection.strategy,
         upstreamId: body.user_id?.replace(new RegExp(`^${connection.strategy}\\|`), ''),
         addresses,
-        unique: strategy.unique,
+        unique: strategy.isDatabase ? uniqueIn(databaseOptions(connection)) : strategy.unique,
       },
       profile,
       password: strategy.isDatabase ? password : undefined,
@@ -88,15 +90,26 @@ function requireCredentials(
     throw invalid("Payload validation error: 'Missing required property: password'.");
   if (!canMakeUsers(connection)) throw invalid('Users of this connection are made elsewhere.');
   const options = databaseOptions(connection);
-  if (body.email == null && body.username == null) {
-    throw invalid("Payload validation error: 'Missing required property: email'.");
-  }
-  if (options.requires_username && body.username == null) {
-    throw invalid("Payload validation error: 'Missing required property: username'.");
-  }
-  if (!options.requires_username && body.username != null) {
-    throw invalid('Cannot set username for connection without requires_username');
-  }
+  requireAddresses(connection, body);
   const refusal = passwordRefusal(options, password, body);
   if (refusal !== undefined) throw passwordError(refusal);
+}
+
+/** @throws AuthError 400 for a user without the names that users of the connection have, or with one that they have not. */
+function requireAddresses(connection: Connection, body: CreateUserBody): void {
+  const options = databaseOptions(connection);
+  const attributes = attributesOf(options);
+  const names = ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
+  // Usernames are enough where nothing is said of attributes.
+  const enough = options.attributes == null ? (['email', 'username'] as const) : names;
+  const lacking = ADDRESS_KINDS.find((kind) => attributes[kind].isRequired && body[kind] == null);
+  const missing = enough.every((kind) => body[kind] == null) ? enough[0] : lacking;
+  if (missing !== undefined)
+    throw invalid(`Payload validation error: 'Missing required property: ${missing}'.`);
+  if (body.username == null) return;
+  const { isIdentifier, signUp } = attributes.username;
+  if (!isIdentifier && signUp === 'inactive')
+    throw invalid('Cannot set username for connection without requires_username');
+  if (options.attributes != null && readsAsAddress(options, body.username))
+    throw invalid('Username is not allowed to be an e-mail address or a phone number in this connection');
 }

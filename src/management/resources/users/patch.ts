@@ -80,6 +80,9 @@ export async function patchUser(
   return { user: after, isUnchanged };
 }
 
+/** What is taken, in words. */
+const WORDS: Readonly<Record<string, string>> = { phone_number: 'phone number', username: 'username' };
+
 async function written(
   { users }: UsersDependencies,
   id: string,
@@ -88,7 +91,7 @@ async function written(
 ): Promise<User> {
   const after = await users.update(id, change, merge).catch((thrown: unknown) => {
     throw thrown instanceof UniqueKeyError
-      ? apiError(400, 'The specified new email already exists', 'auth0_idp_error')
+      ? apiError(400, `The specified new ${WORDS[thrown.key] ?? 'email'} already exists`, 'auth0_idp_error')
       : thrown;
   });
   if (after === undefined) throw noUser();

@@ -2,6 +2,7 @@
 import type { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { normalizeEmail } from '../../../records/email.ts';
+import { normalizePhone } from '../../../records/phone.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -82,6 +83,8 @@ export function addressesOf(body: Pick<CreateUserBody, 'email' | 'username' | 'p
   return {
     ...(typeof email === 'string' ? { email: normalizeEmail(email) ?? email } : {}),
     ...(typeof username === 'string' ? { username: username.trim().toLowerCase() } : {}),
-    ...(typeof phone_number === 'string' ? { phone_number } : {}),
+    ...(typeof phone_number === 'string'
+      ? { phone_number: normalizePhone(phone_number) ?? phone_number }
+      : {}),
   };
 }

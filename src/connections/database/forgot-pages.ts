@@ -1,0 +1,83 @@
+// The pages of a forgotten password: who says who they are is sent a link.
+import type { Context } from 'koa';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  type HostedDependencies,
+  openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  requestLanguages,
+  stepPath,
+} from '../../flow/request-page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { Connection } from '../../records/collections.ts';
+import { databaseOptions } from '../../records/database-options.ts';
+import { normalizeEmail } from '../../records/email.ts';
+import type { Random } from '../../runtime/random.ts';
+import { type NameField, nameField, namesOf } from '../name-field.ts';
+import { identifierOf } from '../request.ts';
+import { byOwnPassword } from '../resolve.ts';
+import { callerOf } from './account-pages.ts';
+import { databaseFor } from './connection.ts';
+import type { RequestReset } from './reset-link.ts';
+
+export interface ForgotPagesDependencies extends HostedDependencies {
+  random: Random;
+  rateLimits: RateLimits;
+  requestReset: RequestReset;
+}
+
+export const forgotPages: RouteDeclarations<ForgotPagesDependencies> = {
+  'GET /u/:uid/forgot-password': { ...PAGE, handle: showForgot },
+  'POST /u/:uid/forgot-password': { ...PAGE, handle: handleForgot },
+};
+
+async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  if (!waitsForLogin(page.pending)) return ctx.redirect(`/u/${page.pending.uid}`);
+  await renderPage(deps, ctx, page, 'account/forgot', {
+    ...pageModel(page, 'forgot-password'),
+    ...(await forgetful(deps, page)),
+    email: identifierOf(page) ?? page.pending.params.login_hint ?? '',
+    loginUrl: stepPath(page.pending, 'login'),
+  });
+}
+
+/** The connection whose passwords are forgotten at a request, and the field in which its users say who they are. */
+async function forgetful(
+  { config }: ForgotPagesDependencies,
+  { pending: { clientId, params } }: RequestPage,
+): Promise<{ connection: Connection; names: NameField }> {
+  const asked = { clientId, connection: params.connection };
+  const { connection } = await databaseFor(config, asked, byOwnPassword);
+  const hasAttributes = databaseOptions(connection).attributes != null;
+  return { connection, names: nameField(hasAttributes ? namesOf(connection) : ['email']) };
+}
+
+async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  deps.csrf.verify(ctx);
+  const { email } = formFields(ctx, 'email');
+  const { params } = page.pending;
+  const { names, connection } = await forgetful(deps, page);
+  const loginUrl = stepPath(page.pending, 'login');
+  const model = { ...pageModel(page, 'forgot-password'), names, email, loginUrl };
+  const isName = names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';
+  if (!isName) {
+    return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
+  }
+  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email) ?? email.trim().toLowerCase());
+  const { organization } = params;
+  await deps.requestReset({
+    email,
+    connection,
+    client: page.client,
+    organization: organization === undefined ? undefined : await deps.config.organization(organization),
+    languages: requestLanguages(ctx, page),
+    caller: callerOf(deps, ctx),
+  });
+  await renderPage(deps, ctx, page, 'account/sent', model);
+}

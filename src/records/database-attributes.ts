@@ -1,0 +1,190 @@
+// The addresses that users of a database connection have: which they log in with, which they sign up with, which each of them
+// has to have. `options.attributes` says it; where a connection has none, `requires_username` and `validation` do.
+import { z } from 'zod';
+import { normalizeEmail } from './email.ts';
+import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
+import { normalizePhone } from './phone.ts';
+
+const active = z.looseObject({ active: z.boolean().optional() });
+const signup = z.looseObject({ status: z.enum(['required', 'optional', 'inactive']).optional() });
+const verified = signup.extend({ verification: active.optional() });
+const attribute = z.looseObject({ profile_required: z.boolean().optional() });
+const length = z.number().int().min(1).max(128).optional();
+
+/** An identifier, and what its user is asked for first. */
+const identifierBy = <const M extends 'email_otp' | 'phone_otp'>(code: M) =>
+  active.extend({ default_method: z.enum(['password', code]).optional() });
+
+export const attributesSchema = z.looseObject({
+  email: attribute
+    .extend({
+      identifier: identifierBy('email_otp').optional(),
+      unique: z.boolean().optional(),
+      verification_method: z.enum(['link', 'otp', 'code']).optional(),
+      signup: verified.optional(),
+    })
+    .optional(),
+  phone_number: attribute
+    .extend({ identifier: identifierBy('phone_otp').optional(), signup: verified.optional() })
+    .optional(),
+  username: attribute
+    .extend({
+      identifier: active.optional(),
+      signup: signup.optional(),
+      validation: z
+        .looseObject({
+          min_length: length,
+          max_length: length,
+          allowed_types: z
+            .looseObject({ email: z.boolean().optional(), phone_number: z.boolean().optional() })
+            .optional(),
+        })
+        .refine(({ min_length: least = 1, max_length: most = 15 }) => least <= most, {
+          path: ['min_length'],
+          message: 'must not be above max_length',
+        })
+        .optional(),
+    })
+    .optional(),
+});
+
+/** Of the options of a connection those that say it. */
+interface Options {
+  attributes?: z.output<typeof attributesSchema> | null | undefined;
+  requires_username: boolean;
+  validation?: { username?: { min: number; max: number } | undefined } | undefined;
+}
+
+/** One kind of address. */
+export interface Attribute {
+  /** Whether users log in with it. */
+  isIdentifier: boolean;
+  /** Whether it is asked for where somebody signs up. */
+  signUp: 'required' | 'optional' | 'inactive';
+  /** Whether each user has one. */
+  isRequired: boolean;
+  /**
+   * How it is proved where somebody signs up: by a code before there is an account, by a link that is mailed, or not; as the
+   * tenant's messages say where the connection says nothing.
+   */
+  verification: 'code' | 'link' | 'none' | 'usual';
+}
+
+/** The attributes of a connection, with what is not set filled in. */
+export function attributesOf(options: Options): Record<AddressKind, Attribute> {
+  const { attributes } = options;
+  if (attributes == null) return olderAttributes(options);
+  const { email, phone_number: phone, username } = attributes;
+  const method =
+    email?.verification_method === 'link' || email?.verification_method === undefined ? 'link' : 'code';
+  return {
+    email: { ...attributeOf(email), verification: provedBy(email?.signup?.verification, method, 'usual') },
+    phone_number: {
+      ...attributeOf(phone),
+      verification: provedBy(phone?.signup?.verification, 'code', 'none'),
+    },
+    username: { ...attributeOf(username), verification: 'none' },
+  };
+}
+
+interface Written {
+  identifier?: { active?: boolean | undefined } | undefined;
+  signup?: z.output<typeof signup> | undefined;
+  profile_required?: boolean | undefined;
+}
+
+function attributeOf(one: Written | undefined): Omit<Attribute, 'verification'> {
+  const isIdentifier = one?.identifier?.active === true;
+  const isRequired = one?.profile_required === true;
+  const usual = isRequired ? 'required' : isIdentifier ? 'optional' : 'inactive';
+  return { isIdentifier, isRequired, signUp: one?.signup?.status ?? usual };
+}
+
+function provedBy<M extends Attribute['verification']>(
+  verification: { active?: boolean | undefined } | undefined,
+  method: M,
+  unsaid: Attribute['verification'],
+): Attribute['verification'] {
+  if (verification?.active === undefined) return unsaid;
+  return verification.active ? method : 'none';
+}
+
+function olderAttributes({ requires_username: isNamed }: Options): Record<AddressKind, Attribute> {
+  const none = { isIdentifier: false, signUp: 'inactive', isRequired: false, verification: 'none' } as const;
+  return {
+    email: { isIdentifier: true, signUp: 'required', isRequired: false, verification: 'usual' },
+    phone_number: none,
+    username: isNamed ? { ...none, isIdentifier: true, signUp: 'required', isRequired: true } : none,
+  };
+}
+
+/** What a lookup must know of a connection: of one of which the name alone is known, all kinds of names count. */
+export interface NamedConnection {
+  name: string;
+  options?: Readonly<Record<string, unknown>>;
+}
+
+const DEFAULT_ORDER = ['email', 'phone_number', 'username'] as const;
+
+/**
+ * What somebody may mean who types a name of theirs, in the order in which it is looked for: addresses in the form that they
+ * are kept in.
+ */
+export function namesIn(
+  { options }: NamedConnection,
+  typed: string,
+): { kind: AddressKind; address: string }[] {
+  const attributes = attributesSchema.nullish().catch(undefined).parse(options?.attributes);
+  const order = precedence.parse(options?.precedence);
+  // User names of before count though no new user gets one.
+  const counts = (kind: AddressKind) =>
+    attributes == null ? kind !== 'phone_number' : attributes[kind]?.identifier?.active === true;
+  return [...new Set([...order, ...DEFAULT_ORDER])].filter(counts).flatMap((kind) => {
+    const address = NORMAL[kind](typed);
+    return address === undefined ? [] : [{ kind, address }];
+  });
+}
+
+const precedence = z.array(z.enum(ADDRESS_KINDS)).catch([]);
+
+const NORMAL: Record<AddressKind, (typed: string) => string | undefined> = {
+  email: normalizeEmail,
+  phone_number: normalizePhone,
+  username: (typed) => typed.trim().toLowerCase(),
+};
+
+/** The kinds of addresses that nobody else in a connection may have: e-mail addresses, too, unless it says otherwise. */
+export function uniqueIn({ attributes }: Pick<Options, 'attributes'>): AddressKind[] {
+  return ADDRESS_KINDS.filter((kind) => kind !== 'email' || attributes?.email?.unique !== false);
+}
+
+/** What an import of users has to know: of which kinds nobody else may have an address, and which each user has to have. */
+export function importRules(options: Options): { unique: AddressKind[]; required: AddressKind[] } {
+  const attributes = options.attributes == null ? undefined : attributesOf(options);
+  const required = ADDRESS_KINDS.filter((kind) => attributes?.[kind].isRequired === true);
+  return { unique: uniqueIn(options), required };
+}
+
+/** How long a username of a connection may be, in characters. */
+export function usernameLength({ attributes, validation }: Options): { min: number; max: number } {
+  const { min_length: min, max_length: max } = attributes?.username?.validation ?? {};
+  return {
+    min: min ?? validation?.username?.min ?? 1,
+    max: max ?? validation?.username?.max ?? 15,
+  };
+}
+
+/**
+ * Whether a username reads as an address that somebody else could log in with: it never may, unless the connection takes such
+ * names, and nobody logs in with addresses of that kind.
+ */
+export function readsAsAddress(options: Options, username: string): boolean {
+  const { allowed_types: allowed } = options.attributes?.username?.validation ?? {};
+  const { email, phone_number: phone } = attributesOf(options);
+  const mayBeEmail = allowed?.email === true && !email.isIdentifier;
+  const mayBePhone = options.attributes == null || (allowed?.phone_number === true && !phone.isIdentifier);
+  return (
+    (!mayBeEmail && normalizeEmail(username) !== undefined) ||
+    (!mayBePhone && normalizePhone(username) !== undefined)
+  );
+}

@@ -1,0 +1,274 @@
+// `attributes` of a database connection: by which names its users sign up and log in.
+import { expect } from 'chai';
+import { type Agent, createAgent, readForm } from '../../support/agent.ts';
+import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+
+const generous = { capacity: 10_000, perMinute: 10_000 };
+const active = { identifier: { active: true } };
+const optional = { ...active, signup: { status: 'optional' } };
+const required = { ...active, signup: { status: 'required' }, profile_required: true };
+
+const DATABASES = {
+  any: { attributes: { email: optional, phone_number: optional, username: optional } },
+  phones: { attributes: { phone_number: required } },
+  'names-only': {
+    attributes: {
+      username: { ...required, validation: { min_length: 3, max_length: 20 } },
+      email: { identifier: { active: false }, unique: false, signup: { status: 'optional' } },
+    },
+  },
+  'any-format': {
+    attributes: {
+      username: {
+        ...required,
+        validation: { max_length: 50, allowed_types: { email: true, phone_number: true } },
+      },
+    },
+  },
+  both: { attributes: { email: required, phone_number: required } },
+  locked: { attributes: { email: optional, phone_number: optional, username: optional } },
+};
+type Name = keyof typeof DATABASES;
+
+const PASSWORD = 'A-good-Passw0rd';
+
+describe('names of users of a database connection', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...base,
+        attackProtection: {
+          rateLimits: {
+            ...base.attackProtection.rateLimits,
+            signup: generous,
+            hosted: generous,
+            token: generous,
+            changePassword: generous,
+          },
+          bruteForceProtection: { max_attempts: 4 },
+          suspiciousIpThrottling: { enabled: false },
+        },
+        databases: [
+          ...base.databases,
+          ...Object.entries(DATABASES).map(([name, options]) => ({
+            name,
+            enabled_clients: ['web'],
+            options,
+          })),
+        ],
+      },
+    });
+  });
+  after(() => server.stop());
+
+  let count = 0;
+  const phone = () => `+1415555${String(1000 + ++count)}`;
+  const signUp = async (connection: Name, typed: object, password = PASSWORD) => {
+    const answer = await createAgent(server).request('/dbconnections/signup', {
+      json: { client_id: 'web', connection, password, ...typed },
+    });
+    return { status: answer.status, body: answer.json(), text: answer.text };
+  };
+  const logIn = async (realm: Name, username: string, password = PASSWORD) => {
+    const answer = await createAgent(server).request('/oauth/token', {
+      json: {
+        grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        realm,
+        username,
+        password,
+        scope: 'openid',
+      },
+    });
+    return { status: answer.status, text: answer.text };
+  };
+  const statusOf = async (...args: Parameters<typeof logIn>) => (await logIn(...args)).status;
+
+  it('are any that the connection has, however they are typed', async () => {
+    const number = phone();
+    const made = await signUp('any', { email: 'Any@Example.Test', phone_number: number, username: 'AnyOne' });
+    expect(made.body).to.include({ email: 'any@example.test', phone_number: number, username: 'anyone' });
+    expect(made.body).to.include({ phone_verified: false, email_verified: false });
+    for (const name of [
+      'ANY@example.test',
+      number,
+      `${number.slice(0, 2)} (415) ${number.slice(5)}`,
+      ' anyone ',
+    ])
+      expect(await statusOf('any', name), name).to.equal(200);
+    expect(await statusOf('any', number.slice(1))).to.equal(403);
+  });
+
+  it('are asked for at a sign-up where they are required, and refused where the connection has none of them', async () => {
+    const fault = async (...args: Parameters<typeof signUp>) => (await signUp(...args)).body.error;
+    expect(await fault('phones', { email: 'x@example.test' })).to.equal('phone_number is required');
+    expect(await fault('phones', { phone_number: phone(), email: 'x@example.test' })).to.equal(
+      'email is not allowed for the phones connection',
+    );
+    expect(await fault('phones', { phone_number: '12345' })).to.equal(
+      'phone_number format validation failed',
+    );
+    expect(await fault('phones', {})).to.equal('email is required');
+    expect(await fault('both', { email: 'both@example.test' })).to.equal('phone_number is required');
+    expect(await fault('names-only', { email: 'x@example.test' })).to.equal('username is required');
+    expect(await fault('names-only', { username: 'ab' })).to.match(/^invalid username: 3 to 20/);
+    expect(await fault('any', {})).to.equal('email is required');
+    // One that is no name alone is not enough to be back with.
+    expect((await signUp('phones', { phone_number: phone() })).status).to.equal(200);
+  });
+
+  it('are no e-mail address and no number that others could log in with', async () => {
+    const username = async (connection: Name, name: string) =>
+      (await signUp(connection, { username: name })).status;
+    expect(await username('any', 'owner@example.test')).to.equal(400);
+    expect(await username('any', '+14155550199')).to.equal(400);
+    expect(await username('names-only', 'owner@x.test')).to.equal(400);
+    expect(await username('any-format', 'owner@example.test')).to.equal(200);
+    expect(await username('any-format', '+14155550199')).to.equal(200);
+    expect(await statusOf('any-format', 'owner@example.test')).to.equal(200);
+  });
+
+  it('are none of a kind that the connection does not log in with', async () => {
+    const email = 'shared@example.test';
+    for (const username of ['first-one', 'second-one'])
+      expect((await signUp('names-only', { username, email })).status, username).to.equal(200);
+    expect(await statusOf('names-only', email)).to.equal(403);
+    expect(await statusOf('names-only', 'second-one')).to.equal(200);
+  });
+
+  it('are one user’s: of ten who sign up with a number at once one gets it', async () => {
+    const number = phone();
+    const all = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => signUp('any', { phone_number: number, username: `racer-${i}` })),
+    );
+    expect(all.filter(({ status }) => status === 200)).to.have.length(1);
+    const refused = all.filter(({ status }) => status !== 200);
+    expect(new Set(refused.map(({ body }) => body.code))).to.deep.equal(new Set(['invalid_signup']));
+    expect(await statusOf('any', number)).to.equal(200);
+  });
+
+  it('tell nobody whether there is an account', async () => {
+    const number = phone();
+    await signUp('any', { phone_number: number });
+    const [known, unknown] = await Promise.all([
+      logIn('any', number, 'wrong'),
+      logIn('any', phone(), 'wrong'),
+    ]);
+    expect(known).to.deep.equal(unknown);
+    const [taken, takenName] = await Promise.all([
+      signUp('any', { phone_number: number }),
+      signUp('any', { username: 'racer-x', phone_number: number }),
+    ]);
+    expect(taken.text).to.equal(takenName.text);
+  });
+
+  describe('count as one account', () => {
+    const wrong = async (name: string, times: number) => {
+      const told: string[] = [];
+      for (let i = 0; i < times; i += 1) told.push((await logIn('locked', name, 'wrong')).text);
+      return told;
+    };
+
+    it('whose guesses by one name are none more by another', async () => {
+      const number = phone();
+      const names = { email: 'lock@example.test', phone_number: number, username: 'lock-me' };
+      await signUp('locked', names);
+      await wrong(names.email, 2);
+      await wrong(number, 2);
+      // Refused as a wrong password is: the right one tells nothing by a name that was not tried too often.
+      const right = await logIn('locked', 'lock-me');
+      expect(right.status).to.equal(403);
+      expect(right.text).to.equal((await logIn('locked', 'nobody-at-all')).text);
+    });
+
+    it('and a lock says of no two names that they are the same person’s', async () => {
+      const names = { email: 'told@example.test', username: 'told-me' };
+      await signUp('locked', names);
+      const ofOne = [...(await wrong(names.email, 5)), ...(await wrong(names.username, 5))];
+      const ofTwo = [...(await wrong('nobody-1@example.test', 5)), ...(await wrong('nobody-2', 5))];
+      expect(ofOne).to.deep.equal(ofTwo);
+      expect(ofOne[4]).to.include('too_many_attempts');
+    });
+  });
+
+  describe('on the login page', () => {
+    const open = async (connection: Name, over: object = {}) => {
+      const agent = createAgent(server);
+      const page = await follow(
+        agent,
+        await authorize(agent, webRequest({ connection, ...over })),
+        server.url,
+      );
+      return { agent, page };
+    };
+    const submit = async (
+      agent: Agent,
+      page: Awaited<ReturnType<typeof open>>['page'],
+      typed: object,
+      button = 'password',
+    ) => {
+      const { action, fields } = readForm(page, button);
+      return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
+    };
+
+    it('are asked for by their kind, in the words of the language', async () => {
+      const label = async (connection: Name, ui_locales?: string) => {
+        const { page } = await open(connection, ui_locales === undefined ? {} : { ui_locales });
+        return [
+          /<label for="username">([^<]+)</.exec(page.text)?.[1],
+          /id="username"[^>]* type="(\w+)"/.exec(page.text)?.[1],
+        ];
+      };
+      expect(await label('any')).to.deep.equal(['Username, email or phone number', 'text']);
+      expect(await label('phones')).to.deep.equal(['Phone number', 'tel']);
+      expect(await label('names-only')).to.deep.equal(['Username', 'text']);
+      expect(await label('both', 'de')).to.deep.equal(['E-Mail oder Telefonnummer', 'text']);
+      expect((await label('both', 'ar'))[0]).to.equal('البريد الإلكتروني أو رقم الهاتف');
+    });
+
+    it('log in, and what is wrong is said without naming one', async () => {
+      const number = phone();
+      await signUp('phones', { phone_number: number });
+      const { agent, page } = await open('phones');
+      const refused = await submit(agent, page, { username: number, password: 'wrong' });
+      expect(refused.text).to.include('These details or the password are wrong.');
+      const end = await submit(agent, refused, { username: number, password: PASSWORD });
+      expect(responseOf(end)).to.have.property('code');
+    });
+
+    it('are fields of the page to sign up, and what is missing is marked', async () => {
+      const { agent, page } = await open('both', { screen_hint: 'signup' });
+      expect(page.text)
+        .to.include('id="phone"')
+        .and.include('autocomplete="tel"')
+        .and.not.include('id="username"');
+      const email = 'by-page@example.test';
+      const refused = await submit(agent, page, { email, phone: '', password: PASSWORD });
+      expect(refused.status).to.equal(400);
+      expect(refused.text).to.include('id="phone-fault"');
+      const number = phone();
+      const end = await submit(agent, refused, { email, phone: number, password: PASSWORD });
+      expect(responseOf(end)).to.have.property('code');
+      expect(await statusOf('both', number)).to.equal(200);
+    });
+
+    it('bring a link for a new password to the address of the account, whichever is typed', async () => {
+      const number = phone();
+      const email = 'forgetful@example.test';
+      await signUp('any', { email, phone_number: number });
+      await nextMessageTo(server, email);
+      const { agent, page } = await open('any');
+      const forgot = await agent.get(/href="([^"]*forgot-password)"/.exec(page.text)?.[1] ?? '');
+      expect(forgot.text).to.include('Username, email or phone number');
+      await submit(agent, forgot, { email: number }, 'email');
+      expect((await nextMessageTo(server, email, 2)).link).to.include('/u/reset-password');
+      const sent = await submit(agent, forgot, { email: phone() }, 'email');
+      expect(sent.status).to.equal(200);
+      expect(await messagesTo(server, email)).to.have.length(2);
+    });
+  });
+});
