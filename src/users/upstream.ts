@@ -215,11 +215,13 @@ export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersist
     const value = text(name);
     return value === undefined ? [] : [[name, value]];
   });
+  const address = postalAddress(said.address);
   const email = normalizeEmail(text('email') ?? '');
   const phone = text('phone_number');
   const username = text('username');
   return {
     ...Object.fromEntries(claims),
+    ...(address !== undefined && { address }),
     ...(username !== undefined && { username }),
     ...(email !== undefined && { email, email_verified: isTrue(said.email_verified) }),
     ...(phone !== undefined && {
@@ -227,6 +229,22 @@ export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersist
       phone_verified: isTrue(said.phone_number_verified ?? said.phone_verified),
     }),
   };
+}
+
+/** The parts of a postal address (OpenID Connect Core §5.1.1). */
+const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
+
+/** A postal address that a provider says; undefined where none of its parts is a text. */
+function postalAddress(said: unknown): UserRecord['address'] {
+  if (typeof said !== 'object' || said === null) return undefined;
+  const parts = Object.entries(said).filter(
+    ([name, value]) =>
+      ADDRESS_PARTS.includes(name) &&
+      typeof value === 'string' &&
+      value !== '' &&
+      value.length <= LONGEST_ATTRIBUTE,
+  );
+  return parts.length === 0 ? undefined : Object.fromEntries(parts);
 }
 
 /** Some providers write booleans as texts. */

@@ -97,6 +97,19 @@ describe('jobs and tickets of the Management API', () => {
       email: `import-${index}@example.test`,
       email_verified: true,
     }));
+    const profile = {
+      middle_name: 'King',
+      preferred_username: 'ada',
+      profile: 'https://ada.example.test/',
+      website: 'https://example.test/',
+      gender: 'female',
+      birthdate: '1815-12-10',
+      zoneinfo: 'Europe/London',
+      locale: 'en-GB',
+      phone_number: '+15550100299',
+      address: { country: 'GB' },
+    };
+    Object.assign(users[2] ?? {}, profile);
     Object.assign(users[0] ?? {}, { password_hash: await bcrypt.hash('Imported-Horse-1', 4) });
     Object.assign(users[1] ?? {}, {
       custom_password_hash: {
@@ -119,6 +132,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await logIn('import-0@example.test', 'Imported-Horse-1')).to.equal(200);
     expect(await logIn('import-1@example.test', 'wrong')).to.equal(403);
     expect(await logIn('import-1@example.test', 'correct horse é')).to.equal(200);
+    expect((await api('GET', '/users/auth0%7Cimport-002')).body).to.deep.include(profile);
     const { passwordHash } = (await server.store.collection('credentials').get('auth0|import-001')) ?? {};
     expect(passwordHash).to.match(/^\$argon2id\$/);
   });

@@ -6,6 +6,31 @@ import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { authorizeAs, managementToken, startManaged } from './support.ts';
 
+/** Members of OpenID Connect's profile that a provider may say. */
+const CLAIMS = {
+  middle_name: 'Brewster',
+  preferred_username: 'grace',
+  profile: 'https://grace.example.test/',
+  website: 'https://example.test/',
+  gender: 'female',
+  birthdate: '1906-12-09',
+  zoneinfo: 'America/New_York',
+  locale: 'en-US',
+  address: { country: 'US' },
+};
+
+/** The same with what is none of them. */
+const SAID = {
+  ...CLAIMS,
+  address: {
+    ...CLAIMS.address,
+    locality: 1,
+    region: 'x'.repeat(2049),
+    other: 'x',
+    __proto__: { formatted: 'x' },
+  },
+};
+
 describe('users of upstream providers at the Management API', () => {
   let server: TestServer;
   let token: string;
@@ -29,7 +54,7 @@ describe('users of upstream providers at the Management API', () => {
         provider: 'oauth2',
         isSocial: true,
         upstreamId: `${connection}|1`,
-        profile: { email: 'grace@upstream.test', name: 'Grace', team: 'blue', user_id: 'x' },
+        profile: { email: 'grace@upstream.test', name: 'Grace', team: 'blue', user_id: 'x', ...SAID },
         rootAttributes: 'on_each_login',
         nonPersistent: [],
       });
@@ -46,6 +71,7 @@ describe('users of upstream providers at the Management API', () => {
   it('have what the provider says beyond the profile at their root', async () => {
     const { body } = await call('GET', user('acme'));
     expect(body).to.include({ user_id: 'oauth2|acme|1', name: 'Grace', email_verified: false, team: 'blue' });
+    expect(body).to.deep.include(CLAIMS);
     expect(body.identities).to.deep.equal([
       { connection: 'acme', provider: 'oauth2', user_id: 'acme|1', isSocial: true },
     ]);
