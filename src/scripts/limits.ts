@@ -5,6 +5,8 @@ export interface ScriptLimits {
   wallMs: number;
   /** Time of the processor, milliseconds. */
   cpuMs: number;
+  /** What its thread may use beyond that until it is ended: the thread counts too, but not while the engine's own loops run. */
+  graceMs: number;
   /** Memory, bytes; a multiple of 64 KiB, and at least 16 MiB. */
   memoryBytes: number;
   /** The result as JSON, and what it prints, each, bytes. */
@@ -19,6 +21,7 @@ export interface ScriptLimits {
 export const SCRIPT_LIMITS: ScriptLimits = {
   wallMs: 20_000,
   cpuMs: 5_000,
+  graceMs: 500,
   memoryBytes: 64 * 1024 * 1024,
   outputBytes: 100_000,
   sourceLength: 51_200,

@@ -48,8 +48,6 @@ interface ThreadOptions extends ThreadData {
   onEnd(): void;
 }
 
-/** How long a thread may be busy beyond what a script may use of the processor, milliseconds: it counts, too. */
-const GRACE = 500;
 /** The thread's own memory, beside that of the sandbox. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
@@ -140,14 +138,14 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let done: ((outcomes: JobOutcome[]) => void) | undefined;
   let stopWatch = () => {};
   let used = 0;
-  const { wallMs, cpuMs } = limits;
+  const { wallMs, cpuMs, graceMs } = limits;
   const tooLate = () => kill('wall', `it did not answer within ${wallMs} ms`);
   const tooMuch = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
   const next = (run: number) => {
     const wall = setTimeout(tooLate, wallMs);
     current = { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
     stopWatch();
-    stopWatch = watchOver({ worker, used, most: cpuMs + GRACE, tooMuch });
+    stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch });
   };
   return {
     /** The one that runs now. */

@@ -59,7 +59,7 @@ describe('every kind of script', () => {
   let sandbox: ReturnType<typeof startSandbox>;
   let forLoops: ReturnType<typeof startSandbox>;
   before(() => {
-    const limits = { wallMs: 60_000, memoryBytes: 32 * MIB };
+    const limits = { wallMs: 60_000, graceMs: 50, memoryBytes: 32 * MIB };
     // One thread for each: what a run leaves behind is found by the next.
     const start = (cpuMs: number) => startSandbox({ limits: { ...limits, cpuMs }, threads: 1, allow: [] });
     sandbox = start(CPU_MS.others);
