@@ -18,7 +18,7 @@ import {
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
 import { resetPassword } from '../../support/reset.ts';
-import { startServer, type TestServer } from '../../support/server.ts';
+import { SHORT_SCRIPTS, startServer, type TestServer } from '../../support/server.ts';
 
 const PASSWORD = 'old';
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -38,6 +38,7 @@ describe('users who move here from a database elsewhere', () => {
     legacy = await startLegacyDatabase();
     server = await startServer({
       pause: async (ms) => void pauses.push(ms),
+      waits: SHORT_SCRIPTS,
       tenant: {
         ...base,
         attackProtection: {
@@ -200,7 +201,7 @@ describe('users who move here from a database elsewhere', () => {
   it('do not come in by a script without end or without an id; nothing is reached, no password is kept', async () => {
     const secret = 'a "password" of theirs';
     for (const [connection, words] of [
-      ['loops', /used the processor for more than 5000 ms/],
+      ['loops', /used the processor for more than 1000 ms/],
       ['nameless', /gave no user with a user_id/],
       [
         'escapes',
