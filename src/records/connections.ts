@@ -81,6 +81,8 @@ export const databaseOptionsSchema = z.looseObject({
       passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
       /** A code by e-mail in place of the password. */
       email_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
+      /** The same by SMS, where users log in with phone numbers. */
+      phone_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
     })
     .nullish(),
   passkey_options: z

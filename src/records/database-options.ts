@@ -4,6 +4,7 @@ import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
 import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
+import { attributesOf } from './database-attributes.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
 /** The options of a database connection, with what is not set filled in. */
@@ -24,11 +25,23 @@ export function passkeyOptions(connection: Connection): NonNullable<z.output<typ
   return passkeys.parse(options.passkey_options) ?? {};
 }
 
-/** Whether users of a database connection log in with a code by e-mail in place of their password; never of one elsewhere. */
-export function hasEmailCodes(connection: Connection): boolean {
+/** What codes in place of a password are sent to. */
+export type CodeKind = 'email' | 'phone_number';
+
+/**
+ * The addresses to which users of a database connection are sent a code in place of their password, of the kinds that they
+ * log in with; none of one elsewhere.
+ */
+export function codeKinds(connection: Connection): CodeKind[] {
   const { strategy, options } = connection;
-  if (strategy !== DATABASE || customDatabase(connection) !== undefined) return false;
-  return methods.parse(options.authentication_methods)?.email_otp?.enabled === true;
+  if (strategy !== DATABASE || customDatabase(connection) !== undefined) return [];
+  const read = methods.parse(options.authentication_methods);
+  const isOn = { email: read?.email_otp?.enabled, phone_number: read?.phone_otp?.enabled };
+  if (isOn.email !== true && isOn.phone_number !== true) return [];
+  const attributes = attributesOf(databaseOptions(connection));
+  return (['email', 'phone_number'] as const).filter(
+    (kind) => isOn[kind] === true && attributes[kind].isIdentifier,
+  );
 }
 
 /**

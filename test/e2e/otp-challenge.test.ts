@@ -20,13 +20,28 @@ describe('codes for database connections', () => {
           { name: 'otp', enabled: true },
           { name: 'email', enabled: true },
         ],
-        databases: tenant.databases.map((database) => ({
-          ...database,
-          options: {
-            ...database.options,
-            ...(database.name === 'users' && { authentication_methods: { email_otp: { enabled: true } } }),
-          },
-        })),
+        databases: [
+          ...tenant.databases.map((database) => ({
+            ...database,
+            options: {
+              ...database.options,
+              ...(database.name === 'users' && { authentication_methods: { email_otp: { enabled: true } } }),
+            },
+          })),
+          ...['phones', 'phones-and-names', 'phones-off'].map((name) => ({
+            name,
+            enabled_clients: ['web'],
+            options: {
+              authentication_methods: { phone_otp: { enabled: name !== 'phones-off' } },
+              attributes: {
+                phone_number: { identifier: { active: true }, signup: { status: 'required' } },
+                ...(name === 'phones-and-names' && {
+                  username: { identifier: { active: true }, signup: { status: 'required' } },
+                }),
+              },
+            },
+          })),
+        ],
         users: [
           ...tenant.users,
           ...['unproved@example.test', 'unproved-2@example.test'].map((email) => ({
@@ -215,5 +230,109 @@ describe('codes for database connections', () => {
     const blocked = await exchange(await begun('code-7@example.test', 2));
     expect(blocked.status).to.be.within(400, 403);
     expect(blocked.json()).not.to.have.property('access_token');
+  });
+
+  describe('by SMS', () => {
+    let people = 0;
+    const number = () => `+1415555${2000 + ++people}`;
+    const user = async (phone_number: string, phone_verified: boolean, connection = 'phones') => {
+      const profile = { phone_verified };
+      const made = await server.users.create({ connection, phone_number, password: USER.password, profile });
+      if (!('user' in made)) throw new Error('taken');
+      return made.user;
+    };
+    const begunBySms = async (phone_number: string, count = 1) => {
+      const auth_session = String((await ask({ phone_number, connection: 'phones' })).json().auth_session);
+      const { code = '', channel } = await nextMessageTo(server, phone_number, count);
+      expect(channel).to.equal('sms');
+      return { auth_session, otp: code };
+    };
+
+    it('log a user in: challengeWithPhoneNumber, getTokenByPasswordlessDbConnection', async () => {
+      const phoneNumber = number();
+      await user(phoneNumber, true);
+      const { authSession } = (await call('passwordless.challengeWithPhoneNumber', {
+        phoneNumber,
+        connection: 'phones',
+        deliveryMethod: 'text',
+      })) as { authSession: string };
+      const { code } = await nextMessageTo(server, phoneNumber);
+      const tokens = await call('passwordless.getTokenByPasswordlessDbConnection', {
+        authSession,
+        otp: code,
+        scope: 'openid phone',
+      });
+      expect(tokens.claims).to.include({ phone_number: phoneNumber, phone_number_verified: true });
+    });
+
+    it('sign somebody up where that is asked for, with a number alone, and nobody where more is required', async () => {
+      const phone_number = number();
+      const asked = await ask({ phone_number, connection: 'phones', allow_signup: true });
+      const { code: otp } = await nextMessageTo(server, phone_number);
+      const { auth_session } = asked.json();
+      const all = await Promise.all(Array.from({ length: 10 }, () => exchange({ auth_session, otp })));
+      expect(all.filter(({ status }) => status === 200)).to.have.length(1);
+      const address = { connection: 'phones', kind: 'phone_number', address: phone_number } as const;
+      const made = await server.users.findByAddress(address);
+      expect(made).to.include({ phone_number, phone_verified: true });
+      const other = number();
+      await ask({ phone_number: other, connection: 'phones-and-names', allow_signup: true });
+      expect(await messagesTo(server, other)).to.deep.equal([]);
+    });
+
+    it('are answered alike for whoever there is, and sent to verified numbers alone', async () => {
+      const [known, unknown, unproved] = [number(), number(), number()];
+      await Promise.all([user(known, true), user(unproved, false)]);
+      const answers = await Promise.all(
+        [known, unknown, unproved].map((phone_number) => ask({ phone_number, connection: 'phones' })),
+      );
+      for (const { status, text } of answers) {
+        expect(status, text).to.equal(200);
+        expect(text).to.match(/^\{"auth_session":"[\w-]{43}"\}$/);
+      }
+      await nextMessageTo(server, known);
+      expect(await messagesTo(server, unknown)).to.deep.equal([]);
+      expect(await messagesTo(server, unproved)).to.deep.equal([]);
+      const wrong = await Promise.all(
+        answers.map((answer) => exchange({ auth_session: answer.json().auth_session, otp: '000000' })),
+      );
+      expect(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
+      expect(wrong[0]?.status).to.equal(403);
+    });
+
+    it('are dead after three wrong tries, and guesses lock the account for the password, too', async () => {
+      const phone_number = number();
+      await user(phone_number, true);
+      const guessed = await begunBySms(phone_number);
+      const other = guessed.otp === '123456' ? '654321' : '123456';
+      for (let i = 0; i < 3; i += 1)
+        expect((await exchange({ ...guessed, otp: other })).status).to.equal(403);
+      expect((await exchange(guessed)).status, 'guessed').to.equal(403);
+      const locked = await agent.request('/oauth/token', {
+        json: {
+          grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          realm: 'phones',
+          username: phone_number,
+          password: USER.password,
+        },
+      });
+      expect(locked.status, locked.text).to.equal(429);
+    });
+
+    it('are asked for by a number with its country code, by text, where the connection has them', async () => {
+      const told = async (fields: object) => {
+        const { status, json } = await ask({ connection: 'phones', ...fields });
+        return [status, json().error];
+      };
+      const bad = [400, 'invalid_request'];
+      expect(await told({ phone_number: '4155550100' })).to.deep.equal(bad);
+      expect(await told({ phone_number: '+1' })).to.deep.equal(bad);
+      expect(await told({ phone_number: number(), delivery_method: 'voice' })).to.deep.equal(bad);
+      expect(await told({ phone_number: number(), email: USER.email })).to.deep.equal(bad);
+      expect(await told({ phone_number: number(), connection: 'phones-off' })).to.deep.equal(bad);
+      expect(await told({ email: USER.email })).to.deep.equal(bad);
+    });
   });
 });

@@ -1,4 +1,4 @@
-// A code by e-mail in place of the password of a database connection: it is good with the `auth_session` that who asked
+// A code by e-mail or SMS in place of the password of a database connection: it is good with the `auth_session` that who asked
 // for it holds, once, and dead after three wrong tries.
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
@@ -7,14 +7,18 @@ import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { uniqueIn } from '../../records/database-attributes.ts';
-import { databaseOptions, hasEmailCodes, takesSignUps } from '../../records/database-options.ts';
+import { type CodeKind, codeKinds, databaseOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import { addressesOfNew } from '../../users/create.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
+import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { databaseFor } from '../database/connection.ts';
 import { type Proof, type ProofDependencies, strategy } from '../strategy.ts';
+import { email } from './email.ts';
+import { sms } from './sms.ts';
+import type { PasswordlessStrategy } from './strategy.ts';
 
 /** The challenge of such a login. */
 export const SESSION_PURPOSE = 'database_code';
@@ -24,26 +28,40 @@ export interface KeptSession {
   clientId: string;
   /** The connection's name. */
   connection: string;
-  /** Lower case. */
+  /** What the code was sent to; `email` where nothing is said. */
+  kind?: CodeKind;
+  /** In the form that it is kept in. */
   address: string;
   /** Whether it was asked for somebody new, too. */
   mayCreate: boolean;
 }
 
-const wrong = () => new AuthError(403, 'invalid_grant', 'Wrong email or verification code.');
+/** By what a code comes, what it proves, and what is answered to a wrong one. */
+const WAYS = {
+  email: { by: email, verified: 'email_verified' },
+  phone_number: { by: sms, verified: 'phone_verified' },
+} as const;
+
+/** How codes are sent to addresses of a kind. */
+export const wayTo = (kind: CodeKind): PasswordlessStrategy => WAYS[kind].by;
 
 /**
  * Whose address it is, as far as anybody knows: of one that nobody has verified the account may be a stranger's, who would
  * keep their password beside the owner's code.
  */
-export function isProvedOwner(user: User, address: string): boolean {
-  return user.email === address && user.email_verified;
+export function isProvedOwner(user: User, kind: CodeKind, address: string): boolean {
+  return user[kind] === address && user[WAYS[kind].verified] === true;
 }
 
-/** Whether a code may make a user: without a password, and with an address alone. */
-export function mayMakeUsers(connection: Connection): boolean {
-  return takesSignUps(connection) && databaseOptions(connection).requires_username !== true;
+/** Whether a code may make a user: without a password, and with one address alone. */
+export function mayMakeUsers(connection: Connection, kind: CodeKind, address: string): boolean {
+  return signUpRefusal(connection, { [kind]: address }) === undefined;
 }
+
+const NOT_ENABLED: Record<CodeKind, string> = {
+  email: 'Codes by e-mail are not enabled for the connection.',
+  phone_number: 'Codes by phone are not enabled for the connection.',
+};
 
 /**
  * The connection that is named, or the application's own.
@@ -52,11 +70,11 @@ export function mayMakeUsers(connection: Connection): boolean {
 export async function codeConnection(
   config: Config,
   clientId: string,
-  realm: string | undefined,
+  { realm, kind }: { realm: string | undefined; kind: CodeKind },
 ): Promise<Connection> {
   const { connection } = await databaseFor(config, { clientId, realm });
-  if (hasEmailCodes(connection)) return connection;
-  throw new AuthError(400, 'invalid_request', 'Codes by e-mail are not enabled for the connection.');
+  if (codeKinds(connection).includes(kind)) return connection;
+  throw new AuthError(400, 'invalid_request', NOT_ENABLED[kind]);
 }
 
 /** What is given: the ticket, and the code that was sent. */
@@ -67,60 +85,66 @@ interface Given {
 }
 
 /** How such a code is judged: wrong ones count for the account and the address, as wrong passwords do. */
-const sessionCode = strategy(
-  {
-    name: DATABASE,
-    amr: ['otp'],
-    page: 'step',
-    text: 'login.emailCode',
-    icon: 'email',
-    step: () => '',
-  },
-  {
-    what: 'code',
-    isGuessable: () => true,
-    find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
-      users.idByAddress({ connection: connection.name, kind: 'email', address }),
-    read: async ({ users }, _proof, userId) => {
-      const [user, version] = await Promise.all([
-        users.get(userId ?? NOBODY),
-        userId === undefined ? FIRST_VERSION : users.credentialVersion(userId),
-      ]);
-      return { user, version };
+const sessionCode = (kind: CodeKind) =>
+  strategy(
+    {
+      name: DATABASE,
+      amr: wayTo(kind).amr,
+      page: 'step',
+      text: wayTo(kind).text,
+      icon: wayTo(kind).icon,
+      step: () => '',
     },
-    judge: async ({ challenges }, { proof: { credentials } }) => {
-      const outcome = await challenges.use(SESSION_PURPOSE, credentials.session, credentials.code);
-      return outcome === 'accepted' ? true : undefined;
+    {
+      what: 'code',
+      isGuessable: () => true,
+      find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
+        users.idByAddress({ connection: connection.name, kind, address }),
+      read: async ({ users }, _proof, userId) => {
+        const [user, version] = await Promise.all([
+          users.get(userId ?? NOBODY),
+          userId === undefined ? FIRST_VERSION : users.credentialVersion(userId),
+        ]);
+        return { user, version };
+      },
+      judge: async ({ challenges }, { proof: { credentials } }) => {
+        const outcome = await challenges.use(SESSION_PURPOSE, credentials.session, credentials.code);
+        return outcome === 'accepted' ? true : undefined;
+      },
+      userOf: async (deps, proof, { user, version }) => {
+        const { identifier: address, connection, credentials } = proof;
+        if (user !== undefined)
+          return isProvedOwner(user, kind, address)
+            ? { userId: user.id, credentialVersion: version }
+            : undefined;
+        // The rules may have changed since it was asked for.
+        if (!credentials.mayCreate || !mayMakeUsers(connection, kind, address)) return undefined;
+        return makeUser(deps, kind, proof);
+      },
+      failure: () => ({ type: 'fp' }),
+      wrong: wayTo(kind).wrong,
     },
-    userOf: async (deps, proof, { user, version }) => {
-      const { identifier: address, connection, credentials } = proof;
-      if (user !== undefined)
-        return isProvedOwner(user, address) ? { userId: user.id, credentialVersion: version } : undefined;
-      // The rules may have changed since it was asked for.
-      if (!credentials.mayCreate || !mayMakeUsers(connection)) return undefined;
-      return makeUser(deps, proof);
-    },
-    failure: () => ({ type: 'fp' }),
-    wrong,
-  },
-);
+  );
+
+const CODES = { email: sessionCode('email'), phone_number: sessionCode('phone_number') };
 
 async function makeUser(
   { users, events }: ProofDependencies,
-  { identifier: email, connection, clientId, caller, asker }: Proof<Given>,
+  kind: CodeKind,
+  { identifier: address, connection, clientId, caller, asker }: Proof<Given>,
 ) {
   const made = await users.make({
     identity: {
       connection: connection.name,
       provider: DATABASE,
-      addresses: addressesOfNew({ email }),
+      addresses: addressesOfNew({ [kind]: address }),
       unique: uniqueIn(databaseOptions(connection)),
     },
-    profile: { email_verified: true },
+    profile: { [WAYS[kind].verified]: true },
     asker,
   });
   if (!('user' in made)) return undefined;
-  const at = { client_id: clientId, connection: connection.name, user_name: email, ip: caller.ip };
+  const at = { client_id: clientId, connection: connection.name, user_name: address, ip: caller.ip };
   events.record({ ...at, type: 'ss', user_id: made.user.id });
   return { userId: made.user.id, credentialVersion: FIRST_VERSION };
 }
@@ -137,16 +161,17 @@ export async function redeemSession(
   const code = requiredField(params, 'otp');
   const found = await deps.challenges.find(SESSION_PURPOSE, session);
   const kept = found?.data as KeptSession | undefined;
-  if (kept === undefined || kept.clientId !== clientId) throw wrong();
+  const kind = kept?.kind ?? 'email';
+  if (kept === undefined || kept.clientId !== clientId) throw wayTo(kind).wrong();
   // It may have been switched off since.
-  const connection = await codeConnection(deps.config, clientId, kept.connection);
+  const connection = await codeConnection(deps.config, clientId, { realm: kept.connection, kind });
   const { address: identifier, mayCreate } = kept;
-  return sessionCode.prove(deps, {
+  return CODES[kind].prove(deps, {
     clientId,
     connection,
     identifier,
     credentials: { session, code, mayCreate },
     caller: { ip, browser },
-    asker: askerOf(ctx, clientId, { email: identifier }),
+    asker: askerOf(ctx, clientId, { [kind]: identifier }),
   });
 }

@@ -1,15 +1,15 @@
-// POST /otp/challenge: a code by e-mail for a database connection (docs/wire/passwordless.md).
+// POST /otp/challenge: a code by e-mail or SMS for a database connection (docs/wire/passwordless.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { grantTypeOf } from '../../engine/tokens.ts';
-import { CLIENT_FIELDS, optional, unchecked } from '../../http/described.ts';
+import { CLIENT_FIELDS, optional } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Client, Connection } from '../../records/collections.ts';
-import { normalizeEmail } from '../../records/email.ts';
+import type { CodeKind } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { User } from '../../users/user.ts';
 import type { PasswordlessConnection } from './connection.ts';
-import { email as byEmail } from './email.ts';
 import { OTP_GRANT } from './grant.ts';
 import {
   codeConnection,
@@ -17,6 +17,7 @@ import {
   type KeptSession,
   mayMakeUsers,
   SESSION_PURPOSE,
+  wayTo,
 } from './session-code.ts';
 import { type StartDependencies, start } from './start.ts';
 
@@ -25,9 +26,9 @@ export const sessionBody = z.object({
   ...CLIENT_FIELDS,
   connection: optional("The name of a database connection; the application's own where none is named."),
   email: optional('Where the code goes.'),
-  phone_number: unchecked('Not enabled for any connection.'),
+  phone_number: optional('In its place, E.164: where the connection logs in with phone numbers.'),
   allow_signup: z.boolean().optional().describe('Whether somebody new is made a user.'),
-  delivery_method: unchecked('Of a phone number.'),
+  delivery_method: z.enum(['text', 'voice']).optional().describe('Of a phone number: `text`.'),
 });
 
 /** What it answers, whoever the address belongs to. */
@@ -47,34 +48,83 @@ const SECONDS = 180;
 export async function handleSession(
   deps: SessionDependencies,
   ctx: Context,
-  { connection: realm, email, phone_number: phone, allow_signup: allow }: z.output<typeof sessionBody>,
+  body: z.output<typeof sessionBody>,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const client = await clientOf(deps, ctx);
-  if (phone !== undefined)
-    throw new AuthError(400, 'invalid_request', 'Codes by phone are not enabled for the connection.');
-  const address = normalizeEmail(email ?? '');
-  if (address === undefined)
-    throw new AuthError(400, 'invalid_request', 'email must be an e-mail address.', {
-      extra: { validation_errors: [{ detail: 'Not an e-mail address.', field: 'email' }] },
-    });
-  const record = await codeConnection(deps.config, client.client_id, realm);
-  const mayCreate = allow === true && mayMakeUsers(record);
-  const data: KeptSession = { clientId: client.client_id, connection: record.name, address, mayCreate };
-  const auth_session = await start(deps, ctx, {
-    client,
-    connection: codesOf(record, mayCreate),
-    address,
-    session: { purpose: SESSION_PURPOSE, data: { ...data }, isFor: (user) => isProvedOwner(user, address) },
-    caller: { ip: ctx.ip },
-    languages: languagesOf(ctx),
-  });
-  ctx.body = { auth_session };
+  const { kind, address } = addressOf(body);
+  const record = await codeConnection(deps.config, client.client_id, { realm: body.connection, kind });
+  const isAllowed = body.allow_signup === true;
+  const caller = { ip: ctx.ip };
+  const languages = languagesOf(ctx);
+  ctx.body = {
+    auth_session: await beginSession(deps, ctx, {
+      client,
+      record,
+      kind,
+      address,
+      isAllowed,
+      caller,
+      languages,
+    }),
+  };
 }
 
+interface AskedSession extends Pick<Parameters<typeof start>[2], 'client' | 'caller' | 'languages'> {
+  record: Connection;
+  kind: CodeKind;
+  address: string;
+  /** Whether somebody new is made a user, where the connection lets them sign up so. */
+  isAllowed: boolean;
+}
+
+/** Sends the code. @returns the ticket that it is good with. @throws AuthError as {@link start}. */
+export function beginSession(
+  deps: StartDependencies,
+  ctx: Context,
+  { client, record, kind, address, isAllowed, caller, languages }: AskedSession,
+): Promise<string | undefined> {
+  const mayCreate = isAllowed && mayMakeUsers(record, kind, address);
+  const data: KeptSession = { clientId: client.client_id, connection: record.name, kind, address, mayCreate };
+  const isFor = (user: User) => isProvedOwner(user, kind, address);
+  return start(deps, ctx, {
+    client,
+    connection: codesOf(record, kind, mayCreate),
+    address,
+    session: { purpose: SESSION_PURPOSE, data: { ...data }, isFor },
+    caller,
+    languages,
+  });
+}
+
+/** Where the code goes. @throws AuthError 400 for none, for both, and for what is none. */
+function addressOf({ email, phone_number: phone, delivery_method: method }: z.output<typeof sessionBody>): {
+  kind: CodeKind;
+  address: string;
+} {
+  if (email !== undefined && phone !== undefined)
+    throw new AuthError(400, 'invalid_request', 'Either email or phone_number must be provided, not both.');
+  const kind = phone === undefined ? 'email' : 'phone_number';
+  if (kind === 'phone_number' && method === 'voice')
+    throw new AuthError(400, 'invalid_request', 'Codes by voice are not enabled for the connection.');
+  const address = wayTo(kind).normalize(phone ?? email ?? '');
+  if (address !== undefined) return { kind, address };
+  throw new AuthError(400, 'invalid_request', MUST_BE[kind].said, {
+    extra: { validation_errors: [{ detail: MUST_BE[kind].detail, field: kind }] },
+  });
+}
+
+const MUST_BE = {
+  email: { said: 'email must be an e-mail address.', detail: 'Not an e-mail address.' },
+  phone_number: {
+    said: 'phone_number must be a phone number with its country code.',
+    detail: 'Not a phone number.',
+  },
+};
+
 /** The connection as one by which codes are sent. */
-function codesOf(record: Connection, mayCreate: boolean): PasswordlessConnection {
-  return { record, strategy: byEmail, digits: DIGITS, ttlSeconds: SECONDS, disableSignup: !mayCreate };
+function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
+  return { record, strategy: wayTo(kind), digits: DIGITS, ttlSeconds: SECONDS, disableSignup: !mayCreate };
 }
 
 /** @throws AuthError 401; 403 for an application without the grant. */

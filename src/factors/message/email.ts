@@ -1,7 +1,7 @@
 // A second factor by e-mail.
 import { textField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
-import { hasEmailCodes } from '../../records/database-options.ts';
+import { codeKinds } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Config } from '../../tenant/config.ts';
 import { isByAddress } from '../../users/identities.ts';
@@ -45,7 +45,7 @@ async function ofProfile(
   const identities = await users.identitiesOf(user.id);
   if (isByAddress(identities, ['email'])) return undefined;
   const connections = await Promise.all(identities.map(({ connection }) => config.connection(connection)));
-  if (connections.some((one) => one !== undefined && hasEmailCodes(one))) return undefined;
+  if (connections.some((one) => one !== undefined && codeKinds(one).includes('email'))) return undefined;
   return {
     id: onlyId(KIND, user.id),
     user_id: user.id,
