@@ -2,8 +2,11 @@
 // known of a request and change nothing; what they need was worked out before (browser-login.ts).
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { mayLogInTo } from '../records/administrators.ts';
+import { asksEachTime } from '../records/apis.ts';
+import type { Config } from '../tenant/config.ts';
 import { isByConnection } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
 import type { LoginActions } from './login-actions.ts';
@@ -21,6 +24,7 @@ const CONSENT_REQUIRED = 'Consent required';
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
+  config: Pick<Config, 'resourceServer'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
@@ -32,6 +36,7 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
 export function policy({
   lacksSecondFactor,
   lacksDescription,
+  config,
   organizations,
   pushedRequests,
   loginActions,
@@ -53,6 +58,7 @@ export function policy({
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
+  consent.checks.add(new Check('consent_policy', CONSENT_REQUIRED, 'consent_required', isAskedAgain(config)));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>
@@ -91,6 +97,16 @@ function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDesc
       new Check('primary', LOGIN_REQUIRED, 'login_required', asks('primary'), details),
     ),
   ];
+}
+
+/** An API of the request has its users asked each time, and they have not been asked within this request. */
+function isAskedAgain(config: PolicyDependencies['config']) {
+  return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
+    if (oidc.result?.consent !== undefined) return Check.NO_NEED_TO_PROMPT;
+    const audiences = Object.keys(oidc.resourceServers ?? {}).map(toAudience);
+    const apis = await Promise.all(audiences.map((audience) => config.resourceServer(audience)));
+    return apis.some(asksEachTime) ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
+  };
 }
 
 /** A login ticket is used by the login page, even when somebody is logged in. */

@@ -2,6 +2,7 @@
 // one that the application's `refresh_token.policies` name.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import { asksEachTime } from '../records/apis.ts';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
@@ -73,6 +74,7 @@ async function useOther(
   const api = policy && (await config.resourceServer(identifier));
   // A third-party application has its user's consent for what was asked for then, and for nothing else.
   if (policy === undefined || !firstParty || api?.allow_offline_access !== true) return false;
+  if (asksEachTime(api)) return false;
   const ofUser = OIDC_SCOPES.filter((one) => token.scopes.has(one));
   const allowed = [...ofUser, ...policy.scope.filter((one) => api.scopes.some(({ value }) => value === one))];
   const wanted = scope ? allowed.filter((one) => scope.split(' ').includes(one)) : allowed;

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
+import { asksEachTime } from '../records/apis.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
@@ -74,6 +75,7 @@ export async function respondWithTokens(
   }
   const resource = await requestedResource(deps, ctx);
   const scopes = await grantableScopes(deps, ctx, resource);
+  if (asked.isFromPages !== true) await refuseUnasked(deps, resource);
   const about = { ...asked, clientId, resource };
   const factorsOf = (userId: string) => deps.secondFactor.factorsOf(userId);
   // At once: a change of the factors that comes between them ends what is given for the older one.
@@ -109,6 +111,16 @@ export async function respondWithTokens(
   });
   if (refusal !== undefined) throw refusal;
   recordExchange(deps, ctx, login, { type: asked.event, clientId, isRecorded });
+}
+
+/** @throws AuthError for an API whose users are asked for consent each time: here nobody asks them. */
+async function refuseUnasked({ config }: TokenDependencies, resource: string | undefined): Promise<void> {
+  if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
+  throw new AuthError(
+    403,
+    'unauthorized_client',
+    'The API has its users asked for consent: applications must send them to /authorize.',
+  );
 }
 
 /** Records what the tokens were given for, where that has an event of its own. */

@@ -49,6 +49,8 @@ const resourceServerFields = z.looseObject({
   authorization_details: z
     .array(z.looseObject({ type: z.string().min(1).max(255), template: z.string().max(10_000).optional() }))
     .nullish(),
+  /** How its users are asked; where nothing is said, a first party's are not, and others' once. @see asksEachTime */
+  consent_policy: z.string().nullish(),
   /** Which applications get tokens for it, for users and for themselves: all, none, or those with a client grant. */
   subject_type_authorization: z
     .looseObject({
@@ -78,6 +80,17 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
     fault(`must have at least ${HS256_SECRET} bytes with HS256 (RFC 7518 §3.2)`);
   }
 });
+
+/** That consent is asked for at each request, as the hosted service names it. */
+export const TRANSACTIONAL = 'transactional-authorization-with-mfa';
+
+/**
+ * Whether the users of an API are asked for consent at each request for it, whatever they allowed before. So they are with a
+ * policy that nobody knows: the strictest there is.
+ */
+export function asksEachTime(api: { consent_policy?: string | null | undefined } | undefined): boolean {
+  return (api?.consent_policy ?? undefined) !== undefined;
+}
 
 /** Why an API cannot take tokens of anonymous sessions. @returns undefined where it can, or takes none. */
 function anonymousFault(api: z.output<typeof resourceServerFields>): string | undefined {

@@ -1,6 +1,6 @@
 // APIs: `/resource-servers`. They are addressed by id or by identifier, which clients encode once or twice.
 import { z } from 'zod';
-import { resourceServerSchema } from '../../records/apis.ts';
+import { resourceServerSchema, TRANSACTIONAL } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -47,7 +47,9 @@ const members = {
   enforce_policies: z.boolean(),
   token_dialect: z.enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz']),
   token_encryption: object,
-  consent_policy: z.string().max(64),
+  consent_policy: z
+    .enum([TRANSACTIONAL])
+    .describe('Whether its users are asked for consent at each request.'),
   authorization_details: z.array(object),
   proof_of_possession: object,
   subject_type_authorization: object,

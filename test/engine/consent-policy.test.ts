@@ -1,0 +1,176 @@
+// An API whose users are asked for consent at each request (`consent_policy`), of every application and whatever they have
+// allowed before.
+import { expect } from 'chai';
+import { callsOf, DEVICE_GRANT } from '../grants/tenant.ts';
+import { callApi, startManaged } from '../management/support.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const ASKING = 'https://transfers.example.test/';
+const secret = { client_id: 'bank-app', client_secret: 'bank-secret' };
+const asking = {
+  ...tenant,
+  clients: [
+    ...tenant.clients,
+    {
+      ...secret,
+      name: 'Bank app',
+      callbacks: [WEB_CALLBACK],
+      grant_types: [
+        'authorization_code',
+        'refresh_token',
+        'implicit',
+        'password',
+        'client_credentials',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
+      ],
+      refresh_token: { policies: [{ audience: ASKING, scope: ['make:transfers'] }] },
+    },
+    {
+      client_id: 'tv',
+      name: 'TV',
+      app_type: 'native',
+      token_endpoint_auth_method: 'none',
+      grant_types: [DEVICE_GRANT],
+    },
+  ],
+  databases: tenant.databases.map((one) => ({
+    ...one,
+    enabled_clients: [...one.enabled_clients, 'bank-app', 'tv'],
+  })),
+  resourceServers: [
+    ...tenant.resourceServers,
+    {
+      name: 'Transfers',
+      identifier: ASKING,
+      scopes: [{ value: 'make:transfers', description: 'Make transfers' }],
+      allow_offline_access: true,
+      consent_policy: 'transactional-authorization-with-mfa',
+    },
+  ],
+  clientGrants: [{ client_id: 'bank-app', audience: ASKING, scope: ['make:transfers'] }],
+};
+
+describe('consent at each request for an API', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged(asking);
+  });
+  after(() => server.stop());
+
+  const agent = () => createAgent(server);
+  const request = (over: Record<string, string> = {}) =>
+    webRequest({
+      client_id: 'bank-app',
+      audience: ASKING,
+      scope: 'openid make:transfers offline_access',
+      ...over,
+    });
+  const decide = async (browser: Agent, page: Answer, decision: string): Promise<Answer> => {
+    const { action, fields } = readForm(page);
+    return follow(browser, await browser.request(action, { form: { ...fields, decision } }), server.url);
+  };
+  const exchange = async (browser: Agent, answer: Answer) => {
+    const form = { grant_type: 'authorization_code', code: String(responseOf(answer).code) };
+    return (await token(browser, { ...form, redirect_uri: WEB_CALLBACK, ...secret })).json();
+  };
+
+  it('is asked for of a first party, too, the second time as the first, and gives tokens and a refresh', async () => {
+    const browser = agent();
+    const first = await logIn(browser, server, request());
+    expect(first.text).to.contain('Make transfers');
+    const tokens = await exchange(browser, await decide(browser, first, 'accept'));
+    expect(payload(tokens.access_token)).to.deep.include({ aud: [ASKING, `${server.issuer}userinfo`] });
+    expect(String(payload(tokens.access_token).scope).split(' ')).to.include('make:transfers');
+    const second = await follow(browser, await authorize(browser, request()), server.url);
+    expect(second.text).to.contain('Make transfers').and.contain('value="accept"');
+    const refreshed = await token(agent(), {
+      grant_type: 'refresh_token',
+      refresh_token: tokens.refresh_token,
+      ...secret,
+    });
+    expect(refreshed.status, refreshed.text).to.equal(200);
+  });
+
+  it('is asked for without a scope, too, and by each kind of response', async () => {
+    for (const over of [{ scope: 'openid' }, { response_type: 'token', scope: 'openid' }]) {
+      const page = await logIn(agent(), server, request(over));
+      expect(page.status, page.location).to.equal(200);
+      expect(page.text).to.contain('value="accept"');
+    }
+  });
+
+  it('is never given silently, nor where it was denied', async () => {
+    const browser = agent();
+    await decide(browser, await logIn(browser, server, request()), 'accept');
+    const silent = await authorize(browser, request({ prompt: 'none' }));
+    expect(responseOf(silent).error).to.equal('consent_required');
+    const again = await follow(browser, await authorize(browser, request()), server.url);
+    expect(responseOf(await decide(browser, again, 'deny')).error).to.equal('access_denied');
+    // For another API, everything is as it was.
+    const other = await authorize(browser, request({ audience: API, scope: 'openid read:things' }));
+    expect(responseOf(other)).to.have.property('code');
+  });
+
+  it('is not gone around by a password, an exchange, or the refresh token of another API', async () => {
+    const user = { username: USER.email, password: USER.password };
+    const byPassword = await token(agent(), { grant_type: 'password', ...user, audience: ASKING, ...secret });
+    expect([byPassword.status, byPassword.json().error]).to.deep.equal([403, 'unauthorized_client']);
+    const browser = agent();
+    const { access_token } = await exchange(
+      browser,
+      await decide(browser, await logIn(browser, server, request()), 'accept'),
+    );
+    const exchanged = await token(agent(), {
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: access_token,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      audience: ASKING,
+      ...secret,
+    });
+    expect([exchanged.status, exchanged.json().error]).to.deep.equal([403, 'unauthorized_client']);
+    const over = { audience: API, scope: 'openid read:things offline_access' };
+    const { refresh_token } = await exchange(browser, await authorize(browser, request(over)));
+    const other = { grant_type: 'refresh_token', refresh_token, audience: ASKING, ...secret };
+    const refused = await token(agent(), other);
+    expect([refused.status, refused.json().error]).to.deep.equal([400, 'invalid_target']);
+    expect((await token(agent(), { ...other, audience: API })).status).to.equal(200);
+  });
+
+  it('is asked for at the pages of a device, too', async () => {
+    const { begin, poll, connect } = callsOf(() => server);
+    const codes = (await begin({ audience: ASKING, scope: 'openid make:transfers' })).json();
+    const browser = agent();
+    const page = await connect(codes, browser);
+    expect(page.text).to.contain('Make transfers');
+    expect((await poll(codes.device_code)).json()).not.to.have.property('access_token');
+    await decide(browser, page, 'deny');
+    expect((await poll(codes.device_code)).json()).to.include({ error: 'access_denied' });
+  });
+
+  it('is nobody’s where an application asks for itself', async () => {
+    const own = await token(agent(), { grant_type: 'client_credentials', audience: ASKING, ...secret });
+    expect(own.json().scope, own.text).to.equal('make:transfers');
+  });
+
+  it('has one policy at the Management API, which null takes away', async () => {
+    const path = `/resource-servers/${encodeURIComponent(ASKING)}`;
+    expect((await callApi(server, 'PATCH', path, { consent_policy: 'sometimes' })).status).to.equal(400);
+    expect((await callApi(server, 'PATCH', path, { consent_policy: null })).status).to.equal(200);
+    const browser = agent();
+    expect(responseOf(await logIn(browser, server, request()))).to.have.property('code');
+  });
+});
