@@ -87,7 +87,8 @@ describe('modules of actions', () => {
     expect(await said()).to.equal(1);
     await managed(server, 'PATCH', `/actions/modules/${id}`, { code: 'module.exports = 2;' });
     expect(await said()).to.equal(1);
-    const { body: second } = await managed(server, 'POST', `/actions/modules/${id}/versions`);
+    const { status, body: second } = await managed(server, 'POST', `/actions/modules/${id}/versions`);
+    expect(status).to.equal(200);
     expect(second).to.include({ version_number: 2, module_id: id });
     expect(await said()).to.equal(1);
     await use(`require('actions:number')`, { module_name: 'number', module_version_number: 2 });

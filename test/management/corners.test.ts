@@ -127,6 +127,7 @@ describe('signing keys of the Management API', () => {
       name: 'smtp',
       credentials: changed,
     });
+    expect(await ask('PATCH', { name: 'custom', credentials: {} })).to.deep.include({ credentials: {} });
     const logged = JSON.stringify(await listAll(server.store.collection('logs')));
     expect(logged).not.to.contain('a secret');
     await callApi(server, 'DELETE', '/emails/provider');

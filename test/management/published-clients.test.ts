@@ -124,16 +124,41 @@ describe('the published management clients', () => {
     });
   }
 
-  it('wait and ask again when there were too many requests', async () => {
-    const client = new Client7(options());
-    await client.tenants.settings.get();
-    let status = 0;
-    while (status !== 429) ({ status } = await fetch(`${server.url}/api/v2/nothing`));
-    const timer = setInterval(() => server.tick(500), 50);
-    try {
-      expect(await client.tenants.settings.get()).to.have.property('friendly_name');
-    } finally {
-      clearInterval(timer);
-    }
-  });
+  const settingsBy: [string, () => () => PromiseLike<object>][] = [
+    [
+      '4',
+      () => {
+        const client = new Client4(options());
+        return async () => (await client.tenants.getSettings()).data;
+      },
+    ],
+    [
+      '5',
+      () => {
+        const client = new Client5(options());
+        return () => client.tenants.settings.get();
+      },
+    ],
+    [
+      '7',
+      () => {
+        const client = new Client7(options());
+        return () => client.tenants.settings.get();
+      },
+    ],
+  ];
+  for (const [version, made] of settingsBy) {
+    it(`of version ${version} wait and ask again when there were too many requests`, async () => {
+      const read = made();
+      await read();
+      let status = 0;
+      while (status !== 429) ({ status } = await fetch(`${server.url}/api/v2/nothing`));
+      const timer = setInterval(() => server.tick(500), 50);
+      try {
+        expect(await read()).to.have.property('friendly_name');
+      } finally {
+        clearInterval(timer);
+      }
+    });
+  }
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ACTION_MODULE, type ModuleVersion, moduleVersionsOf } from '../../records/action-modules.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
-import { type Call, callsWith, created, ok } from '../call.ts';
+import { type Call, callsWith, ok } from '../call.ts';
 import { idOf } from '../ids.ts';
 import { documentOf, documentsOf, type Kept, type KeptDependencies, keptView } from '../kept.ts';
 import { keptCalls } from '../kept-calls.ts';
@@ -155,7 +155,8 @@ const versionCalls: Call<KeptDependencies>[] = [
         .collection('documents')
         .update(id, (current) => ({ ...current, body: published(current, version, uses) }));
       if (after === undefined) throw resource.missing();
-      return created(versionView(id, moduleVersionsOf(after).at(-1) as ModuleVersion));
+      const made = versionView(id, moduleVersionsOf(after).at(-1) as ModuleVersion);
+      return ok(made, { after: made });
     },
   }),
   call({

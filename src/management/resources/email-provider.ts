@@ -42,8 +42,10 @@ const path = '/emails/provider';
 // Credentials, but for secrets, are answered to who has set them, and to who asks for them by name.
 const view = (provider: object, fields?: string): object => {
   const isAsked = (fields ?? '').split(',').includes('credentials');
-  const { credentials, ...rest } = provider as { credentials?: Record<string, unknown> };
-  return isAsked ? { ...rest, credentials: members(credentials, (name) => !SECRETS.has(name)) } : rest;
+  const { credentials, ...rest } = provider as Provider;
+  // Others have no port: it is there because the record gives each provider one.
+  const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
+  return isAsked ? { ...rest, credentials: members(credentials, isShown) } : rest;
 };
 
 /** Of credentials those that no answer has. */
