@@ -16,6 +16,12 @@ export interface CollectionSpec<T> {
   /** Those of the fields, all of them texts, that a database has an index for: each costs every write some 10 µs. */
   indexed?: readonly string[];
   /**
+   * Further fields, all of them texts, that a database filters by with an index of the records' own text: where one is
+   * declared, the records that there are need not be written anew. For records that are written once: each change of one
+   * would write the index, too.
+   */
+  indexedText?: readonly string[];
+  /**
    * Members that are secrets and are stored sealed (`a.b` is b within a, `*` each member or element); no key and no
    * field may be made of one, as those are stored open.
    */

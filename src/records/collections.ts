@@ -240,5 +240,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       transaction: 'text',
     },
     indexed: ['date', 'type'],
+    indexedText: ['ip', 'client_id', 'connection'],
   },
 };

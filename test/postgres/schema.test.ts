@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { openStore } from '../../src/store/open.ts';
 import { anIdentity, aUser, emailKey, rejection } from '../store/contract.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
 const SCHEMAS = new URL('schemas/', import.meta.url);
@@ -116,6 +117,72 @@ describe('the schema of a PostgreSQL database', () => {
     await newer.close();
     const { rows } = await cluster.query('SELECT data::text AS data FROM clients', `d${databases}`);
     expect(rows[0].data).to.contain('sealed').and.not.contain('"open"');
+  });
+
+  it('is given an index by one process, while others write; one that was begun and not finished is made again', async () => {
+    const url = await emptyDatabase();
+    const first = await open(url);
+    const event = (id: string, ip: string) => ({ id, type: 's', date: '2026-11-22T00:00:00.000Z', ip });
+    await first.collection('logs').insert(event('1', '203.0.113.1'));
+    await first.close();
+    await execute(url, [
+      'DROP INDEX logs_by_ip',
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'logs_by_client_id'::regclass`,
+    ]);
+    const warnings: object[] = [];
+    const stores = await Promise.all([open(url, warnings), open(url, warnings)]);
+    const client = new pg.Client(url);
+    await client.connect();
+    const valid = async () =>
+      (
+        await client.query(
+          `SELECT relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE relname ~ '^logs_by_(ip|client_id)$' AND indisvalid`,
+        )
+      ).rowCount;
+    const until = Date.now() + PATIENCE;
+    for (let n = 2; (await valid()) !== 2 && Date.now() < until; n += 1)
+      await stores[0]?.collection('logs').insert(event(String(n), '203.0.113.2'));
+    expect(await valid()).to.equal(2);
+    await client.end();
+    const where = { field: 'ip', equals: '203.0.113.1' };
+    const { records } = (await stores[1]?.collection('logs').list({ where, limit: 10 })) ?? { records: [] };
+    expect(records.map(({ id }) => id)).to.deep.equal(['1']);
+    await Promise.all(stores.map((store) => store.close()));
+    expect(warnings).to.have.deep.members([{ index: 'logs_by_ip' }, { index: 'logs_by_client_id' }]);
+    const again: object[] = [];
+    await (await open(url, again)).close();
+    expect(again).to.deep.equal([]);
+  });
+
+  it('lets a server end that makes an index, which the next one makes anew', async () => {
+    const url = await emptyDatabase();
+    await (await open(url)).close();
+    const client = new pg.Client(url);
+    await client.connect();
+    await client.query('DROP INDEX logs_by_ip');
+    // Who writes to the table holds up the index as long as they like.
+    await client.query('BEGIN; LOCK TABLE logs IN ROW EXCLUSIVE MODE');
+    const store = await open(url);
+    // Of another connection: a transaction sees what is under way as it was.
+    const other = new pg.Client(url);
+    await other.connect();
+    const making = async () =>
+      (await other.query(`SELECT FROM pg_stat_activity WHERE query ~ '^CREATE INDEX' AND state = 'active'`))
+        .rowCount;
+    for (const until = Date.now() + PATIENCE; (await making()) === 0 && Date.now() < until; );
+    expect(await making()).to.equal(1);
+    await store.close();
+    expect(await making()).to.equal(0);
+    await client.query('ROLLBACK');
+    await client.end();
+    const next = await open(url);
+    const made = async () =>
+      (await other.query(`SELECT FROM pg_index WHERE indexrelid = to_regclass('logs_by_ip') AND indisvalid`))
+        .rowCount;
+    for (const until = Date.now() + PATIENCE; (await made()) === 0 && Date.now() < until; );
+    expect(await made()).to.equal(1);
+    await other.end();
+    await next.close();
   });
 
   it('of a newer release is refused, in a sentence', async () => {

@@ -15,7 +15,9 @@ import { createDatabase } from '../../src/store/sql/sqlite-file.ts';
 import { searchCases } from './contract-queries.ts';
 
 const indexed = collectionSpecs().flatMap(([name, spec]) =>
-  spec.kept === undefined ? (spec.indexed ?? []).map((field) => ({ name, spec, field })) : [],
+  spec.kept === undefined
+    ? [...(spec.indexed ?? []), ...(spec.indexedText ?? [])].map((field) => ({ name, spec, field }))
+    : [],
 );
 
 describe('queries of the database', () => {

@@ -12,7 +12,7 @@ import type { Run } from './postgres-pool.ts';
 import { rowOf } from './postgres-row.ts';
 import { keyTables, refill } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres } from './postgres-text.ts';
-import { fieldColumn, fieldIndex, removal } from './schema.ts';
+import { fieldColumn, fieldIndex, removal, textIndexes } from './schema.ts';
 
 const { text } = postgresDialect;
 
@@ -121,9 +121,12 @@ export async function addDeclared(
     const [before, after] = [known[name], declared[name]];
     if (JSON.stringify(before) === JSON.stringify(after)) continue;
     for (const statement of creation(name, spec)) await run({ text: statement }, []);
-    if (before === undefined) continue;
-    onRewrite(name);
-    await rewrite(run, name, spec, key);
+    if (before !== undefined) {
+      onRewrite(name);
+      await rewrite(run, name, spec, key);
+    }
+    // A table that nothing else of is changed gets these while it is written to (postgres-indexes.ts).
+    for (const { sql } of textIndexes(name, spec, postgresDialect)) await run({ text: sql }, []);
   }
 }
 

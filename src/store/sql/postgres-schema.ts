@@ -12,6 +12,7 @@ import {
   presentTables,
   refuseNewer,
 } from './postgres-declared.ts';
+import { missingIndexes } from './postgres-indexes.ts';
 import { inTransaction, type Pool, type Run } from './postgres-pool.ts';
 
 /** The channel on which a write of the configuration is told. */
@@ -55,10 +56,10 @@ export interface Migrating {
 
 /**
  * Brings the schema to its present form.
- * @returns the key of the secrets in it
+ * @returns the key of the secrets in it, and the indexes that are to be made while the server is at work
  * @throws Error when a newer release has changed it, the database is another program's, or the key is another.
  */
-export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Promise<KeyObject> {
+export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
   return oneAtATime(pool, async (run) => {
     const version = await currentVersion(run);
     if (version > versions.length) {
@@ -92,7 +93,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating): Pr
         await run({ text: setMeta }, ['declared', present]);
       });
     }
-    return key;
+    return { key, missing: await missingIndexes(run) };
   });
 }
 

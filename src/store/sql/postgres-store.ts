@@ -15,6 +15,7 @@ import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
+import { makeIndexes } from './postgres-indexes.ts';
 import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
 import { createPurge } from './postgres-purge.ts';
@@ -47,8 +48,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const warn = (message: string) => log?.warn(message);
     await checkWay({ settings: pool.settings, connections: pool.most, warn });
     const openKey = (run: Run) => sealingKey(run, options);
-    const key = await migrateSchema(pool, { openKey, ...(log && { log }) });
-    return await openTables(pool, key, options);
+    const { key, missing } = await migrateSchema(pool, { openKey, ...(log && { log }) });
+    const tables = await openTables(pool, key, options);
+    const stopMaking = makeIndexes(pool, missing, log);
+    return { ...tables, close: () => stopMaking().finally(tables.close) };
   } catch (error) {
     await pool.close();
     // Nobody waits for an answer yet: the operator is told what it was.

@@ -45,7 +45,8 @@ export function removal(): string[] {
 }
 
 /** What creates the tables that are not there yet; one for keys where a collection has such. */
-export function creation({ text, keyed }: Dialect): string[] {
+export function creation(dialect: Dialect): string[] {
+  const { text, keyed } = dialect;
   const keyTable = (table: string, keys: AnySpec['unique'], primary: string) =>
     Object.keys(keys).length === 0
       ? []
@@ -59,9 +60,26 @@ export function creation({ text, keyed }: Dialect): string[] {
       (path) =>
         `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}" ON "${name}" (${fieldColumn(path)}, id)`,
     ),
+    ...textIndexes(name, spec, dialect).map(({ sql }) => sql),
     ...keyTable(`${name}_unique`, spec.unique, 'key, value').map((sql) => sql + keyed),
     ...keyTable(`${name}_index`, spec.indexes, 'key, value, id').map((sql) => sql + keyed),
   ]);
+}
+
+/**
+ * What creates the indexes of a collection's records' own text. @param how such as CONCURRENTLY.
+ */
+export function textIndexes(
+  name: string,
+  { indexedText = [] }: AnySpec,
+  dialect: Dialect,
+  how = '',
+): { index: string; sql: string }[] {
+  return indexedText.map((path) => {
+    const index = fieldIndex(name, path);
+    const field = fieldOf(dialect, 'data', path);
+    return { index, sql: `CREATE INDEX ${how} IF NOT EXISTS "${index}" ON "${name}" ((${field}), id)` };
+  });
 }
 
 /** The column of an indexed field. */
