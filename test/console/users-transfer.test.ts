@@ -104,8 +104,19 @@ describe('the import and export of users at the console', () => {
       const { text } = await finished((await upload(fields, file)).location);
       expect(text, file).to.contain(`Reading it failed at ${place}`).and.to.not.contain('secret@');
     }
+    const empty = (await upload(fields, '{"email":"a@import.test"}\n{')).location;
+    await finished(empty);
+    for (const [language, words] of Object.entries({
+      de: 'Das Lesen scheiterte in Zeile 2',
+      ar: 'فشلت القراءة في السطر',
+    }))
+      expect((await owner.get(new URL(empty).pathname, { 'accept-language': language })).text).to.contain(
+        words,
+      );
     const array = JSON.stringify([{ email: 'fine@import.test' }, { email: 'ada@example.test' }]);
-    expect((await finished((await upload(fields, array)).location)).text).to.contain('User 2</td>');
+    expect((await finished((await upload(fields, array)).location)).text)
+      .to.contain('User 2</td>')
+      .and.to.contain('The user is there already');
     expect((await upload(fields, 'x'.repeat(600_000))).status).to.equal(413);
     const nowhere = await upload({ ...fields, connection_id: 'con_none' }, '[{}]');
     expect(nowhere.status).to.equal(400);

@@ -14,8 +14,11 @@ const MOST = 200;
 /** By what somebody is found in their file, the best first. */
 const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
 
-/** A line for each user, and how many more there are. */
-export function failuresOf(failed: readonly ImportFailure[]): {
+/** A line for each user, and how many more there are. @param worded a message in the reader's language. */
+export function failuresOf(
+  failed: readonly ImportFailure[],
+  worded: (message: string) => string,
+): {
   lines: {
     user: string | undefined;
     place: ImportFailure['place'];
@@ -28,7 +31,10 @@ export function failuresOf(failed: readonly ImportFailure[]): {
     user: NAMES.map((name) => user[name]).find((one) => typeof one === 'string' && one !== '') as
       | string
       | undefined,
-    errors: errors.map(({ message, path }) => ({ message, ...(path !== undefined && { path }) })),
+    errors: errors.map(({ message, path }) => ({
+      message: worded(message),
+      ...(path !== undefined && { path }),
+    })),
   }));
   return { lines, more: Math.max(0, failed.length - MOST) };
 }

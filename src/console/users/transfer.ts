@@ -10,6 +10,7 @@ import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { failuresOf, type ImportFailure } from './import-failures.ts';
+import { jobWords } from './job-words.ts';
 import { USERS } from './paths.ts';
 import { requireRight, rightsOf } from './rights.ts';
 
@@ -132,6 +133,8 @@ async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): 
       ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params, query: { include_places: 'true' } }))
           .body ?? []) as ImportFailure[])
       : [];
+  const locale = deps.views.locale(ctx);
+  const worded = (said: string) => jobWords(locale, said);
   await renderConsole(deps, ctx, here, {
     template: 'console/users-job',
     section: 'users',
@@ -143,14 +146,14 @@ async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): 
         isImport,
         isOpen,
         isFailed: job.status === 'failed',
-        details: job.status_details,
+        details: job.status_details && worded(job.status_details),
         done: job.percentage_done ?? 0,
         summary: job.summary,
         begun: timesOf(deps, ctx)(job.created_at),
         format: job.format,
         location: job.location,
       },
-      failures: failuresOf(failed),
+      failures: failuresOf(failed, worded),
     },
   });
 }
