@@ -48,7 +48,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
       let prepared: PreparedRun | undefined;
       const prepare = (user: User) => {
         const about = { ...aboutOf(asker), user_id: user.id };
-        const { organization: _, ...known } = asker;
+        const { organization: _, visitor: _before, ...known } = asker;
         prepared = afterwards.prepare({ trigger, of: { user, connection, asker: known }, about });
         return prepared;
       };
@@ -69,7 +69,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
       const { email, username, phone_number: phone } = profile;
       const about = { ...aboutOf(asker), connection, user_name: email ?? username ?? phone };
       const user = { user_metadata: {}, app_metadata: {}, ...profile };
-      const event = { ...(await eventOf(deps, connection, asker)), user };
+      const event = { ...(await eventOf(deps, connection, asker)), ...asker.visitor, user };
       return metadataOf(profile, await outcomeOf(deps, event, about));
     },
     after: tell('post-user-registration'),

@@ -52,6 +52,7 @@ const NOT_FORWARDED = new Set([
   EXTENSIONS_PARAMETER,
   'auth0Client',
   'login_ticket',
+  'anon_transfer_token',
   'realm',
   'owp',
   'protocol',

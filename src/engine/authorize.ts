@@ -6,8 +6,10 @@ import { bodyOf } from '../http/body-fields.ts';
 import { newBrowserSecret } from '../http/browser-cookie.ts';
 import { AuthError } from '../http/errors.ts';
 import { cspHash, cspSource, ONWARD } from '../http/headers.ts';
+import type { Challenges } from '../protection/challenges.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
+import { withVisitor } from './anonymous-transfer.ts';
 import { normalizeRequest } from './authorization-parameters.ts';
 import type { EnterEngine } from './entrance.ts';
 import type { GrantKeeper } from './grants.ts';
@@ -48,6 +50,7 @@ export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<s
 export type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies {
+  challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   leadElsewhere: LeadElsewhere;
   interactions: Pick<Interactions, 'begun'>;
   checkRequest: CheckRequest;
@@ -89,7 +92,7 @@ export function authorizationEndpoint({
       const browser = sha256(secret);
       const resolved = await receive.authorization(ctx, received, browser);
       checkRequestSize(resolved.parameters);
-      const request = normalizeRequest(resolved, browser);
+      const request = await withVisitor(deps, normalizeRequest(resolved, browser), resolved.parameters);
       ctx.query = (await repeatedRequest(deps, request)) ?? request;
       await checkRequest(ctx.query);
       await answer(ctx);

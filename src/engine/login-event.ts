@@ -7,6 +7,7 @@ import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
+import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
 import { detailsIn } from './authorization-details.ts';
 import { sessionNotes } from './kept-notes.ts';
@@ -81,6 +82,7 @@ export async function loginEvent(
     ...apiOf(requestedAudience(params)),
     request: engineRequestOf(ctx),
     transaction: transactionOf(params, login),
+    ...anonymousSessionPart(params),
     authentication: {
       methods: [...login.amr.map((name) => ({ name, timestamp })), ...(login.methods ?? [])],
     },

@@ -9,6 +9,16 @@ export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
 /** Stands for a missing nonce where the engine requires one. */
 export const PLACEHOLDER_NONCE = 'none-was-sent';
 
+const visitorSchema = z.object({
+  /** As access tokens of the anonymous session name them. */
+  subject: z.string(),
+  /** What their application noted of them. */
+  metadata: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** A visitor who had not logged in before the request. */
+export type Visitor = z.infer<typeof visitorSchema>;
+
 /** What `normalizeRequest` takes out of a request, to be restored later. */
 const extensionsSchema = z.object({
   /** `offline_access` was asked for. */
@@ -19,6 +29,8 @@ const extensionsSchema = z.object({
   upstream: z.record(z.string(), z.string()),
   /** Ticket of a login before this request (cross-origin, or by a link). */
   loginTicket: z.string().optional(),
+  /** Who the user was before they logged in. */
+  visitor: visitorSchema.optional(),
   /** Why the named API is invalid. */
   invalidTarget: z.string().optional(),
   /** Hash of the request's secret in its browser. */

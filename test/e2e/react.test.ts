@@ -10,14 +10,32 @@ import type { TestServer } from '../support/server.ts';
 /** The SDK must meet the same React as the page. */
 const PACKAGES = { React: 'react', dom: 'react-dom/client', sdk: '@auth0/auth0-react' };
 
+const OPEN = 'urn:open';
+
 describe('@auth0/auth0-react in a browser', () => {
   const opened = openApplication({
     script: () => bundle(PACKAGES, 'application'),
     tenant: (origin) => ({
       ...tenant,
       clients: clientsAt(tenant.clients, origin).map((client) =>
-        client.client_id === 'spa' ? { ...client, allowed_logout_urls: [origin] } : client,
+        client.client_id === 'spa'
+          ? { ...client, allowed_logout_urls: [origin], anonymous_sessions: { active: true } }
+          : client,
       ),
+      resourceServers: [
+        ...tenant.resourceServers,
+        {
+          name: 'Open',
+          identifier: OPEN,
+          scopes: [{ value: 'read:cart' }],
+          allow_anonymous_access: true,
+          subject_type_authorization: { anonymous_user: { policy: 'require_client_grant' } },
+        },
+      ],
+      clientGrants: [
+        ...tenant.clientGrants,
+        { client_id: 'spa', audience: OPEN, subject_type: 'anonymous_user', scope: ['read:cart'] },
+      ],
     }),
   });
   let server: TestServer;
@@ -133,6 +151,21 @@ describe('@auth0/auth0-react in a browser', () => {
       `return auth.getAccessTokenSilently({ cacheMode: 'off', detailedResponse: true });`,
     );
     expect([payload(renewed.access_token).aud].flat()).to.include(API);
+  });
+
+  it('has an anonymous session, which is kept and forgotten: anonymous.createSession, getTokenSilently, logout', async () => {
+    await render();
+    await said(/nobody/);
+    const asked = JSON.stringify({ audience: OPEN });
+    const begun = await call(`return auth.anonymous.createSession(${asked});`);
+    const first = payload(begun.accessToken);
+    expect(first).to.include({ aud: OPEN, gty: 'anonymous', scope: 'read:cart' });
+    const same = await call(`return auth.anonymous.getTokenSilently(${asked});`);
+    expect(payload(same.accessToken).sub).to.equal(first.sub);
+    expect(await said(/nobody/), 'a visitor is no user').to.equal('nobody');
+    await call('await auth.anonymous.logout();');
+    const next = await call(`return auth.anonymous.createSession(${asked});`);
+    expect(payload(next.accessToken).sub).not.to.equal(first.sub);
   });
 
   it('sends who is not logged in to log in: withAuthenticationRequired', async () => {

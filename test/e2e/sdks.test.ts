@@ -103,7 +103,7 @@ describe('published SDKs', () => {
         });
       });
 
-      it('has anonymous sessions: anonymous.createSession, getAccessToken, logout; and no ticket for a login', async () => {
+      it('has anonymous sessions: anonymous.createSession, getAccessToken, logout; and a ticket for a login: mintTransferToken', async () => {
         const begun = await call('anonymous.createSession', { metadata: { cart: 'c-1' } });
         const { sessionToken } = begun;
         const next = await call('anonymous.getAccessToken', { sessionToken });
@@ -111,7 +111,8 @@ describe('published SDKs', () => {
         expect(payload(next.accessToken).sub).to.equal(payload(begun.accessToken).sub);
         const replaced = await call('anonymous.getAccessToken', { sessionToken: 'x' });
         expect(replaced.sessionReplaced).to.equal(true);
-        expect(await call('anonymous.mintTransferToken', sessionToken)).to.equal(null);
+        expect(await call('anonymous.mintTransferToken', sessionToken)).to.match(/^[\w-]{43}$/);
+        expect(await call('anonymous.mintTransferToken', 'x')).to.equal(null);
         await call('anonymous.logout');
       });
 

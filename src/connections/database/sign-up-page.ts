@@ -1,6 +1,7 @@
 // Signing up on the hosted page.
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
+import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
 import { transactionOf } from '../../engine/login-event.ts';
 import { type RequestPage, renderPage, requestLanguages, tooManyAlert } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -53,6 +54,7 @@ export async function postSignUp(
       ...askerOf(ctx, clientId, given),
       organization: page.organization,
       transaction: transactionOf(page.pending.params, { protocol: 'oidc-basic-profile', scopes }),
+      visitor: anonymousSessionPart(page.pending.params),
     },
   }).catch(refusedByCode);
   if ('status' in result) {

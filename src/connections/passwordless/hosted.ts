@@ -1,6 +1,7 @@
 // The routes of the passwordless pages: address, then code.
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
+import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   type HostedDependencies,
@@ -129,7 +130,8 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
   try {
     const clientId = page.client.client_id;
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
-    const asker = askerOf(ctx, clientId);
+    const visitor = anonymousSessionPart(page.pending.params);
+    const asker = { ...askerOf(ctx, clientId), visitor };
     const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {

@@ -1,15 +1,18 @@
 // POST /anonymous/token and /anonymous/logout: tokens for visitors who have not logged in (docs/wire/anonymous.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
+import { ANONYMOUS_TRANSFER, issueTransfer, TRANSFER_SECONDS } from '../../engine/anonymous-transfer.ts';
 import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
 import { AuthError, oauthShape } from '../../http/errors.ts';
 import { type RouteDeclarations, taking } from '../../http/routes.ts';
+import type { Challenges } from '../../protection/challenges.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Events } from '../../tenant/events.ts';
 import { accessOf, accessToken } from './access.ts';
 import { beginSession, readSession, type SessionDependencies } from './session-token.ts';
 
 export interface AnonymousDependencies extends SessionDependencies {
+  challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
   events: Pick<Events, 'record'>;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
@@ -43,6 +46,12 @@ const tokenAnswer = z.object({
   session_expires_in: z.number().int().describe('Seconds of the session; it is not prolonged.'),
 });
 
+const transferAnswer = z.object({
+  anon_transfer_token: z.string().describe('For one request to `/authorize`.'),
+  token_type: z.literal('N_A'),
+  expires_in: z.number().int().describe('Seconds of the ticket.'),
+});
+
 const logoutBody = z.object({ client_id: required('The application.') });
 
 const api = { limit: 'anonymous', cors: 'applications', errors: oauthShape } as const;
@@ -53,7 +62,12 @@ export const anonymousRoutes: RouteDeclarations<AnonymousDependencies> = {
     summary: 'Begin the session of a visitor who has not logged in, or get an access token for one',
     security: ['client'],
     bodyTypes: ['json'],
-    answers: { 200: { description: 'The tokens', body: tokenAnswer } },
+    answers: {
+      200: {
+        description: `The tokens; a ticket for the visitor's login, where \`audience\` is \`${ANONYMOUS_TRANSFER}\``,
+        body: z.union([tokenAnswer, transferAnswer]),
+      },
+    },
     ...taking(tokenBody, giveTokens),
   },
   'POST /anonymous/logout': {
@@ -77,6 +91,10 @@ async function giveTokens(
     throw new AuthError(403, 'unauthorized_client', 'The client has no anonymous sessions.');
   if (given && noted !== undefined)
     throw new AuthError(400, 'invalid_request', 'metadata cannot be provided when session_token is present');
+  if (given && audience === ANONYMOUS_TRANSFER) {
+    ctx.body = await transferOf(deps, clientId, given);
+    return;
+  }
   // First: what cannot be given begins no session.
   const access = await accessOf(config, clientId, audience || undefined, scope);
   const begun = given ? undefined : await beginSession(deps, clientId, noted);
@@ -93,6 +111,20 @@ async function giveTokens(
     ...(access.scope !== '' && { scope: access.scope }),
     ...(begun !== undefined && { session_token: begun.token }),
     session_expires_in: session.expiresAt - epochSeconds(wallClock),
+  };
+}
+
+/** What goes along with the visitor's login. */
+async function transferOf(
+  deps: AnonymousDependencies,
+  clientId: string,
+  token: string,
+): Promise<z.output<typeof transferAnswer>> {
+  const { subject, metadata: noted } = await readSession(deps, clientId, token);
+  return {
+    anon_transfer_token: await issueTransfer(deps, clientId, { subject, ...(noted && { metadata: noted }) }),
+    token_type: 'N_A',
+    expires_in: TRANSFER_SECONDS,
   };
 }
 

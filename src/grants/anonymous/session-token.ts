@@ -28,6 +28,7 @@ export interface AnonymousSession {
   subject: string;
   /** Epoch seconds. */
   expiresAt: number;
+  metadata?: Metadata | undefined;
 }
 
 /** What the application notes of the visitor, once, when the session begins. */
@@ -75,12 +76,12 @@ export async function readSession(
   clientId: string,
   token: string,
 ): Promise<AnonymousSession> {
-  const { sub, iat, exp, azp } = await verified(deps, token);
+  const { sub, iat, exp, azp, metadata } = await verified(deps, token);
   if (sub === undefined || iat === undefined || exp === undefined || azp !== clientId) throw INVALID();
   // A lifetime that was made shorter counts for the sessions that are there: nothing else ends one.
   const expiresAt = Math.min(exp, iat + anonymousSessionSeconds(deps.config.settings().tenant));
   if (expiresAt <= epochSeconds(deps.wallClock)) throw EXPIRED();
-  return { subject: sub, expiresAt };
+  return { subject: sub, expiresAt, metadata: metadata as Metadata | undefined };
 }
 
 const INVALID = () => new AuthError(400, 'invalid_session_token', 'The session token is not valid.');
