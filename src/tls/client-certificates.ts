@@ -27,8 +27,12 @@ export interface ClientCertificates {
   believe(request: IncomingMessage, forwarded: Forwarded): void;
 }
 
+/** Certificates that are kept read: clients show theirs at each request. Each is as long as a header at most. */
+const KEPT = 200;
+
 /** Those of one server. @param clock the wall clock. */
 export function clientCertificates(clock: Clock): ClientCertificates {
+  const readOnce = keptReader(KEPT);
   const forwarded = new WeakMap<IncomingMessage, Forwarded>();
   const read = new WeakMap<IncomingMessage, ClientCertificate | CertificateFault>();
   return {
@@ -38,7 +42,7 @@ export function clientCertificates(clock: Clock): ClientCertificates {
       if (before !== undefined) return before;
       const said = forwarded.get(request);
       // An edge's own certificate is not its client's.
-      const shown = said === undefined ? direct(request) : readForwarded(said);
+      const shown = said === undefined ? direct(request) : readForwarded(said, readOnce);
       const judged = shown === undefined || 'fault' in shown ? shown : inForce(shown, clock());
       if (judged !== undefined) read.set(request, judged);
       return judged;
@@ -51,8 +55,27 @@ function inForce(shown: ClientCertificate, now: number): ClientCertificate | Cer
   return fault === undefined ? shown : { fault };
 }
 
-function readForwarded({ certificate: text = '', status = '' }: Forwarded) {
-  const certificate = readCertificate(text);
+/** Reads certificates as {@link readCertificate}, and keeps the last so many. Whether one is in force is asked each time. */
+function keptReader(most: number): typeof readCertificate {
+  const kept = new Map<string, X509Certificate>();
+  return (header) => {
+    const before = kept.get(header);
+    const certificate = before ?? readCertificate(header);
+    if (certificate === undefined || 'fault' in certificate) return certificate;
+    // Put last again: who shows theirs often is not pushed out by who comes once.
+    kept.delete(header);
+    kept.set(header, certificate);
+    const [oldest] = kept.keys();
+    if (kept.size > most && oldest !== undefined) kept.delete(oldest);
+    return certificate;
+  };
+}
+
+function readForwarded(
+  { certificate: text = '', status = '' }: Forwarded,
+  read: typeof readCertificate,
+): ClientCertificate | CertificateFault | undefined {
+  const certificate = read(text);
   if (certificate === undefined || 'fault' in certificate) return certificate;
   // An edge that saw no certificate has forwarded what its client made up.
   if (status.trim().toUpperCase() === 'NONE') return { fault: 'No client certificate was shown to the edge' };

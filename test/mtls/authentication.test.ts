@@ -288,5 +288,13 @@ describe('client certificates from an edge', () => {
       expect(await refusalOf('expiring', headers(escaped(own)))).to.deep.equal(UNAUTHORIZED);
       expect(await statusOf('pem', headers(escaped(own)))).to.equal(200);
     });
+
+    it('are good until they expire themselves, however often the same one was shown before', async () => {
+      server.tick(31 * DAY);
+      expect(await refusalOf('pem', headers(escaped(own)))).to.deep.equal({
+        ...UNAUTHORIZED,
+        error_description: 'The client certificate has expired',
+      });
+    });
   });
 });
