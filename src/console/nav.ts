@@ -1,4 +1,5 @@
 // The navigation of the console, in order: what there is, and for whom.
+import type { AdministratorRole } from '../records/administrators.ts';
 import { CONSOLE } from './callbacks.ts';
 import { ADMINISTRATORS_SCOPE } from './roles.ts';
 import type { AtConsole } from './session.ts';
@@ -8,6 +9,8 @@ interface NavItem {
   section: string;
   /** One of them is enough; none for everybody. */
   scopes: readonly string[];
+  /** Who has the scope for something else: support sees the organizations of users, and no others. */
+  except?: AdministratorRole;
 }
 
 const NAV: readonly NavItem[] = [
@@ -17,7 +20,7 @@ const NAV: readonly NavItem[] = [
   { section: 'connections', scopes: ['read:connections'] },
   { section: 'users', scopes: ['read:users'] },
   { section: 'roles', scopes: ['read:roles'] },
-  { section: 'organizations', scopes: ['read:organizations'] },
+  { section: 'organizations', scopes: ['read:organizations'], except: 'support' },
   { section: 'actions', scopes: ['read:actions'] },
   { section: 'branding', scopes: ['read:branding'] },
   { section: 'log', scopes: ['read:logs'] },
@@ -37,7 +40,8 @@ export interface NavLine {
 /** The navigation of an administrator. @param paths the pages that there are. */
 export function navOf(here: AtConsole, section: string, paths: ReadonlySet<string>): NavLine[] {
   return NAV.map((item) => ({ ...item, path: pathOf(item.section) }))
-    .filter(({ path, scopes }) => paths.has(path) && (scopes.length === 0 || scopes.some(here.can)))
+    .filter(({ path, except }) => paths.has(path) && except !== here.administrator.role)
+    .filter(({ scopes }) => scopes.length === 0 || scopes.some(here.can))
     .map((item) => ({
       path: item.path,
       text: `console.nav.${item.section === '' ? 'overview' : item.section}`,

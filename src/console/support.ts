@@ -39,7 +39,11 @@ const UNSEEN: ReadonlySet<string> = new Set([
   'GET /organizations/:id/members/:user_id/roles',
 ]);
 
-const isSeen = (name: string): boolean => name.startsWith('GET ') && !UNSEEN.has(name);
+/** What the pages that are made of declarations show it: what is of users. Names of other things stand on users' own pages. */
+const OF_USERS =
+  /^GET \/(users|users-by-email|user-blocks|anomaly|sessions|refresh-tokens|grants|device-credentials|guardian\/enrollments|logs)(\/|$)/;
+
+const isSeen = (name: string): boolean => OF_USERS.test(name) && !UNSEEN.has(name);
 
 /** Whether all of a call is a role's, as far as it is not for its scopes to say. @param name method and path. */
 export function isWhollyOf(role: AdministratorRole, name: string): boolean {

@@ -72,6 +72,27 @@ describe('the role of support', () => {
     expect(responseOf(login).code).to.be.a('string');
   }).timeout(120_000);
 
+  it('has the pages about users, and no others', async () => {
+    const { text } = await support.get('/console');
+    const nav = [...text.matchAll(/<li><a href="(\/console\/?[^"?]*)"/g)].map(([, path]) => path);
+    expect(nav).to.deep.equal([
+      '/console',
+      ...['users', 'log', 'security'].map((name) => `/console/${name}`),
+    ]);
+    for (const path of [
+      'organizations',
+      'clients',
+      'connections',
+      'roles',
+      'tenants/settings',
+      'actions/actions',
+    ])
+      expect((await support.agent.get(`/console/resources/${path}`)).status, path).to.equal(403);
+    expect((await support.get('/console/resources')).text).to.not.contain(
+      '/console/resources/organizations"',
+    );
+  });
+
   it('is shown by no page what roles and permissions somebody has', async () => {
     const one = encodeURIComponent(ada);
     const nav = await support.get('/console');
