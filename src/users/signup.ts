@@ -52,13 +52,9 @@ export async function signUp(
   users: Users,
   request: SignUp,
 ): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
-  // Whose passwords are kept elsewhere has no users who sign up here.
-  if (strategyRecord(request.connection.strategy)?.isDatabase !== true || !takesSignUps(request.connection))
-    return { reason: 'signup-disabled' };
-  const options = databaseOptions(request.connection);
-  const refusal =
-    addressRefusal(options, request) ?? passwordRefusal(options, request.password, personalOf(request));
+  const refusal = signUpFault(request);
   if (refusal !== undefined) return refusal;
+  const options = databaseOptions(request.connection);
   const created = await users.create({
     ...request,
     connection: request.connection.name,
@@ -67,8 +63,18 @@ export async function signUp(
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
+/** Why somebody may not sign up with a password; undefined when they may, as far as nobody is asked who is there. */
+export function signUpFault(request: Omit<SignUp, 'asker'>): SignUpRefusal | undefined {
+  const { connection, password } = request;
+  // Whose passwords are kept elsewhere has no users who sign up here.
+  if (strategyRecord(connection.strategy)?.isDatabase !== true || !takesSignUps(connection))
+    return { reason: 'signup-disabled' };
+  const options = databaseOptions(connection);
+  return addressRefusal(options, request) ?? passwordRefusal(options, password, personalOf(request));
+}
+
 /** What a sign-up says of somebody. */
-const personalOf = ({ email, username, phone_number, profile }: SignUp) => ({
+const personalOf = ({ email, username, phone_number, profile }: Omit<SignUp, 'asker'>) => ({
   email,
   username,
   phone_number,

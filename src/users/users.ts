@@ -60,11 +60,13 @@ export interface Users {
   ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
   /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
   make(
-    user: Pick<NewUser, 'identity' | 'profile' | 'also'> & {
+    user: Pick<NewUser, 'identity' | 'profile' | 'also' | 'passwordHash'> & {
       password?: string | undefined;
       asker?: Asker | undefined;
     },
   ): ReturnType<typeof createUser>;
+  /** The hash of a password, for a user who is made later. */
+  hash(password: string): Promise<string>;
   /**
    * Whether a password is the user's; takes the same time for no user.
    * @returns the version of the credential that it was right for; undefined when it was wrong.
@@ -165,8 +167,9 @@ export function createUsers(deps: UsersDependencies): Users {
     make: async ({ password, ...user }) =>
       createUser(deps, {
         ...user,
-        passwordHash: password === undefined ? undefined : await deps.hasher.hash(password),
+        passwordHash: password === undefined ? user.passwordHash : await deps.hasher.hash(password),
       }),
+    hash: (password) => deps.hasher.hash(password),
     verifyPassword: credentials.verify,
     passwordOf: async (userId, by) => {
       const identity = by && (await identityByName(store, by.connection, by.identifier));

@@ -7,6 +7,7 @@ import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { type PasswordGrantDependencies, passwordGrants } from './grant.ts';
 import { passwordPages } from './hosted.ts';
 import { type DatabaseDependencies, databaseRoutes } from './routes.ts';
+import { signUpCodePages } from './sign-up-codes.ts';
 import { type UnblockDependencies, unblockRoutes } from './unblock.ts';
 import { type UsernamePasswordDependencies, usernamePasswordRoutes } from './username-password.ts';
 import { verificationPages } from './verification-pages.ts';
@@ -97,6 +98,7 @@ export const database = feature<DatabaseFeatureDependencies, PasswordGrantDepend
     ...forgotPages,
     ...verificationPages,
     ...passwordPages,
+    ...signUpCodePages,
     ...usernamePasswordRoutes,
     ...unblockRoutes,
   },

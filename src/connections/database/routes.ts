@@ -20,7 +20,7 @@ import { type ChangePasswordBody, CONFIRMATION, changePasswordBody } from './cha
 import { LegacyError, legacyShape, signUpError } from './errors.ts';
 import type { RequestReset } from './reset-link.ts';
 import { type SignUpBody, signUpAnswer, signUpBody } from './signup.ts';
-import { askToVerify, type VerificationDependencies } from './verification-link.ts';
+import { askNewToVerify, type VerificationDependencies } from './verification-link.ts';
 
 export interface DatabaseDependencies extends VerificationDependencies {
   config: Config;
@@ -80,7 +80,13 @@ async function handleSignUp(deps: DatabaseDependencies, ctx: Context, body: Sign
   }
   deps.events.record({ ...seen, type: 'ss', user_id: result.user.id });
   const client = body.client_id === undefined ? undefined : await deps.config.client(body.client_id);
-  await askToVerify(deps, { user: result.user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
+  await askNewToVerify(deps, {
+    user: result.user,
+    connection,
+    client,
+    languages: languagesOf(ctx),
+    ip: ctx.ip,
+  });
   ctx.body = signUpResult(result, body);
 }
 

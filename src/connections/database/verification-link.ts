@@ -3,6 +3,8 @@ import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Client, Connection } from '../../records/collections.ts';
+import { attributesOf } from '../../records/database-attributes.ts';
+import { databaseOptions } from '../../records/database-options.ts';
 import type { User } from '../../users/user.ts';
 
 /** The challenge of an e-mail address, and where its link leads. */
@@ -20,6 +22,12 @@ interface NewAddress {
   client: Client | undefined;
   languages: Languages;
   ip: string;
+}
+
+/** Asks somebody new, unless the connection says that no address is verified where they sign up. */
+export async function askNewToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
+  const { email } = attributesOf(databaseOptions(about.connection));
+  if (email.verification !== 'none') await askToVerify(deps, about);
 }
 
 /** Mails the link, unless the tenant sends none or the address is verified. */

@@ -20,7 +20,7 @@ import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
 import { readAssertion, readRegistration, verifyRegistration } from '../../webauthn/ceremonies.ts';
 import { partyFor } from '../../webauthn/party.ts';
-import { askToVerify, type VerificationDependencies } from '../database/verification-link.ts';
+import { askNewToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
 import { calledAs, endSession, type PasskeySession, type SessionDependencies } from './session.ts';
@@ -151,7 +151,7 @@ async function signUp(
     throw refuse('the credential is somebody’s already');
   }
   deps.events.record({ ...seen, type: 'ss', user_id: user.id });
-  await askToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
+  await askNewToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
   // Of a user who was just made: a password that is set meanwhile ends the login.
   return { userId: user.id, credentialVersion: FIRST_VERSION };
 }

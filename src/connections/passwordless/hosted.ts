@@ -25,6 +25,7 @@ import { RegistrationRefused } from '../../users/registration.ts';
 import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
+import { RESEND_SECONDS } from './session-routes.ts';
 import { type StartDependencies, start } from './start.ts';
 import { subjectOf } from './strategy.ts';
 import { redeem } from './verify.ts';
@@ -36,9 +37,6 @@ export interface PasswordlessPagesDependencies
   rateLimits: RateLimits;
   random: Random;
 }
-
-/** Seconds until another code may be asked for; the page counts them down, the limit enforces them. */
-const RESEND_SECONDS = 30;
 
 /** Opens the request and its connection before a page is made. */
 const opened = (handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: At) => Promise<void>) => ({

@@ -42,6 +42,9 @@ const WAYS = {
   phone_number: { by: sms, verified: 'phone_verified' },
 } as const;
 
+/** The member of a user that says that an address of a kind is theirs. */
+export const verifiedBy = (kind: CodeKind) => WAYS[kind].verified;
+
 /** How codes are sent to addresses of a kind. */
 export const wayTo = (kind: CodeKind): PasswordlessStrategy => WAYS[kind].by;
 

@@ -41,6 +41,9 @@ interface SessionDependencies extends StartDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
+/** Seconds until another code may be asked for; pages count them down, the limit enforces them. */
+export const RESEND_SECONDS = 30;
+
 const DIGITS = 6;
 const SECONDS = 180;
 
@@ -123,7 +126,7 @@ const MUST_BE = {
 };
 
 /** The connection as one by which codes are sent. */
-function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
+export function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
   return { record, strategy: wayTo(kind), digits: DIGITS, ttlSeconds: SECONDS, disableSignup: !mayCreate };
 }
 

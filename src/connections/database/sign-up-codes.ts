@@ -1,0 +1,274 @@
+// Signing up on the hosted page where addresses are proved by a code: there is an account once all were, and not before, so
+// that nobody has one with somebody else's address. Until then what was typed waits with the request.
+import type { Context } from 'koa';
+import { waitsForLogin } from '../../flow/next.ts';
+import {
+  openRequestPage,
+  pageModel,
+  type RequestPage,
+  renderPage,
+  requestLanguages,
+  stepPath,
+  tooManyAlert,
+} from '../../flow/request-page.ts';
+import { formFields } from '../../http/body-fields.ts';
+import { markBrowser } from '../../http/browser.ts';
+import { AuthError } from '../../http/errors.ts';
+import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { tryProof } from '../../protection/attempts.ts';
+import type { Connection } from '../../records/collections.ts';
+import { DATABASE } from '../../records/connections.ts';
+import { attributesOf, uniqueIn } from '../../records/database-attributes.ts';
+import { type CodeKind, customDatabase, databaseOptions } from '../../records/database-options.ts';
+import { addressesOfNew } from '../../users/create.ts';
+import { FIRST_VERSION } from '../../users/login.ts';
+import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
+import { verifiedBy, wayTo } from '../passwordless/session-code.ts';
+import { codesOf, RESEND_SECONDS } from '../passwordless/session-routes.ts';
+import { start } from '../passwordless/start.ts';
+import { byOwnPassword, resolveConnection } from '../resolve.ts';
+import { loginBy } from '../strategy.ts';
+import type { PasswordPagesDependencies } from './form-dependencies.ts';
+import { isSignUpOpen } from './pages.ts';
+import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
+import { askNewToVerify } from './verification-link.ts';
+
+const PURPOSE = 'signup_code';
+const STEP = 'signup/code';
+
+/** A sign-up that waits for codes. */
+interface WaitingSignUp {
+  /** The connection's name. */
+  connection: string;
+  /** In the form that they are kept in. */
+  addresses: TypedAddresses;
+  passwordHash: string;
+  /** What is still to be proved; the first was sent a code. */
+  left: CodeKind[];
+  proved: CodeKind[];
+  /** The ticket that the code is good with. */
+  session: string;
+}
+
+/** The addresses of a sign-up that are proved by codes before there is an account. */
+export function provedByCode(connection: Connection, typed: TypedAddresses): CodeKind[] {
+  if (customDatabase(connection) !== undefined) return [];
+  const attributes = attributesOf(databaseOptions(connection));
+  return (['email', 'phone_number'] as const).filter(
+    (kind) => attributes[kind].verification === 'code' && typed[kind] !== undefined,
+  );
+}
+
+/** Sends the first code. @throws AuthError as {@link start}. */
+export async function beginSignUpCodes(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  { connection, typed, password }: { connection: Connection; typed: TypedAddresses; password: string },
+): Promise<void> {
+  const waiting = {
+    connection: connection.name,
+    addresses: addressesOfNew(typed),
+    passwordHash: await deps.users.hash(password),
+    left: provedByCode(connection, typed),
+    proved: [],
+  };
+  await send(deps, ctx, { page, connection }, waiting);
+}
+
+export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
+  [`GET /u/:uid/${STEP}` as const]: {
+    ...PAGE,
+    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => showCode(deps, ctx, at, waiting)),
+  },
+  [`POST /u/:uid/${STEP}` as const]: {
+    ...PAGE,
+    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => useCode(deps, ctx, at, waiting)),
+  },
+  [`POST /u/:uid/${STEP}/again` as const]: {
+    ...PAGE,
+    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => sendAgain(deps, ctx, at, waiting)),
+  },
+};
+
+/** A request at the step. */
+interface At {
+  page: RequestPage;
+  connection: Connection;
+}
+
+async function atSignUp(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  handle: (at: At, waiting: WaitingSignUp) => Promise<void>,
+): Promise<void> {
+  const page = await openRequestPage(deps, ctx);
+  if (ctx.method === 'POST') deps.csrf.verify(ctx);
+  const { pending } = page;
+  const waiting = pending.remembered.signUp as WaitingSignUp | undefined;
+  if (waiting === undefined || !waitsForLogin(pending)) return deps.showNext(ctx, page, 'signup');
+  const { connection: name, organization } = pending.params;
+  const asked = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
+  const found = await resolveConnection(deps.config, asked, byOwnPassword);
+  // It may have been closed since.
+  const isOpen =
+    'strategy' in found &&
+    found.connection.name === waiting.connection &&
+    isSignUpOpen(page, found.connection) &&
+    signUpRefusal(found.connection, waiting.addresses) === undefined;
+  if (!isOpen) return deps.showNext(ctx, page, 'signup');
+  await handle({ page, connection: found.connection }, waiting);
+}
+
+/** Sends a code to the first address that is left, whoever has it already: that is told to who has proved it. */
+async function send(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: At,
+  waiting: Omit<WaitingSignUp, 'session'>,
+): Promise<void> {
+  const { left, addresses } = waiting;
+  const [kind = 'email'] = left;
+  const address = addresses[kind] ?? '';
+  // Whoever signs up has messages sent to anybody.
+  await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
+  const session = await start(deps, ctx, {
+    client: page.client,
+    connection: codesOf(connection, kind, true),
+    address,
+    session: { purpose: PURPOSE, data: { address, uid: page.pending.uid }, isFor: () => true },
+    caller: { ip: ctx.ip, ...markBrowser(ctx, deps.random) },
+    languages: requestLanguages(ctx, page),
+  });
+  const now = { ...waiting, session: session ?? '' };
+  await deps.interactions.remember(ctx, { ...page.pending.remembered, signUp: now });
+  await showCode(deps, ctx, { page, connection }, now);
+}
+
+async function sendAgain(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  at: At,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  const address = waiting.addresses[waiting.left[0] ?? 'email'] ?? '';
+  try {
+    await deps.rateLimits.take(ctx, 'passwordlessResend', `${PURPOSE}\n${at.connection.name}\n${address}`);
+    await send(deps, ctx, at, waiting);
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError && thrown.status === 429 ? 'passwordless.tooSoon' : undefined;
+    if (alert === undefined) throw thrown;
+    await showCode(deps, ctx, at, waiting, { alert }, 429);
+  }
+}
+
+async function useCode(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  at: At,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  // Codes may be typed with spaces or a dash.
+  const code = formFields(ctx, 'code').code.replace(/[\s-]/g, '');
+  const again = (alert: string, status = 400) => showCode(deps, ctx, at, waiting, { alert }, status);
+  if (code === '') return again('passwordless.missing');
+  const [kind = 'email', ...left] = waiting.left;
+  try {
+    if (!(await isRight(deps, ctx, at, { ...waiting, code }))) return await again('passwordless.wrong');
+    const now = { ...waiting, left, proved: [...waiting.proved, kind] };
+    await (left.length > 0 ? send(deps, ctx, at, now) : finish(deps, ctx, at, now));
+  } catch (thrown) {
+    const alert = thrown instanceof AuthError ? tooManyAlert(thrown) : undefined;
+    if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
+    await again(alert, thrown.status);
+  }
+}
+
+/** Whether a code is right: once, and of all wrong ones few. */
+async function isRight(
+  { attempts, challenges, random }: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: At,
+  { addresses, left, session, code }: WaitingSignUp & { code: string },
+): Promise<boolean> {
+  const address = addresses[left[0] ?? 'email'] ?? '';
+  const attempt = {
+    ip: ctx.ip,
+    ...markBrowser(ctx, random),
+    connection: connection.name,
+    identifier: address,
+  };
+  const right = await tryProof(attempts, { ...attempt, what: 'code' }, async () => {
+    const { address: sentTo, uid } = (await challenges.find(PURPOSE, session))?.data ?? {};
+    if (sentTo !== address || uid !== page.pending.uid) return undefined;
+    return (await challenges.use(PURPOSE, session, code)) === 'accepted' ? true : undefined;
+  });
+  return right === true;
+}
+
+/** Makes the user, who is logged in. That an address is taken is told to who has proved that it is theirs. */
+async function finish(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: At,
+  waiting: WaitingSignUp,
+): Promise<void> {
+  const { pending } = page;
+  const { addresses, passwordHash, proved } = waiting;
+  const made = await deps.users
+    .make({
+      identity: {
+        connection: connection.name,
+        provider: DATABASE,
+        addresses: addressesOfNew(addresses),
+        unique: uniqueIn(databaseOptions(connection)),
+      },
+      profile: Object.fromEntries(proved.map((kind) => [verifiedBy(kind), true])),
+      passwordHash,
+      asker: signUpAsker(ctx, page, addresses),
+    })
+    .catch(refusedByCode);
+  const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';
+  const seen = { client_id: pending.clientId, connection: connection.name, user_name: name, ip: ctx.ip };
+  if ('status' in made) return showCode(deps, ctx, { page, connection }, waiting, made, made.status);
+  if (!('user' in made)) {
+    deps.events.record({ ...seen, type: 'fs', description: 'taken' });
+    return showCode(deps, ctx, { page, connection }, waiting, { alert: 'signup.refused' }, 400);
+  }
+  deps.events.record({ ...seen, type: 'ss', user_id: made.user.id });
+  const languages = requestLanguages(ctx, page);
+  await askNewToVerify(deps, { user: made.user, connection, client: page.client, languages, ip: ctx.ip });
+  const by = { userId: made.user.id, connection: connection.name, ip: ctx.ip };
+  const way = wayTo(proved.at(-1) ?? 'email');
+  await deps.finish.login(ctx, pending, loginBy(deps, way, { ...by, credentialVersion: FIRST_VERSION }));
+}
+
+async function showCode(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: At,
+  { left, proved, addresses }: Pick<WaitingSignUp, 'left' | 'proved' | 'addresses'>,
+  shown: { alert?: string; said?: string | undefined } = {},
+  status = 200,
+): Promise<void> {
+  const kind = left[0] ?? proved.at(-1) ?? 'email';
+  const { strategy, digits, ttlSeconds } = codesOf(connection, kind, true);
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'passwordless/code',
+    {
+      ...pageModel(page, STEP),
+      ...shown,
+      address: addresses[kind],
+      channel: strategy.name,
+      digits,
+      minutes: Math.ceil(ttlSeconds / 60),
+      resendUrl: stepPath(page.pending, `${STEP}/again`),
+      resendSeconds: RESEND_SECONDS,
+      backUrl: stepPath(page.pending, 'signup'),
+    },
+    status,
+  );
+}

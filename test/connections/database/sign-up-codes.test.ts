@@ -1,0 +1,190 @@
+// Signing up on the hosted page where the connection has addresses proved by a code.
+import { expect } from 'chai';
+import { type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
+import { startServer, type TestServer } from '../../support/server.ts';
+
+const generous = { capacity: 10_000, perMinute: 10_000 };
+const by = (verification_method: string, active = true) => ({
+  identifier: { active: true },
+  verification_method,
+  signup: { status: 'required', verification: { active } },
+});
+const phone_number = {
+  identifier: { active: true },
+  signup: { status: 'required', verification: { active: true } },
+};
+
+const DATABASES = {
+  'by-code': { attributes: { email: by('otp') } },
+  'by-link': { attributes: { email: by('link') } },
+  unproved: { attributes: { email: by('otp', false) } },
+  'both-by-code': { attributes: { email: by('otp'), phone_number } },
+};
+type Name = keyof typeof DATABASES;
+const PASSWORD = 'A-good-Passw0rd';
+
+describe('signing up with a code', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer({
+      tenant: {
+        ...base,
+        attackProtection: {
+          rateLimits: {
+            ...base.attackProtection.rateLimits,
+            ...{
+              signup: generous,
+              hosted: generous,
+              passwordlessStart: generous,
+              passwordlessDestination: generous,
+            },
+            passwordlessResend: generous,
+          },
+          bruteForceProtection: { max_attempts: 100 },
+          suspiciousIpThrottling: { enabled: false },
+        },
+        databases: [
+          ...base.databases,
+          ...Object.entries(DATABASES).map(([name, options]) => ({
+            name,
+            enabled_clients: ['web'],
+            options,
+          })),
+        ],
+      },
+    });
+  });
+  after(() => server.stop());
+
+  let people = 0;
+  const address = () => `coded-${++people}@example.test`;
+  const number = () => `+1415555${String(3000 + ++people)}`;
+  const open = async (connection: Name) => {
+    const agent = createAgent(server);
+    const request = webRequest({ connection, screen_hint: 'signup' });
+    const page = await follow(agent, await authorize(agent, request), server.url);
+    const submit = async (at: Answer, field: string, typed: object) => {
+      const { action, fields } = readForm(at, field);
+      return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
+    };
+    return { agent, page, submit };
+  };
+  const userOf = (connection: Name, email: string) =>
+    server.users.findInConnection({ name: connection }, email);
+  const codeSentTo = async (to: string, count = 1) =>
+    (await nextMessageTo(server, to, count, 'code')).code ?? '';
+  const wrongFor = (code: string) => (code === '123456' ? '654321' : '123456');
+
+  it('makes the user once the address is proved, and logs them in', async () => {
+    const email = address();
+    const { page, submit } = await open('by-code');
+    const asked = await submit(page, 'password', { email, password: PASSWORD });
+    expect(asked.text).to.include('Enter your code').and.include(email);
+    expect(await userOf('by-code', email)).to.equal(undefined);
+    const code = await codeSentTo(email);
+    const refused = await submit(asked, 'code', { code: wrongFor(code) });
+    expect(refused.status).to.equal(400);
+    const end = await submit(refused, 'code', { code: `${code.slice(0, 3)} ${code.slice(3)}` });
+    expect(responseOf(end)).to.have.property('code');
+    expect(await userOf('by-code', email)).to.include({ email, email_verified: true });
+    expect(await messagesTo(server, email), 'no link beside it').to.have.length(1);
+    const login = await createAgent(server).request('/oauth/token', {
+      json: {
+        grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        realm: 'by-code',
+        username: email,
+        password: PASSWORD,
+      },
+    });
+    expect(login.status, login.text).to.equal(200);
+  });
+
+  it('proves an address and a number one after the other', async () => {
+    const [email, phone] = [address(), number()];
+    const { page, submit } = await open('both-by-code');
+    const first = await submit(page, 'password', { email, phone, password: PASSWORD });
+    const second = await submit(first, 'code', { code: await codeSentTo(email) });
+    expect(second.text).to.include(phone);
+    expect(await userOf('both-by-code', email)).to.equal(undefined);
+    const end = await submit(second, 'code', { code: await codeSentTo(phone) });
+    expect(responseOf(end)).to.have.property('code');
+    expect(await userOf('both-by-code', email)).to.include({ email_verified: true, phone_verified: true });
+  });
+
+  it('tells of a taken address only who has proved that it is theirs', async () => {
+    const email = address();
+    const first = await open('by-code');
+    const made = await first.submit(first.page, 'password', { email, password: PASSWORD });
+    await first.submit(made, 'code', { code: await codeSentTo(email) });
+    const free = address();
+    const [taken, untaken] = await Promise.all(
+      [email, free].map(async (typed) => {
+        const { page, submit } = await open('by-code');
+        return { submit, asked: await submit(page, 'password', { email: typed, password: PASSWORD }) };
+      }),
+    );
+    const plain = (answer: Answer | undefined, typed: string) =>
+      answer?.text.replaceAll(typed, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
+    expect(plain(taken?.asked, email)).to.equal(plain(untaken?.asked, free));
+    const code = await codeSentTo(email, 2);
+    const guess = await taken?.submit(taken.asked, 'code', { code: wrongFor(code) });
+    expect(guess?.text).to.include('This code is wrong').and.not.include('If you already have one');
+    const proved = await taken?.submit(guess as Answer, 'code', { code });
+    expect(proved?.status).to.equal(400);
+    expect(proved?.text).to.include('If you already have one');
+  });
+
+  it('takes a code once, three tries for it, and none of another request', async () => {
+    const email = address();
+    const { agent, page, submit } = await open('by-code');
+    const asked = await submit(page, 'password', { email, password: PASSWORD });
+    const code = await codeSentTo(email);
+    const { action, fields } = readForm(asked, 'code');
+    const all = await Promise.all(
+      Array.from({ length: 10 }, () => agent.request(action, { form: { ...fields, code } })),
+    );
+    expect(all.filter(({ status }) => status >= 500)).to.deep.equal([]);
+    expect(await server.users.withEmail(email)).to.have.length(1);
+    const other = address();
+    const guessing = await open('by-code');
+    let at = await guessing.submit(guessing.page, 'password', { email: other, password: PASSWORD });
+    const right = await codeSentTo(other);
+    for (let i = 0; i < 3; i += 1) at = await guessing.submit(at, 'code', { code: wrongFor(right) });
+    expect((await guessing.submit(at, 'code', { code: right })).status).to.equal(400);
+    const form = readForm(at, 'code');
+    const again = await guessing.agent.request(`${form.action}/again`, { form: form.fields });
+    const elsewhere = await open('by-code');
+    const mine = await elsewhere.submit(elsewhere.page, 'password', { email: address(), password: PASSWORD });
+    const next = await codeSentTo(other, 2);
+    expect((await elsewhere.submit(mine, 'code', { code: next })).status).to.equal(400);
+    expect(responseOf(await guessing.submit(again, 'code', { code: next }))).to.have.property('code');
+  });
+
+  it('judges name and password before a code is sent', async () => {
+    const email = address();
+    const { page, submit } = await open('by-code');
+    const refused = await submit(page, 'password', { email, password: 'weak' });
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.include('The password does not meet all rules.');
+    expect(await messagesTo(server, email)).to.deep.equal([]);
+  });
+
+  it('is none where a link verifies the address, or nothing does', async () => {
+    const [linked, unproved] = [address(), address()];
+    for (const [connection, email] of [
+      ['by-link', linked],
+      ['unproved', unproved],
+    ] as const) {
+      const { page, submit } = await open(connection);
+      expect(responseOf(await submit(page, 'password', { email, password: PASSWORD }))).to.have.property(
+        'code',
+      );
+    }
+    expect((await nextMessageTo(server, linked)).link).to.include('/u/email-verification');
+    expect(await messagesTo(server, unproved)).to.deep.equal([]);
+  });
+});
