@@ -18,6 +18,7 @@ export const createBody = z.object({
     .optional()
     .describe('Of a passkey or a password: the connection that it is for.'),
   identity_user_id: z.string().max(255).optional().describe('Of either: the identity that it is for.'),
+  identity: z.string().max(255).optional().describe('The same, as one published SDK names it.'),
   phone_number: z.string().max(40).optional().describe('Of `phone`, in E.164.'),
   preferred_authentication_method: z.enum(['sms']).optional().describe('Of `phone`.'),
   email: z.string().max(320).optional().describe('Of `email`.'),

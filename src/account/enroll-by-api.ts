@@ -8,7 +8,7 @@ import type { CallerDependencies } from './caller.ts';
 import type { createBody, verifyBody } from './described.ts';
 import { beginFactor, type EnrollmentDependencies, verifyFactor } from './enrollments.ts';
 import { invalidField } from './errors.ts';
-import { beginPasskey, NEW_PASSKEY, verifyPasskey } from './passkeys.ts';
+import { beginPasskey, NEW_PASSKEY, verifyPasskey, type WantedIdentity } from './passkeys.ts';
 import { beginPassword, type PasswordDependencies, verifyPassword } from './passwords.ts';
 import { PASSWORD_PREFIX } from './views.ts';
 
@@ -32,12 +32,13 @@ export async function handleCreate(
   actor: Actor,
   body: z.output<typeof createBody>,
 ): Promise<void> {
-  const { type, phone_number: phone, email } = body;
+  const { type, phone_number: phone, email, connection } = body;
+  const wanted = { connection, identity_user_id: body.identity_user_id ?? body.identity };
   if (type === 'password') {
-    const { id, authSession, policy } = await beginPassword(deps, actor, body);
+    const { id, authSession, policy } = await beginPassword(deps, actor, wanted);
     return answer(deps, ctx, id, { id, auth_session: authSession, policy });
   }
-  const begun = type === 'passkey' ? await createPasskey(deps, actor, body) : undefined;
+  const begun = type === 'passkey' ? await createPasskey(deps, actor, wanted) : undefined;
   const { id, ...created } = begun ?? (await createFactor(deps, actor, type, phone ?? email));
   answer(deps, ctx, id, { ...(begun === undefined && { id }), ...created });
 }
@@ -48,7 +49,7 @@ function answer({ issuer }: Pick<Deps, 'issuer'>, ctx: Context, id: string, body
   ctx.body = body;
 }
 
-async function createPasskey(deps: Deps, actor: Actor, wanted: z.output<typeof createBody>) {
+async function createPasskey(deps: Deps, actor: Actor, wanted: WantedIdentity) {
   const { authSession, options } = await beginPasskey(deps, actor, wanted);
   return { id: NEW_PASSKEY, auth_session: authSession, authn_params_public_key: options };
 }

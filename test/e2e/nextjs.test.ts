@@ -8,6 +8,7 @@ import { API, follow, payload, submitLogin, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { softwareKey } from '../support/software-key.ts';
 
 /** Without its types: those of Next.js are made for programs with a DOM, and would change the ones of the server. */
 const load = (name: string): Promise<any> => import(name);
@@ -21,7 +22,11 @@ interface NextAnswer extends Response {
 
 const BASE = 'http://localhost:3000';
 const VAULT_GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
-const SCOPES = ['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`);
+const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
+const SCOPES = [
+  ...['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`),
+  'create:me:authentication_methods',
+];
 
 describe('@auth0/nextjs-auth0', () => {
   let server: TestServer;
@@ -38,7 +43,8 @@ describe('@auth0/nextjs-auth0', () => {
       token_endpoint_auth_method: 'client_secret_post',
       callbacks: [`${BASE}/auth/callback`],
       allowed_logout_urls: [BASE],
-      grant_types: ['authorization_code', 'refresh_token', OTP_GRANT, VAULT_GRANT],
+      web_origins: [BASE],
+      grant_types: ['authorization_code', 'refresh_token', OTP_GRANT, VAULT_GRANT, PASSKEY_GRANT],
     };
     server = await startServer({
       tenant: {
@@ -52,10 +58,17 @@ describe('@auth0/nextjs-auth0', () => {
             scope: SCOPES,
           },
         ],
-        databases: passwordlessTenant.databases.map((database) => ({
-          ...database,
-          enabled_clients: [...(database.enabled_clients ?? []), 'next'],
-        })),
+        databases: [
+          ...passwordlessTenant.databases.map((database) => ({
+            ...database,
+            enabled_clients: [...(database.enabled_clients ?? []), 'next'],
+          })),
+          {
+            name: 'keys',
+            enabled_clients: ['next'],
+            options: { authentication_methods: { passkey: { enabled: true } } },
+          },
+        ],
         connections: [
           ...passwordlessTenant.connections.map((one) =>
             one.name === 'email' ? { ...one, enabled_clients: [...one.enabled_clients, 'next'] } : one,
@@ -191,6 +204,44 @@ describe('@auth0/nextjs-auth0', () => {
     await auth0.disconnectAccount({ connection: 'drive' }, requestTo('/'), NextResponse.next());
     expect(await auth0.getConnectedAccounts(requestTo('/'), NextResponse.next())).to.deep.equal([]);
     expect((await visit('/auth/connect?connection=nowhere')).status).to.equal(400);
+  });
+
+  it('signs up, logs in and adds another by passkeys: /auth/passkey/register, challenge, get-token, enrollment-challenge, enrollment-verify', async () => {
+    const first = open();
+    const post = async ({ visit }: typeof first, path: string, json: object, status = 200) => {
+      const { response } = await visit(`/auth/passkey/${path}`, json);
+      const text = await response.text();
+      expect(response.status, text).to.equal(status);
+      return JSON.parse(text);
+    };
+    const key = softwareKey();
+    const email = 'next-key@example.test';
+    const asked = await post(first, 'register', { email, name: 'Ada', connection: 'keys' });
+    const made = {
+      authSession: asked.authSession,
+      authResponse: key.create(asked.authnParamsPublicKey, BASE),
+    };
+    await post(first, 'get-token', { ...made, connection: 'keys' });
+    expect((await first.auth0.getSession(first.requestTo('/')))?.user).to.include({ email, name: 'Ada' });
+    await post(first, 'get-token', { ...made, connection: 'keys' }, 403);
+
+    await post(first, 'enrollment-challenge', { userIdentityId: 'nobody' }, 400);
+    const { sub } = (await first.auth0.getSession(first.requestTo('/'))).user;
+    const begun = await post(first, 'enrollment-challenge', { userIdentityId: sub.split('|')[1] });
+    const another = softwareKey();
+    const kept = await post(first, 'enrollment-verify', {
+      authenticationMethodId: begun.authenticationMethodId,
+      authSession: begun.authSession,
+      authResponse: another.create(begun.authnParamsPublicKey, BASE),
+    });
+    expect(kept).to.include({ type: 'passkey' });
+
+    const second = open();
+    const challenge = await post(second, 'challenge', { connection: 'keys' });
+    const { authSession } = challenge;
+    const answered = another.get(challenge.authnParamsPublicKey, BASE);
+    await post(second, 'get-token', { authSession, authResponse: answered, connection: 'keys' });
+    expect((await second.auth0.getSession(second.requestTo('/')))?.user).to.include({ email });
   });
 
   it('logs in by a code by e-mail: /auth/passwordless/start, /auth/passwordless/verify', async () => {

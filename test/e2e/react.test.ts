@@ -19,9 +19,22 @@ describe('@auth0/auth0-react in a browser', () => {
       ...tenant,
       clients: clientsAt(tenant.clients, origin).map((client) =>
         client.client_id === 'spa'
-          ? { ...client, allowed_logout_urls: [origin], anonymous_sessions: { active: true } }
+          ? {
+              ...client,
+              allowed_logout_urls: [origin],
+              anonymous_sessions: { active: true },
+              grant_types: [...client.grant_types, 'urn:okta:params:oauth:grant-type:webauthn'],
+            }
           : client,
       ),
+      databases: [
+        ...tenant.databases,
+        {
+          name: 'keys',
+          enabled_clients: ['spa'],
+          options: { authentication_methods: { passkey: { enabled: true } } },
+        },
+      ],
       resourceServers: [
         ...tenant.resourceServers,
         {
@@ -151,6 +164,30 @@ describe('@auth0/auth0-react in a browser', () => {
       `return auth.getAccessTokenSilently({ cacheMode: 'off', detailedResponse: true });`,
     );
     expect([payload(renewed.access_token).aud].flat()).to.include(API);
+  });
+
+  it('signs somebody up and logs them in with a passkey: passkey.signup, passkey.login', async () => {
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send('WebAuthn.enable');
+    await cdp.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    await render();
+    await said(/nobody/);
+    const email = 'react-key@example.test';
+    const made = await call(
+      `return auth.passkey.signup({ email: ${JSON.stringify(email)}, realm: 'keys', scope: 'openid email' });`,
+    );
+    const { sub } = payload(made.id_token);
+    const again = await call(`return auth.passkey.login({ realm: 'keys', scope: 'openid email' });`);
+    expect(payload(again.id_token)).to.include({ sub, email });
   });
 
   it('has an anonymous session, which is kept and forgotten: anonymous.createSession, getTokenSilently, logout', async () => {

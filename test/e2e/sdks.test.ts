@@ -5,12 +5,16 @@ import { createAgent } from '../support/agent.ts';
 import { API, follow, header, payload, submitLogin, tenant, USER, WEB_CALLBACK } from '../support/flows.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { softwareKey } from '../support/software-key.ts';
 
 const keys = generateKeyPairSync('rsa', {
   modulusLength: 2048,
   publicKeyEncoding: { type: 'spki', format: 'pem' },
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 });
+
+const SCOPE = 'openid profile email';
+const SITE = 'https://app.example.test';
 
 const sdkTenant = {
   ...tenant,
@@ -19,6 +23,10 @@ const sdkTenant = {
       ...client,
       oidc_conformant: true,
       anonymous_sessions: { active: true },
+      ...(client.client_id === 'web' && {
+        grant_types: [...(client.grant_types ?? []), 'urn:okta:params:oauth:grant-type:webauthn'],
+        web_origins: [SITE],
+      }),
     })),
     {
       client_id: 'key-client',
@@ -33,10 +41,17 @@ const sdkTenant = {
       },
     },
   ],
-  databases: tenant.databases.map((database) => ({
-    ...database,
-    enabled_clients: [...database.enabled_clients, 'key-client'],
-  })),
+  databases: [
+    ...tenant.databases.map((database) => ({
+      ...database,
+      enabled_clients: [...database.enabled_clients, 'key-client'],
+    })),
+    {
+      name: 'keys',
+      enabled_clients: ['web'],
+      options: { authentication_methods: { passkey: { enabled: true } } },
+    },
+  ],
   clientGrants: [...tenant.clientGrants, { client_id: 'key-client', audience: API, scope: ['read:things'] }],
 };
 
@@ -71,6 +86,32 @@ describe('published SDKs', () => {
       }),
     ],
   ];
+  it('auth0-auth-js signs somebody up and logs them in with a passkey: passkey.register, challenge, getTokenByPasskey', async () => {
+    const options = { domain: new URL(server.url).host, clientId: 'web', clientSecret: 'web-secret' };
+    const call = (method: string, ...args: unknown[]) =>
+      sdk.call('auth-js', { options, method: `passkey.${method}`, args });
+    const key = softwareKey();
+    const email = 'auth-js-key@example.test';
+    const asked = await call('register', { email, name: 'Ada', realm: 'keys' });
+    const { authSession } = asked;
+    const credential = key.create(asked.authnParamsPublicKey, SITE);
+    const made = await call('getTokenByPasskey', { authSession, credential, realm: 'keys', scope: SCOPE });
+    expect(made.claims).to.deep.include({ email, name: 'Ada' });
+    const again = await call('challenge', { realm: 'keys' });
+    const tokens = await call('getTokenByPasskey', {
+      authSession: again.authSession,
+      credential: key.get(again.authnParamsPublicKey, SITE),
+      realm: 'keys',
+      scope: SCOPE,
+      audience: API,
+    });
+    expect(tokens.claims).to.deep.include({ sub: made.claims.sub, amr: ['mfa'] });
+    const used = await call('getTokenByPasskey', { authSession, credential, realm: 'keys' }).catch(
+      (error) => error,
+    );
+    expect(used).to.include({ name: 'PasskeyGetTokenError' });
+  });
+
   for (const [kind, options] of kinds) {
     describe(`@auth0/auth0-auth-js AuthClient with ${kind}`, () => {
       const call = (method: string, ...args: unknown[]) =>

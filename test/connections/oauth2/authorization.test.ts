@@ -103,6 +103,7 @@ describe('the authorization request to a provider', () => {
       response_mode: 'query',
       audience: '',
       client_secret: 'stolen',
+      anon_transfer_token: 'a-ticket',
     });
     expect(added).to.deep.equal({
       scope: 'profile email',
