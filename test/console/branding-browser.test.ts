@@ -32,7 +32,7 @@ describe('branding at the console, in a browser', () => {
     const previewed = page.waitForResponse(isPreview, SOON);
     await page.getByLabel('Main colour', { exact: true }).first().fill('#aa1155');
     expect(await (await previewed).text()).to.contain('--primary:#aa1155');
-    await page.getByLabel('Colours of the reader').selectOption('dark');
+    await page.getByLabel('Light or dark').selectOption('dark');
     await frame.locator('meta[name="color-scheme"][content="dark"]').waitFor({ ...SOON, state: 'attached' });
     await page.getByLabel('Language').selectOption('ar');
     await frame.locator('html[dir="rtl"]').waitFor(SOON);
