@@ -1,5 +1,6 @@
 // The device flow (RFC 8628): codes, pages, polling, and what strangers try.
 import { expect } from 'chai';
+import qrcode from 'qrcode';
 import { createAgent, readForm } from '../support/agent.ts';
 import { API, follow, payload, submitLogin, token, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -37,6 +38,9 @@ describe('the device flow', () => {
     expect(posted.status).to.equal(303);
     const confirm = await follow(agent, posted, server.url);
     expect(confirm.text).to.contain('The tv').and.to.contain(codes.user_code);
+    // For a phone that reads it, the same address.
+    const picture = { type: 'svg', errorCorrectionLevel: 'M', margin: 0 } as const;
+    expect(confirm.text).to.contain(await qrcode.toString(codes.verification_uri_complete, picture));
     const done = await submitLogin(agent, server, await decide(agent, confirm));
     expect([done.status, done.text.includes('Your device is connected')]).to.deep.equal([200, true]);
     server.tick(5_000);

@@ -738,7 +738,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   },
   '/device-confirm': {
     template: 'device/confirm',
-    model: { client, userCode: 'WDJB-MJHT', ip: '203.0.113.7' },
+    model: { client, userCode: 'WDJB-MJHT', qr: QR, ip: '203.0.113.7' },
   },
   '/device-confirm-long': {
     template: 'device/confirm',
@@ -748,6 +748,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
         logo: LOGO,
       },
       userCode: 'ABCD-EFGH-IJKL-MNOP-QRST',
+      qr: QR,
       ip: '2001:db8:85a3:8d3:1319:8a2e:370:7348',
     },
   },

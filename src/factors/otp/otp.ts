@@ -5,11 +5,11 @@ import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { qrCode } from '../../pages/qr-code.ts';
 import { judge } from '../../store/judge.ts';
 import type { Authenticator, Beginner } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
-import { qrCode } from '../qr-code.ts';
 import { confirmFirstUse, countingGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 import { otpauthUri, stepOf } from './totp.ts';
 

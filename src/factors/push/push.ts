@@ -1,9 +1,9 @@
 // The approval of a login on a device that has enrolled (docs/authenticator-api.md) as a second factor.
 import { AuthError } from '../../http/errors.ts';
+import { qrCode } from '../../pages/qr-code.ts';
 import { accountOf } from '../enroll.ts';
 import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
 import { issueDevice } from '../out-of-band.ts';
-import { qrCode } from '../qr-code.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { KIND } from './device-records.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';

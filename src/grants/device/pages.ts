@@ -5,6 +5,7 @@ import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-log
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { qrCode } from '../../pages/qr-code.ts';
 import type { Views } from '../../pages/views.ts';
 import { addressKey, networkKey } from '../../protection/addresses.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
@@ -14,6 +15,8 @@ import { ACTIVATE } from './callbacks.ts';
 import { type CodeDependencies, decide, findWaiting, type WaitingDevice } from './codes.ts';
 
 export interface DevicePageDependencies extends CodeDependencies {
+  /** Our public origin. */
+  baseUrl: string;
   csrf: Csrf;
   deviceLogins: DelegatedLogins;
   events: Events;
@@ -46,6 +49,8 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
       action: `${ACTIVATE}/confirm`,
       csrf: deps.csrf.token(ctx),
       userCode,
+      // For who reads this at a desk and is logged in on their phone.
+      qr: await qrCode(`${deps.baseUrl}${ACTIVATE}?user_code=${encodeURIComponent(userCode)}`),
       ip: ip === ctx.ip ? undefined : ip,
       client: { name: client?.name ?? clientId, logo: client?.logo_uri },
     },

@@ -2,7 +2,7 @@
 
 /** A QR code as SVG of one path, dark on light. */
 export async function qrCode(text: string): Promise<string> {
-  // Needed at an enrolment alone.
+  // Few pages have one.
   const { default: codes } = await import('qrcode');
   return codes.toString(text, { type: 'svg', errorCorrectionLevel: 'M', margin: 0 });
 }
