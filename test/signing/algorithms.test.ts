@@ -3,6 +3,7 @@ import {
   createHmac,
   createPrivateKey,
   createPublicKey,
+  generateKeyPairSync,
   type JsonWebKey,
   sign as signBytes,
 } from 'node:crypto';
@@ -270,6 +271,21 @@ describe('signing algorithms', () => {
     for (const alg of SIGNING_ALGS)
       for (const state of ['current', 'next'])
         expect(records.filter((key) => key.state === state && key.jwk.alg === alg)).to.have.length(1);
+  });
+});
+
+describe('signatures', () => {
+  it('are made beside the event loop, which answers others meanwhile', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    let isMade = false;
+    const made = signLocally('RS256', privateKey, Buffer.from('what is signed')).then((signature) => {
+      isMade = true;
+      return signature;
+    });
+    // What does not leave the thread is done within the same turn.
+    for (let i = 0; i < 1_000; i++) await undefined;
+    expect(isMade).to.equal(false);
+    expect(await made).to.have.length(256);
   });
 });
 
