@@ -126,7 +126,7 @@ export const logCalls: Call<LogsDependencies>[] = [
     summary: 'Get the log events of a user',
     query: z.strictObject({ ...pageQuery, sort: z.string().max(128).optional() }),
     handle: async (deps, { params, query }) => {
-      const where = { field: 'user_id', equals: params.id ?? '' };
+      const where = { index: 'user', equals: params.id ?? '' };
       const total = isCounted(query);
       const source = logSource(deps, await knownOf(deps), { where, ...sortOf(query.sort), total });
       return ok(await listAnswer(query, source, { key: 'logs', hasLength: true }));
