@@ -31,13 +31,13 @@ describe('the schema of a PostgreSQL database', () => {
     await cluster.query(`CREATE DATABASE d${databases}`);
     return cluster.url(`d${databases}`);
   };
-  const open = (databaseUrl: string, warnings: object[] = []) =>
+  const open = (databaseUrl: string, warnings: object[] = [], errors: object[] = []) =>
     openStore({
       dataDir,
       databaseUrl,
       secretsKey,
       clock: () => 1_790_000_000_000,
-      log: { warn: (one: object) => warnings.push(one), error: () => undefined } as never,
+      log: { warn: (one: object) => warnings.push(one), error: (one: object) => errors.push(one) } as never,
     });
   const execute = async (url: string, statements: readonly string[]) => {
     const client = new pg.Client(url);
@@ -136,7 +136,7 @@ describe('the schema of a PostgreSQL database', () => {
     const valid = async () =>
       (
         await client.query(
-          `SELECT relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE relname ~ '^logs_by_(ip|client_id)$' AND indisvalid`,
+          `SELECT relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_stats s ON s.tablename = relname WHERE relname ~ '^logs_by_(ip|client_id)$' AND indisvalid`,
         )
       ).rowCount;
     const until = Date.now() + PATIENCE;
@@ -154,28 +154,39 @@ describe('the schema of a PostgreSQL database', () => {
     expect(again).to.deep.equal([]);
   });
 
-  it('lets a server end that makes an index, which the next one makes anew', async () => {
+  it('lets a server end that makes an index, which the next one makes anew, and one that does not, whatever time it takes', async () => {
     const url = await emptyDatabase();
     await (await open(url)).close();
     const client = new pg.Client(url);
     await client.connect();
     await client.query('DROP INDEX logs_by_ip');
+    // As poolers need it, which take no time-outs from a connection.
+    for (const limit of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
+      await client.query(`ALTER DATABASE d${databases} SET ${limit} = '50ms'`);
     // Who writes to the table holds up the index as long as they like.
     await client.query('BEGIN; LOCK TABLE logs IN ROW EXCLUSIVE MODE');
-    const store = await open(url);
+    const errors: object[] = [];
+    const maker = await open(url, [], errors);
     // Of another connection: a transaction sees what is under way as it was.
     const other = new pg.Client(url);
     await other.connect();
+    await other.query('SET statement_timeout = 0');
     const making = async () =>
-      (await other.query(`SELECT FROM pg_stat_activity WHERE query ~ '^CREATE INDEX' AND state = 'active'`))
-        .rowCount;
+      (
+        await other.query(
+          `SELECT FROM pg_stat_activity WHERE query ~ '^CREATE INDEX' AND state = 'active' AND datname = current_database()`,
+        )
+      ).rowCount;
     for (const until = Date.now() + PATIENCE; (await making()) === 0 && Date.now() < until; );
     expect(await making()).to.equal(1);
-    await store.close();
+    await (await open(url, [], errors)).close();
+    const next = await open(url, [], errors);
+    expect(errors).to.deep.equal([]);
+    expect(await making()).to.equal(1);
+    await maker.close();
     expect(await making()).to.equal(0);
     await client.query('ROLLBACK');
     await client.end();
-    const next = await open(url);
     const made = async () =>
       (await other.query(`SELECT FROM pg_index WHERE indexrelid = to_regclass('logs_by_ip') AND indisvalid`))
         .rowCount;
@@ -183,6 +194,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(await made()).to.equal(1);
     await other.end();
     await next.close();
+    expect(errors).to.deep.equal([]);
   });
 
   it('of a newer release is refused, in a sentence', async () => {

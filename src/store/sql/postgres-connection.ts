@@ -4,7 +4,12 @@ import type pg from 'pg';
 /** For a connection, or a place in the queue for one. */
 const acquireMilliseconds = 5000;
 const statementMilliseconds = 10_000;
-const lockMilliseconds = 5000;
+/** What a statement, a lock and a transaction that asks nothing may take, unless the address says otherwise. */
+const LIMITS = {
+  statement_timeout: statementMilliseconds,
+  lock_timeout: 5000,
+  idle_in_transaction_session_timeout: statementMilliseconds,
+};
 /** For writes and searches, unless the address says otherwise. */
 const defaultConnections = 10;
 /** Beyond what a statement may take: where the way to the database is cut, nobody says so. */
@@ -15,12 +20,7 @@ const answerMilliseconds = 5000;
  * empty, must not read them through when they have grown.
  */
 export function greeting({ searchParams }: URL): string {
-  const limits = {
-    statement_timeout: statementMilliseconds,
-    lock_timeout: lockMilliseconds,
-    idle_in_transaction_session_timeout: statementMilliseconds,
-  };
-  const given = Object.entries(limits).map(([name, value]) => [name, numberIn(searchParams, name, value)]);
+  const given = Object.entries(LIMITS).map(([name, value]) => [name, numberIn(searchParams, name, value)]);
   const planning = [
     ['enable_hashjoin', 'off'],
     ['enable_mergejoin', 'off'],
@@ -28,6 +28,12 @@ export function greeting({ searchParams }: URL): string {
   ];
   return [...given, ...planning].map(([name, value]) => `SET ${name} = ${value}`).join('; ');
 }
+
+/** What lets a transaction, or a session, take the time that it needs, whatever its role is given. */
+export const unlimited = (scope: 'LOCAL' | 'SESSION'): string =>
+  Object.keys(LIMITS)
+    .map((name) => `SET ${scope} ${name} = 0`)
+    .join('; ');
 
 /** A number of the address, which was checked with the settings. */
 const numberIn = (parameters: URLSearchParams, name: string, otherwise: number) =>
@@ -59,7 +65,6 @@ export function connectionSettings(url: string): pg.ClientConfig {
 
 /** Time-outs are said once connected (see {@link greeting}): poolers refuse them before. The rest is for us alone. */
 function withoutOurs(address: URL): URL {
-  const ours = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'connections'];
-  for (const name of ours) address.searchParams.delete(name);
+  for (const name of [...Object.keys(LIMITS), 'connections']) address.searchParams.delete(name);
   return address;
 }

@@ -1,26 +1,47 @@
-// Indexes that a release adds to tables with many records: made while the server is at work, by one process, so that nobody
-// waits for a table that would be locked for minutes. Until one is there, its searches read more records.
+// Indexes that a release adds to tables with many records: made while the server is at work, by one process at a time, so
+// that nobody waits for a table that would be locked for minutes. Until one is there, its searches read more records.
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
-import { inTransaction, type Pool, type Run } from './postgres-pool.ts';
+import { unlimited } from './postgres-connection.ts';
+import { inTransaction, type Pool, type Run, stateOf } from './postgres-pool.ts';
+import type { Way } from './postgres-way.ts';
 import { textIndexes } from './schema.ts';
 
 /** An index that is to be there. */
 interface Index {
+  table: string;
   index: string;
+  drop: string;
   sql: string;
+}
+
+export interface Making {
+  /** What {@link missingIndexes} found at the start. */
+  missing: readonly Index[];
+  way: Way;
+  log: Pick<Logger, 'warn' | 'error'> | undefined;
 }
 
 /** How long is waited for the end of what was told to end, milliseconds. */
 const AGAIN = 200;
+/** How often a process looks whether the one that makes the indexes has left them undone, milliseconds. */
+const LOOKED_AGAIN = 2_000;
 /** What says that an index is being made. */
 const HOW = 'CONCURRENTLY';
 
 const declaredIndexes = (): Index[] =>
-  collectionSpecs().flatMap(([name, spec]) =>
-    spec.kept === undefined ? textIndexes(name, spec, postgresDialect, HOW) : [],
+  collectionSpecs().flatMap(([table, spec]) =>
+    spec.kept === undefined
+      ? textIndexes(table, spec, postgresDialect, HOW).map(({ index, sql }) => ({
+          table,
+          index,
+          drop: `DROP INDEX ${HOW} IF EXISTS "${index}"`,
+          sql,
+        }))
+      : [],
   );
 
 /** Those of the declared indexes that are not there, or were begun and not finished. */
@@ -37,61 +58,95 @@ export async function missingIndexes(run: Run): Promise<Index[]> {
 }
 
 /**
- * Makes the indexes that are missing, unless another process does. Why one could not be made is in the log; the next start
- * tries again.
- * @param missing what {@link missingIndexes} found at the start.
- * @returns what ends the work, and waits for that.
+ * Makes the indexes that are missing, one process after another until they are there. Why one could not be made is in the
+ * log; this process then leaves it to others and to the next start.
+ * @returns what ends the work of this process, and waits for that.
  */
-export function makeIndexes(
-  pool: Pool,
-  missing: readonly Index[],
-  log: Pick<Logger, 'warn' | 'error'> | undefined,
-): () => Promise<void> {
+export function makeIndexes(pool: Pool, { missing, way, log }: Making): () => Promise<void> {
   if (missing.length === 0) return async () => undefined;
-  let stopped = false;
+  const stop = new AbortController();
+  const { signal } = stop;
+  let isMaking = false;
   const make = async (run: Run) => {
-    for (const { index, sql } of await missingIndexes(run)) {
-      if (stopped) return;
+    // What a pooler lends for a transaction would keep this for others.
+    if (way !== 'transaction') await run({ text: unlimited('SESSION') }, []);
+    for (const { index, drop, sql } of await missingIndexes(run)) {
+      if (signal.aborted) return;
       log?.warn({ index }, 'an index is made, once, while the server is at work');
       // One that was begun and not finished would be taken for one that is there.
-      await run({ text: `DROP INDEX ${HOW} IF EXISTS "${index}"` }, []);
+      await run({ text: drop }, []);
       await run({ text: sql }, []);
     }
+    // Until then the database knows nothing of a field in a record's text, and would rather read the table in its order.
+    for (const table of new Set(missing.map((one) => one.table)))
+      await run({ text: `ANALYZE "${table}"` }, []);
   };
-  const working = whereNobodyElse(pool, make).catch((err) => {
-    if (!stopped) log?.error({ err }, 'an index could not be made');
+  const makeNow = (run: Run) => {
+    isMaking = true;
+    return make(run).finally(() => {
+      isMaking = false;
+    });
+  };
+  const made = async () => {
+    while (!signal.aborted && !(await isDoneAlone(pool, missing, makeNow))) {
+      await setTimeout(LOOKED_AGAIN, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  const working = made().catch((err) => {
+    if (!signal.aborted) log?.error({ err }, 'an index could not be made');
   });
   return async () => {
-    stopped = true;
-    let isOver = false;
-    const ended = working.then(() => {
-      isOver = true;
-    });
-    // More than once: it may just be about to begin.
-    for (; !isOver; await Promise.race([ended, setTimeout(AGAIN)])) await endOf(pool, missing);
+    stop.abort();
+    const over = working.then(() => true);
+    const isOver = () => Promise.race([over, setTimeout(AGAIN, false, { ref: false })]);
+    // More than once: it may just be about to begin. What another process makes is left alone.
+    while (!(await isOver())) if (isMaking) await endOf(pool, missing);
   };
 }
 
-/** Works where no other process does: the lock is a transaction's, which poolers leave on its connection. */
-async function whereNobodyElse(pool: Pool, work: (run: Run) => Promise<void>): Promise<void> {
-  await pool.alone((lock) =>
-    inTransaction(lock, async () => {
-      await lock({ text: 'SET LOCAL idle_in_transaction_session_timeout = 0' }, []);
-      const { rows } = await lock(
-        { text: `SELECT pg_try_advisory_xact_lock(hashtext('gatehouse indexes ' || current_schema()))` },
-        [],
-      );
-      if (rows[0]?.[0] === 't') await pool.alone(work);
-    }),
-  );
+/**
+ * Works unless another process does, or what one has begun goes on in the database without it. The lock is a transaction's,
+ * which poolers leave on its connection, and is never waited for: an index waits for all statements that wait.
+ * @returns whether it was this process that worked.
+ */
+async function isDoneAlone(
+  pool: Pool,
+  indexes: readonly Index[],
+  work: (run: Run) => Promise<void>,
+): Promise<boolean> {
+  try {
+    return await pool.alone((lock) =>
+      inTransaction(lock, async () => {
+        await lock({ text: unlimited('LOCAL') }, []);
+        const { rows } = await lock(
+          { text: `SELECT pg_try_advisory_xact_lock(hashtext('gatehouse indexes ' || current_schema()))` },
+          [],
+        );
+        if (rows[0]?.[0] !== 't') return false;
+        // By another connection: in a transaction what was found would keep its snapshot, which the index would wait for.
+        const begun = await pool.run({ text: `SELECT 1 ${UNDER_WAY}` }, [statementsOf(indexes)]);
+        if (begun.rows.length > 0) return false;
+        await pool.alone(work);
+        return true;
+      }),
+    );
+  } catch (error) {
+    if (isLost(error)) return false;
+    throw error;
+  }
 }
+
+/** Whether the database was not there, or has ended the connection: it may be there again in a moment. */
+function isLost(error: unknown): boolean {
+  return error instanceof StoreUnavailable && /^(?:08|57P|53300|$)/.test(stateOf(error.database) ?? '');
+}
+
+/** Those that work at statements, which are a parameter. */
+const UNDER_WAY = `FROM pg_stat_activity WHERE query = ANY($1) AND usename = current_user AND datname = current_database() AND state = 'active'`;
+
+const statementsOf = (indexes: readonly Index[]) => indexes.flatMap(({ drop, sql }) => [drop, sql]);
 
 /** Ends what is being made of these indexes: the database would go on with it, and the process waits for its connection. */
 async function endOf(pool: Pool, indexes: readonly Index[]): Promise<void> {
-  await pool.run(
-    {
-      text: 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = ANY($1) AND usename = current_user AND datname = current_database() AND state = $2',
-    },
-    [indexes.map(({ sql }) => sql), 'active'],
-  );
+  await pool.run({ text: `SELECT pg_cancel_backend(pid) ${UNDER_WAY}` }, [statementsOf(indexes)]);
 }

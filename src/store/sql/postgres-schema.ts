@@ -4,6 +4,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
+import { unlimited } from './postgres-connection.ts';
 import {
   addDeclared,
   creation,
@@ -75,6 +76,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
       if (n < version) continue;
       if (version > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
       await inTransaction(run, async () => {
+        await run({ text: unlimited('LOCAL') }, []);
         for (const statement of statements) await run({ text: statement }, []);
         await run({ text: setMeta }, ['version', String(n + 1)]);
       });
@@ -87,6 +89,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
     const present = JSON.stringify(declaration());
     if (noted !== present) {
       await inTransaction(run, async () => {
+        await run({ text: unlimited('LOCAL') }, []);
         const onRewrite = (collection: string) =>
           log?.warn({ collection }, 'the records of a collection are brought to their present form, once');
         await addDeclared(run, known, { key, onRewrite });
@@ -109,8 +112,7 @@ function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
 
 /** Holds up whoever else is about to start, until the transaction ends, which may take its time. */
 export async function lockStart(run: Run): Promise<void> {
-  for (const name of ['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout'])
-    await run({ text: `SET LOCAL ${name} = 0` }, []);
+  await run({ text: unlimited('LOCAL') }, []);
   await run({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
 }
 async function currentVersion(run: Run): Promise<number> {

@@ -46,11 +46,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
   try {
     const warn = (message: string) => log?.warn(message);
-    await checkWay({ settings: pool.settings, connections: pool.most, warn });
+    const way = await checkWay({ settings: pool.settings, connections: pool.most, warn });
     const openKey = (run: Run) => sealingKey(run, options);
     const { key, missing } = await migrateSchema(pool, { openKey, ...(log && { log }) });
     const tables = await openTables(pool, key, options);
-    const stopMaking = makeIndexes(pool, missing, log);
+    const stopMaking = makeIndexes(pool, { missing, way, log });
     return { ...tables, close: () => stopMaking().finally(tables.close) };
   } catch (error) {
     await pool.close();
