@@ -1,10 +1,13 @@
 // Chooses the connection and login page for a waiting request.
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
+import type { Connection } from '../records/collections.ts';
+import { firstCode, passwordUse } from '../records/database-options.ts';
 import type { PasswordFormDependencies } from './database/form-dependencies.ts';
 import { showPasswordForm, wantsSignUp } from './database/hosted.ts';
 import { isSignUpOpen } from './database/pages.ts';
 import { showIdentifier } from './identifier/page.ts';
+import { codeStep } from './passwordless/session-code.ts';
 import {
   asksIdentifierFirst,
   connectionOf,
@@ -38,10 +41,18 @@ export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependenci
         }
         if (strategy.page === 'step') return ctx.redirect(stepPath(pending, strategy.step(connection)));
         if (strategy.page === 'redirect') return showChoices(deps, ctx, page);
+        const code = signsUp ? undefined : codeFirst(connection, identifier, form);
+        if (code !== undefined) return ctx.redirect(stepPath(pending, codeStep(connection, code)));
         await showPasswordForm(deps, ctx, page, connection, form);
       },
     };
   };
+}
+
+/** To what a code is sent in place of the form; whoever asks for the form itself has it, where there are passwords. */
+function codeFirst(connection: Connection, identifier: string | undefined, form: string | undefined) {
+  if (form === 'login' && passwordUse(connection).logsIn) return undefined;
+  return firstCode(connection, identifier);
 }
 
 /** An application that has providers elsewhere alone: its user chooses one. */

@@ -1,6 +1,7 @@
 // The connections of a waiting request: the one that its user logs in with, and the others that a page offers.
 import { type RequestPage, stepPath, takesConnection } from '../flow/request-page.ts';
 import type { Connection } from '../records/collections.ts';
+import { passwordUse } from '../records/database-options.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
 import { domainsOf, hasHomes, homeOf, isEnterprise } from './home.ts';
@@ -149,7 +150,12 @@ export async function mayUsePassword(
 ): Promise<boolean> {
   return (await connectionsFor(config, client.client_id, organization?.id)).some((connection) => {
     const strategy = strategyOf(connection);
-    return strategy !== undefined && byForm(strategy) && takesConnection(pending, connection);
+    return (
+      strategy !== undefined &&
+      byForm(strategy) &&
+      passwordUse(connection).logsIn &&
+      takesConnection(pending, connection)
+    );
   });
 }
 

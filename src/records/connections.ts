@@ -78,6 +78,15 @@ export const databaseOptionsSchema = z.looseObject({
   configuration: z.record(z.string(), z.unknown()).nullish(),
   authentication_methods: z
     .looseObject({
+      password: z
+        .looseObject({
+          enabled: z.boolean().optional(),
+          /** Whether users are made without one by `POST /dbconnections/signup` and the Management API. */
+          api_behavior: z.enum(['required', 'optional']).optional(),
+          /** Whether the hosted page asks who signs up for one. */
+          signup_behavior: z.enum(['allow', 'block']).optional(),
+        })
+        .nullish(),
       passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
       /** A code by e-mail in place of the password. */
       email_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),

@@ -4,7 +4,8 @@ import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
 import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
-import { attributesOf } from './database-attributes.ts';
+import { attributesOf, namesIn } from './database-attributes.ts';
+import { ADDRESS_KINDS } from './identities.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
 /** The options of a database connection, with what is not set filled in. */
@@ -23,6 +24,51 @@ export function passkeyOptions(connection: Connection): NonNullable<z.output<typ
   if (strategy !== DATABASE || customDatabase(connection) !== undefined) return undefined;
   if (methods.parse(options.authentication_methods)?.passkey?.enabled !== true) return undefined;
   return passkeys.parse(options.passkey_options) ?? {};
+}
+
+/** What passwords are for in a connection. */
+export interface PasswordUse {
+  /** Whether users log in with one. */
+  logsIn: boolean;
+  /** Whether who signs up has one. */
+  signsUp: boolean;
+  /** Whether a program may make users without one. */
+  isOptional: boolean;
+}
+
+/** What passwords are for in a connection; in a database elsewhere there is no other way in. */
+export function passwordUse(connection: Connection): PasswordUse {
+  const { strategy, options } = connection;
+  if (strategy !== DATABASE || customDatabase(connection) !== undefined)
+    return { logsIn: true, signsUp: true, isOptional: false };
+  const { password } = methods.parse(options.authentication_methods) ?? {};
+  const logsIn = password?.enabled !== false;
+  return {
+    logsIn,
+    signsUp: logsIn && password?.signup_behavior !== 'block',
+    isOptional: password?.api_behavior === 'optional',
+  };
+}
+
+/**
+ * To which address users are sent a code before they are asked for a password.
+ * @param typed by which name they have said who they are, if they have.
+ * @returns undefined where they are asked for the password first.
+ */
+export function firstCode(connection: Connection, typed?: string): CodeKind | undefined {
+  const kinds = codeKinds(connection);
+  if (kinds.length === 0) return undefined;
+  const { attributes } = databaseOptions(connection);
+  const named = typed === undefined ? undefined : namesIn(connection, typed)[0]?.kind;
+  const isFirst = (kind: CodeKind) =>
+    !passwordUse(connection).logsIn ||
+    attributes?.[kind]?.identifier?.default_method === (kind === 'email' ? 'email_otp' : 'phone_otp');
+  const ofNamed = kinds.find((one) => one === named && isFirst(one));
+  const isCode = named === 'email' || named === 'phone_number';
+  if (ofNamed !== undefined || (isCode && passwordUse(connection).logsIn)) return ofNamed;
+  const names = ADDRESS_KINDS.filter((kind) => attributesOf(databaseOptions(connection))[kind].isIdentifier);
+  const isAll = names.every((kind) => kinds.some((one) => one === kind && isFirst(one)));
+  return isAll || !passwordUse(connection).logsIn ? kinds[0] : undefined;
 }
 
 /** What codes in place of a password are sent to. */
@@ -69,7 +115,11 @@ export function canMakeUsers(connection: Connection): boolean {
  * cannot: who may change how the tenant sends its mail would have them.
  */
 export function changesPasswords(connection: Connection): boolean {
-  return connection.name !== CONSOLE_DIRECTORY && canChange(connection, 'change_password');
+  return (
+    connection.name !== CONSOLE_DIRECTORY &&
+    passwordUse(connection).logsIn &&
+    canChange(connection, 'change_password')
+  );
 }
 
 function canChange(connection: Connection, name: CustomScriptName): boolean {

@@ -1,14 +1,14 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
-import { strategyRecord } from '../records/connections.ts';
+import { DATABASE, strategyRecord } from '../records/connections.ts';
 import { attributesOf, readsAsAddress, uniqueIn, usernameLength } from '../records/database-attributes.ts';
-import { databaseOptions, takesSignUps } from '../records/database-options.ts';
+import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Asker } from './asker.ts';
-import type { NewDatabaseUser } from './create.ts';
+import { addressesOfNew, type NewDatabaseUser } from './create.ts';
 import type { Identity } from './identities.ts';
 import {
   containsPersonalInfo,
@@ -23,8 +23,10 @@ import type { Users } from './users.ts';
 /** The addresses that somebody signs up with, as typed. */
 export type TypedAddresses = Partial<Record<AddressKind, string | undefined>>;
 
-interface SignUp extends Omit<NewDatabaseUser, 'connection' | 'unique'> {
+interface SignUp extends Omit<NewDatabaseUser, 'connection' | 'unique' | 'password'> {
   connection: Connection;
+  /** None of who logs in otherwise. */
+  password?: string | undefined;
   asker: Asker;
 }
 
@@ -36,6 +38,7 @@ export type SignUpRefusal =
   | { reason: 'invalid-username'; min: number; max: number }
   | { reason: 'missing-address'; kind: AddressKind }
   | { reason: 'unexpected-address'; kind: AddressKind }
+  | { reason: 'missing-password' }
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
   | { reason: 'personal-password' }
@@ -54,23 +57,37 @@ export async function signUp(
 ): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
   const refusal = signUpFault(request);
   if (refusal !== undefined) return refusal;
-  const options = databaseOptions(request.connection);
-  const created = await users.create({
-    ...request,
-    connection: request.connection.name,
-    unique: uniqueIn(options),
-  });
+  const { connection, password, ...rest } = request;
+  const unique = uniqueIn(databaseOptions(connection));
+  const created =
+    password === undefined
+      ? await users.make({
+          identity: {
+            connection: connection.name,
+            provider: DATABASE,
+            addresses: addressesOfNew(rest),
+            unique,
+          },
+          profile: rest.profile,
+          asker: rest.asker,
+        })
+      : await users.create({ ...rest, password, connection: connection.name, unique });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
-/** Why somebody may not sign up with a password; undefined when they may, as far as nobody is asked who is there. */
+/** Why somebody may not sign up; undefined when they may, as far as nobody is asked who is there. */
 export function signUpFault(request: Omit<SignUp, 'asker'>): SignUpRefusal | undefined {
   const { connection, password } = request;
   // Whose passwords are kept elsewhere has no users who sign up here.
   if (strategyRecord(connection.strategy)?.isDatabase !== true || !takesSignUps(connection))
     return { reason: 'signup-disabled' };
   const options = databaseOptions(connection);
-  return addressRefusal(options, request) ?? passwordRefusal(options, password, personalOf(request));
+  const { signsUp, isOptional } = passwordUse(connection);
+  if (password !== undefined && !signsUp) return { reason: 'signup-disabled' };
+  const addresses = addressRefusal(options, request);
+  if (addresses !== undefined || (password === undefined && isOptional)) return addresses;
+  if (password === undefined) return { reason: 'missing-password' };
+  return passwordRefusal(options, password, personalOf(request));
 }
 
 /** What a sign-up says of somebody. */

@@ -115,6 +115,8 @@ export function signUpError(
       return new LegacyError(400, { error: 'email format validation failed' });
     case 'invalid-phone':
       return new LegacyError(400, { error: 'phone_number format validation failed' });
+    case 'missing-password':
+      return new LegacyError(400, { error: 'password is required' });
     case 'missing-address':
       return new LegacyError(400, { error: missingText(refusal.kind, connection) });
     case 'unexpected-address':

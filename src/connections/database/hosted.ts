@@ -16,6 +16,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Connection } from '../../records/collections.ts';
 import { normalizePhone } from '../../records/phone.ts';
 import { offerPasskey } from '../passkeys/offer.ts';
+import { codeChoices } from '../passwordless/session-code.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
 import type { Meant, PasswordFormDependencies, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, loginPage, signUpPage, type TypedSignUp } from './pages.ts';
@@ -98,11 +99,11 @@ export async function renderLogin(
 ): Promise<void> {
   const passkey = await offerPasskey(deps, ctx, page, connection);
   if (shown.username !== identifierOf(page)) {
-    const choices = await loginChoices(deps.config, page);
+    const choices = [...codeChoices(page, connection), ...(await loginChoices(deps.config, page))];
     const model = { ...loginPage(page, connection, choices, shown), ...passkey };
     return render(deps, ctx, page, 'login', model, status);
   }
-  const choices = await localChoices(deps.config, page);
+  const choices = [...codeChoices(page, connection), ...(await localChoices(deps.config, page))];
   const identifierUrl = stepPath(page.pending, 'identifier');
   const model = { ...loginPage(page, connection, choices, shown), ...passkey, identifierUrl };
   await render(deps, ctx, page, 'password', model, status);

@@ -3,7 +3,13 @@ import { type PageModel, pageModel, type RequestPage, stepPath } from '../../flo
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { attributesOf, usernameLength } from '../../records/database-attributes.ts';
-import { changesPasswords, databaseOptions, takesSignUps } from '../../records/database-options.ts';
+import {
+  changesPasswords,
+  codeKinds,
+  databaseOptions,
+  passwordUse,
+  takesSignUps,
+} from '../../records/database-options.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
@@ -37,6 +43,8 @@ interface SignUpPage extends PageModel {
   email?: Asked;
   phone?: Asked;
   username?: Asked & { min: number; max: number };
+  /** Whether who signs up is asked for no password. */
+  hasNoPassword: boolean;
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
   /** Whether the address is the invited one, and no other. */
   isEmailFixed: boolean;
@@ -72,6 +80,7 @@ export function loginPage(
  */
 export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return false;
+  if (!passwordUse(connection).signsUp && codeKinds(connection).length === 0) return false;
   if (organization === undefined || pending.invitedEmail !== undefined) return true;
   const enabled = enabledConnectionsOf(organization).find((one) => one.connection_id === connection.id);
   return enabled?.is_signup_enabled === true;
@@ -99,6 +108,7 @@ export function signUpPage(
     ...(email && { email }),
     ...(phone && { phone }),
     ...(username && { username: { ...username, ...usernameLength(options) } }),
+    hasNoPassword: !passwordUse(connection).signsUp,
     // Before anything is typed no rule has failed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
     ...describeRefusal(refusal?.refusal),
@@ -128,6 +138,8 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
       return marked({ phone: 'passwordless.sms.invalid' });
     case 'invalid-username':
       return marked({ username: 'signup.username' });
+    case 'missing-password':
+      return marked({ password: 'signup.weak' });
     case 'missing-address':
     case 'unexpected-address':
       return marked(ADDRESS_FAULTS[refusal.kind]);

@@ -18,8 +18,8 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
-import { attributesOf, uniqueIn } from '../../records/database-attributes.ts';
-import { type CodeKind, customDatabase, databaseOptions } from '../../records/database-options.ts';
+import { uniqueIn } from '../../records/database-attributes.ts';
+import { type CodeKind, databaseOptions } from '../../records/database-options.ts';
 import { addressesOfNew } from '../../users/create.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
@@ -31,6 +31,7 @@ import { loginBy } from '../strategy.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen } from './pages.ts';
 import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
+import { provedByCode } from './sign-up-proofs.ts';
 import { askNewToVerify } from './verification-link.ts';
 
 const PURPOSE = 'signup_code';
@@ -42,7 +43,8 @@ interface WaitingSignUp {
   connection: string;
   /** In the form that they are kept in. */
   addresses: TypedAddresses;
-  passwordHash: string;
+  /** None of who signs up without a password. */
+  passwordHash?: string | undefined;
   /** What is still to be proved; the first was sent a code. */
   left: CodeKind[];
   proved: CodeKind[];
@@ -50,26 +52,17 @@ interface WaitingSignUp {
   session: string;
 }
 
-/** The addresses of a sign-up that are proved by codes before there is an account. */
-export function provedByCode(connection: Connection, typed: TypedAddresses): CodeKind[] {
-  if (customDatabase(connection) !== undefined) return [];
-  const attributes = attributesOf(databaseOptions(connection));
-  return (['email', 'phone_number'] as const).filter(
-    (kind) => attributes[kind].verification === 'code' && typed[kind] !== undefined,
-  );
-}
-
 /** Sends the first code. @throws AuthError as {@link start}. */
 export async function beginSignUpCodes(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  { connection, typed, password }: { connection: Connection; typed: TypedAddresses; password: string },
+  { connection, typed, password }: { connection: Connection; typed: TypedAddresses; password?: string },
 ): Promise<void> {
   const waiting = {
     connection: connection.name,
     addresses: addressesOfNew(typed),
-    passwordHash: await deps.users.hash(password),
+    ...(password !== undefined && { passwordHash: await deps.users.hash(password) }),
     left: provedByCode(connection, typed),
     proved: [],
   };

@@ -3,13 +3,15 @@ import type { Context } from 'koa';
 import { type RequestPage, renderPage, requestLanguages, tooManyAlert } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
+import { passwordUse } from '../../records/database-options.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
-import { type SignUpRefusal, signUp, signUpFault } from '../../users/signup.ts';
+import { type SignUpRefusal, signUp, signUpFault, signUpRefusal } from '../../users/signup.ts';
 import { loginBy } from '../strategy.ts';
 import type { Meant, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, signUpPage } from './pages.ts';
-import { beginSignUpCodes, provedByCode } from './sign-up-codes.ts';
+import { beginSignUpCodes } from './sign-up-codes.ts';
 import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
+import { provedByCode, unprovable } from './sign-up-proofs.ts';
 import { askNewToVerify } from './verification-link.ts';
 
 /** Takes the form to sign up: a new user is logged in, or asked for a code first. */
@@ -58,10 +60,14 @@ async function signUpAs(
     deps.events.record({ ...seen, type: 'fs', description: refusal.reason });
     return render(deps, ctx, page, signUpPage(page, connection, shown, { refusal, password }), 400);
   };
-  if (provedByCode(connection, given).length > 0) {
-    const fault = signUpFault({ connection, ...given, password });
+  const { signsUp } = passwordUse(connection);
+  const proved = provedByCode(connection, given);
+  if (proved.length > 0 || !signsUp) {
+    const fault = signsUp
+      ? signUpFault({ connection, ...given, password })
+      : (signUpRefusal(connection, given) ?? unprovable(connection, proved));
     if (fault !== undefined) return refused(fault);
-    return beginSignUpCodes(deps, ctx, page, { connection, typed: given, password });
+    return beginSignUpCodes(deps, ctx, page, { connection, typed: given, ...(signsUp && { password }) });
   }
   const asker = signUpAsker(ctx, page, given);
   const result = await signUp(deps.users, { connection, ...given, password, asker }).catch(refusedByCode);

@@ -50,7 +50,9 @@ const fields = {
   password: z
     .string('password is required')
     .min(1, 'password is required')
-    .max(10_000, 'password is too long'),
+    .max(10_000, 'password is too long')
+    .optional()
+    .describe('Unless the connection makes users without one.'),
   username: text('username').optional().describe('Where the connection has usernames.'),
   phone_number: text('phone_number').optional().describe('E.164, where the connection has phone numbers.'),
   given_name: text('given_name').optional(),

@@ -5,6 +5,7 @@ import {
   changesPasswords,
   customDatabase,
   databaseOptions,
+  passwordUse,
   takesSignUps,
 } from '../../records/database-options.ts';
 import type { PasswordCheck } from '../../users/credentials.ts';
@@ -57,7 +58,9 @@ export const database = strategy(
       const prove = () =>
         read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use });
       const isAsked = customDatabase(proof.connection) !== undefined;
-      return isAsked ? deps.customDatabases.evenly(prove) : prove();
+      const proved = await (isAsked ? deps.customDatabases.evenly(prove) : prove());
+      // Looked at in any case: a wrong password takes as long.
+      return passwordUse(proof.connection).logsIn ? proved : undefined;
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),
     failure: ({ user }) => (user === undefined ? { type: 'fu' } : { type: 'fp', user_id: user.id }),

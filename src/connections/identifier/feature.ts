@@ -7,6 +7,8 @@ import { openRequestPage, type RequestPage, stepPath } from '../../flow/request-
 import type { ShowNext } from '../../flow/routes.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { PAGE } from '../../http/routes.ts';
+import { firstCode } from '../../records/database-options.ts';
+import { codeStep } from '../passwordless/session-code.ts';
 import { asksIdentifierFirst, connectionOf, isHome } from '../request.ts';
 import { type GoUpstreamDependencies, goUpstream } from '../upstream/go.ts';
 import { showIdentifier } from './page.ts';
@@ -50,7 +52,9 @@ async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promi
   }
   await deps.interactions.remember(ctx, { ...pending.remembered, identifier: typed });
   ctx.status = 303;
-  ctx.redirect(stepPath(pending, strategy.page === 'form' ? 'login' : strategy.step(connection)));
+  const code = strategy.page === 'form' ? firstCode(connection, typed) : undefined;
+  const form = code === undefined ? 'login' : codeStep(connection, code);
+  ctx.redirect(stepPath(pending, strategy.page === 'form' ? form : strategy.step(connection)));
 }
 
 /** The request as if its application had known who logs in. */

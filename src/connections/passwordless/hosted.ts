@@ -17,15 +17,19 @@ import {
 import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
+import type { Languages } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
+import type { Caller } from '../../protection/callers.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
+import type { CodeKind } from '../../records/database-options.ts';
 import type { Random } from '../../runtime/random.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
-import { RESEND_SECONDS } from './session-routes.ts';
+import { codeChoices, codeConnection, codeStep, proveSession } from './session-code.ts';
+import { beginSession, codesOf, RESEND_SECONDS } from './session-routes.ts';
 import { type StartDependencies, start } from './start.ts';
 import { subjectOf } from './strategy.ts';
 import { redeem } from './verify.ts';
@@ -51,17 +55,25 @@ const opened = (handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: 
 
 /** The routes of the hosted passwordless pages. */
 export const passwordlessPages: RouteDeclarations<PasswordlessPagesDependencies> = {
-  'GET /u/:uid/passwordless/:connection': opened((deps, ctx, at) =>
-    showAddress(deps, ctx, at, { address: identifierOf(at.page) ?? at.page.pending.params.login_hint ?? '' }),
-  ),
+  'GET /u/:uid/passwordless/:connection': opened((deps, ctx, at) => showFirst(deps, ctx, at)),
   'POST /u/:uid/passwordless/:connection': opened(sendCode),
   'POST /u/:uid/passwordless/:connection/code': opened(useCode),
+  'GET /u/:uid/code/:connection/:channel': opened((deps, ctx, at) => showFirst(deps, ctx, at)),
+  'POST /u/:uid/code/:connection/:channel': opened(sendCode),
+  'POST /u/:uid/code/:connection/:channel/code': opened(useCode),
 };
 
 /** A request at a connection's pages. */
 interface At {
   page: RequestPage;
   connection: PasswordlessConnection;
+  /** Of a database: what its codes are sent to. */
+  kind?: CodeKind;
+}
+
+function showFirst(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+  const { pending } = at.page;
+  return showAddress(deps, ctx, at, { address: identifierOf(at.page) ?? pending.params.login_hint ?? '' });
 }
 
 /** @returns undefined when the request waits for something else, and the browser was sent there. */
@@ -76,7 +88,13 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
     ctx.redirect(`/u/${page.pending.uid}`);
     return undefined;
   }
-  return { page, connection: await passwordlessConnection(deps.config, page.client.client_id, name) };
+  const { client_id: clientId } = page.client;
+  const { channel } = ctx.params;
+  if (channel === undefined)
+    return { page, connection: await passwordlessConnection(deps.config, clientId, name) };
+  const kind = channel === 'sms' ? 'phone_number' : 'email';
+  const record = await codeConnection(deps.config, clientId, { realm: name, kind });
+  return { page, connection: codesOf(record, kind, false), kind };
 }
 
 async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
@@ -97,13 +115,26 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   try {
     await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
     const languages = requestLanguages(ctx, page);
-    await start(deps, ctx, { client: page.client, connection, address, languages, caller });
+    await begin(deps, ctx, at, { address, languages, caller });
   } catch (thrown) {
     const alert = thrown instanceof AuthError ? alertOf(thrown, connection) : undefined;
     if (!(thrown instanceof AuthError) || alert === undefined) throw thrown;
     return again(alert, thrown.status);
   }
   await showCode(deps, ctx, at, { address });
+}
+
+async function begin(
+  deps: PasswordlessPagesDependencies,
+  ctx: Context,
+  { page, connection, kind }: At,
+  asked: { address: string; languages: Languages; caller: Caller },
+): Promise<void> {
+  const { client, pending } = page;
+  if (kind === undefined) return void (await start(deps, ctx, { client, connection, ...asked }));
+  const { record } = connection;
+  const session = await beginSession(deps, ctx, { client, record, kind, isAllowed: false, ...asked });
+  await deps.interactions.remember(ctx, { ...pending.remembered, codeSession: session });
 }
 
 async function refusalOf(taken: Promise<void>): Promise<AuthError | undefined> {
@@ -130,7 +161,12 @@ async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At
     const caller = { ip: ctx.ip, ...markBrowser(ctx, deps.random) };
     const visitor = anonymousSessionPart(page.pending.params);
     const asker = { ...askerOf(ctx, clientId), visitor };
-    const login = await redeem(deps, { clientId, connection, address, secret, caller, asker });
+    const { codeSession } = page.pending.remembered;
+    const session = typeof codeSession === 'string' ? codeSession : '';
+    const login =
+      at.kind === undefined
+        ? await redeem(deps, { clientId, connection, address, secret, caller, asker })
+        : await proveSession(deps, { clientId, session, code: secret, caller, askedBy: () => asker });
     await deps.finish.login(ctx, page.pending, login);
   } catch (thrown) {
     if (thrown instanceof RegistrationRefused) return again('signup.refused', 400, thrown.said);
@@ -159,7 +195,8 @@ async function showAddress(
 ): Promise<void> {
   const { page, connection } = at;
   const choices = await loginChoices(deps.config, page);
-  const own = stepPath(page.pending, stepOf(connection));
+  const own = stepPath(page.pending, stepOf(at));
+  const codes = at.kind === undefined ? [] : codeChoices(page, connection.record);
   const password = (await mayUsePassword(deps.config, page)) ? [passwordChoice(page)] : [];
   await renderPage(
     deps,
@@ -167,10 +204,10 @@ async function showAddress(
     page,
     'passwordless/address',
     {
-      ...pageModel(page, stepOf(connection)),
+      ...pageModel(page, stepOf(at)),
       channel: connection.strategy.name,
       ...shown,
-      others: [...password, ...choices.filter(({ url }) => url !== own)],
+      others: [...password, ...codes, ...choices].filter(({ url }) => url !== own),
     },
     status,
   );
@@ -179,11 +216,12 @@ async function showAddress(
 async function showCode(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
-  { page, connection }: At,
+  at: At,
   shown: { address: string; alert?: string; said?: string | undefined },
   status = 200,
 ): Promise<void> {
-  const step = stepOf(connection);
+  const { page, connection } = at;
+  const step = stepOf(at);
   await renderPage(
     deps,
     ctx,
@@ -203,6 +241,6 @@ async function showCode(
   );
 }
 
-function stepOf({ record, strategy }: PasswordlessConnection): string {
-  return strategy.step(record);
+function stepOf({ connection: { record, strategy }, kind }: At): string {
+  return kind === undefined ? strategy.step(record) : codeStep(record, kind);
 }

@@ -2,6 +2,7 @@
 // for it holds, once, and dead after three wrong tries.
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
+import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -9,12 +10,14 @@ import { DATABASE } from '../../records/connections.ts';
 import { uniqueIn } from '../../records/database-attributes.ts';
 import { type CodeKind, codeKinds, databaseOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { Asker } from '../../users/asker.ts';
 import { addressesOfNew } from '../../users/create.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { databaseFor } from '../database/connection.ts';
+import type { LoginChoice } from '../request.ts';
 import { type Proof, type ProofDependencies, strategy } from '../strategy.ts';
 import { email } from './email.ts';
 import { sms } from './sms.ts';
@@ -152,16 +155,22 @@ async function makeUser(
   return { userId: made.user.id, credentialVersion: FIRST_VERSION };
 }
 
+/** A code that is given, with the ticket that it is good with. */
+export interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
+  session: string;
+  code: string;
+  /** @param typed whose the code is. */
+  askedBy(typed: Partial<Record<CodeKind, string>>): Asker;
+}
+
 /**
  * Logs in who gives the code of an `auth_session`; of any number of racers one.
  * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 after too many wrong codes.
  */
-export async function redeemSession(
+export async function proveSession(
   deps: ProofDependencies & { config: Config },
-  { clientId, params, ip, browser, ctx }: GrantRequest,
+  { clientId, session, code, caller, askedBy }: GivenCode,
 ): Promise<Login> {
-  const session = requiredField(params, 'auth_session');
-  const code = requiredField(params, 'otp');
   const found = await deps.challenges.find(SESSION_PURPOSE, session);
   const kept = found?.data as KeptSession | undefined;
   const kind = kept?.kind ?? 'email';
@@ -174,7 +183,34 @@ export async function redeemSession(
     connection,
     identifier,
     credentials: { session, code, mayCreate },
+    caller,
+    asker: askedBy({ [kind]: identifier }),
+  });
+}
+
+/** The same at the token endpoint. */
+export async function redeemSession(
+  deps: ProofDependencies & { config: Config },
+  { clientId, params, ip, browser, ctx }: GrantRequest,
+): Promise<Login> {
+  return proveSession(deps, {
+    clientId,
+    session: requiredField(params, 'auth_session'),
+    code: requiredField(params, 'otp'),
     caller: { ip, browser },
-    asker: askerOf(ctx, clientId, { [kind]: identifier }),
+    askedBy: (typed) => askerOf(ctx, clientId, typed),
+  });
+}
+
+/** Where the pages of such codes are in a browser login. */
+export function codeStep(connection: { name: string }, kind: CodeKind): string {
+  return `code/${connection.name}/${wayTo(kind).name}`;
+}
+
+/** The ways to log in with a code, as the pages of a database connection offer them. */
+export function codeChoices({ pending }: RequestPage, connection: Connection): LoginChoice[] {
+  return codeKinds(connection).map((kind) => {
+    const { text, icon } = wayTo(kind);
+    return { url: stepPath(pending, codeStep(connection, kind)), text, icon };
   });
 }

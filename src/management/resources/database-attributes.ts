@@ -7,6 +7,7 @@ const refused = (message: string) => apiError(400, message, 'invalid_body');
 /** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
 export function refuseContradictions(options: Readonly<Record<string, unknown>>): void {
   refuseBothPolicies(options);
+  refuseNoWayIn(options);
   const { attributes, requires_username, validation } = options;
   if (!isObject(attributes)) return;
   if (requires_username === true)
@@ -36,6 +37,22 @@ export const OLDER_POLICY = [
   'password_dictionary',
   'password_no_personal_info',
 ] as const;
+
+/** Passwords can be switched off where there are codes in their place. */
+function refuseNoWayIn({
+  authentication_methods: methods,
+  attributes,
+}: Readonly<Record<string, unknown>>): void {
+  if (!isObject(methods) || !isObject(methods.password) || methods.password.enabled !== false) return;
+  const isOn = (name: string) => isObject(methods[name]) && methods[name].enabled === true;
+  const isName = (name: string) => {
+    const one = isObject(attributes) ? attributes[name] : undefined;
+    return isObject(one) && isObject(one.identifier) && one.identifier.active === true;
+  };
+  if (isOn('email_otp') && (isName('email') || !isObject(attributes))) return;
+  if (isOn('phone_otp') && isName('phone_number')) return;
+  throw refused('authentication_methods.password can be disabled with email_otp or phone_otp alone');
+}
 
 function refuseBothPolicies(options: Readonly<Record<string, unknown>>): void {
   if (options.password_options == null) return;

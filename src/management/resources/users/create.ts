@@ -2,7 +2,7 @@
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { attributesOf, readsAsAddress, uniqueIn } from '../../../records/database-attributes.ts';
-import { canMakeUsers, databaseOptions } from '../../../records/database-options.ts';
+import { canMakeUsers, databaseOptions, passwordUse } from '../../../records/database-options.ts';
 import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
@@ -86,12 +86,12 @@ function requireCredentials(
   body: CreateUserBody,
   password: string | undefined,
 ): void {
-  if (password === undefined)
+  if (password === undefined && !passwordUse(connection).isOptional)
     throw invalid("Payload validation error: 'Missing required property: password'.");
   if (!canMakeUsers(connection)) throw invalid('Users of this connection are made elsewhere.');
   const options = databaseOptions(connection);
   requireAddresses(connection, body);
-  const refusal = passwordRefusal(options, password, body);
+  const refusal = password === undefined ? undefined : passwordRefusal(options, password, body);
   if (refusal !== undefined) throw passwordError(refusal);
 }
 

@@ -1,0 +1,211 @@
+// `authentication_methods` of a database connection on the hosted pages: codes in place of the password, and no passwords.
+import { expect } from 'chai';
+import { callApi, startManaged } from '../../management/support.ts';
+import { type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
+import type { TestServer } from '../../support/server.ts';
+
+const generous = { capacity: 10_000, perMinute: 10_000 };
+const email = { identifier: { active: true }, signup: { status: 'optional' } };
+const phone_number = { identifier: { active: true }, signup: { status: 'optional' } };
+const codes = { email_otp: { enabled: true }, phone_otp: { enabled: true } };
+const first = { active: true, default_method: 'email_otp' };
+
+const DATABASES = {
+  beside: { attributes: { email, phone_number }, authentication_methods: codes },
+  first: { attributes: { email: { ...email, identifier: first } }, authentication_methods: codes },
+  alone: {
+    attributes: { email, phone_number },
+    authentication_methods: { ...codes, password: { enabled: false, api_behavior: 'optional' } },
+  },
+};
+type Name = keyof typeof DATABASES;
+const PASSWORD = 'A-good-Passw0rd';
+
+describe('a database connection with codes', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged({
+      ...base,
+      attackProtection: {
+        rateLimits: {
+          ...base.attackProtection.rateLimits,
+          ...{
+            signup: generous,
+            hosted: generous,
+            passwordlessStart: generous,
+            passwordlessDestination: generous,
+          },
+          passwordlessResend: generous,
+        },
+        bruteForceProtection: { max_attempts: 100 },
+        suspiciousIpThrottling: { enabled: false },
+      },
+      databases: [
+        ...base.databases,
+        ...Object.entries(DATABASES).map(([name, options]) => ({ name, enabled_clients: ['web'], options })),
+      ],
+    });
+  });
+  after(() => server.stop());
+
+  let people = 0;
+  const someone = async (connection: Name, verified = true) => {
+    const n = ++people;
+    const typed = { email: `code-login-${n}@example.test`, phone_number: `+1415555${4000 + n}` };
+    const profile = { email_verified: verified, phone_verified: verified };
+    const made = await server.users.create({ connection, ...typed, password: PASSWORD, profile });
+    if (!('user' in made)) throw new Error('taken');
+    return typed;
+  };
+  const open = async (connection: Name, over: object = {}) => {
+    const agent = createAgent(server);
+    const page = await follow(agent, await authorize(agent, webRequest({ connection, ...over })), server.url);
+    const submit = async (at: Answer, field: string, typed: object) => {
+      const { action, fields } = readForm(at, field);
+      return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
+    };
+    return { agent, page, submit };
+  };
+  const wayTo = (page: Answer, way: string) => new RegExp(`href="([^"]*/${way})"`).exec(page.text)?.[1] ?? '';
+
+  for (const [channel, kind] of [
+    ['email', 'email'],
+    ['sms', 'phone_number'],
+  ] as const) {
+    it(`lets in by ${channel} who has a password, too`, async () => {
+      const user = await someone('beside');
+      const { agent, page, submit } = await open('beside');
+      const asked = await agent.get(wayTo(page, `code/beside/${channel}`));
+      const sent = await submit(asked, 'address', { address: user[kind] });
+      const { code = '' } = await nextMessageTo(server, user[kind]);
+      const wrong = await submit(sent, 'code', { code: code === '123456' ? '654321' : '123456' });
+      expect(wrong.status).to.equal(400);
+      expect(responseOf(await submit(wrong, 'code', { code }))).to.have.property('code');
+    });
+  }
+
+  it('says the same of an address that nobody has, or has not verified, and sends nothing there', async () => {
+    const unproved = await someone('beside', false);
+    const pages = await Promise.all(
+      [(await someone('beside')).email, 'nobody-here@example.test', unproved.email].map(async (address) => {
+        const { agent, page, submit } = await open('beside');
+        const sent = await submit(await agent.get(wayTo(page, 'code/beside/email')), 'address', { address });
+        const { text } = await submit(sent, 'code', { code: '000000' });
+        return text.replaceAll(address, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
+      }),
+    );
+    expect(new Set(pages).size).to.equal(1);
+    expect(await messagesTo(server, 'nobody-here@example.test')).to.deep.equal([]);
+    expect(await messagesTo(server, unproved.email)).to.deep.equal([]);
+  });
+
+  it('takes a code in the browser that asked for it alone', async () => {
+    const { email: address } = await someone('beside');
+    const mine = await open('beside');
+    await mine.submit(await mine.agent.get(wayTo(mine.page, 'code/beside/email')), 'address', { address });
+    const { code = '' } = await nextMessageTo(server, address);
+    const theirs = await open('beside');
+    const asked = await theirs.agent.get(wayTo(theirs.page, 'code/beside/email'));
+    const sent = await theirs.submit(asked, 'address', { address: 'nobody-there@example.test' });
+    expect((await theirs.submit(sent, 'code', { address, code })).status).to.equal(400);
+  });
+
+  it('asks for a code first where default_method says so, and for the password who wants that', async () => {
+    const user = await someone('first');
+    const { agent, page, submit } = await open('first', { login_hint: user.email });
+    expect(page.text).to.include('Get a code by email').and.include(user.email);
+    const form = await agent.get(wayTo(page, 'login'));
+    const end = await submit(form, 'password', { username: user.email, password: PASSWORD });
+    expect(responseOf(end)).to.have.property('code');
+  });
+
+  describe('without passwords', () => {
+    const logIn = (username: string, password: string) =>
+      createAgent(server).request('/oauth/token', {
+        json: {
+          grant_type: 'http://auth0.com/oauth/grant-type/password-realm',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          realm: 'alone',
+          ...{ username, password },
+        },
+      });
+
+    it('takes none, and says of a right one what it says of a wrong one', async () => {
+      const user = await someone('alone');
+      const [right, wrong] = await Promise.all([logIn(user.email, PASSWORD), logIn(user.email, 'wrong')]);
+      expect([right.status, right.text]).to.deep.equal([wrong.status, wrong.text]);
+      expect(right.status).to.equal(403);
+    });
+
+    it('shows no form of a password, sends no link for a new one, and sets none', async () => {
+      const user = await someone('alone');
+      const { agent, page } = await open('alone');
+      expect(page.text).to.include('Get a code by email').and.not.include('type="password"');
+      const { uid } = /\/u\/(?<uid>[\w-]+)\//.exec(page.text)?.groups ?? {};
+      const login = await follow(agent, await agent.get(`/u/${uid}/login`), server.url);
+      expect(login.text).not.to.include('type="password"');
+      await createAgent(server).request('/dbconnections/change_password', {
+        json: { client_id: 'web', connection: 'alone', email: user.email },
+      });
+      const { id } = (await server.users.findInConnection({ name: 'alone' }, user.email)) ?? {};
+      expect(
+        (await callApi(server, 'PATCH', `/users/${id}`, { password: 'Another-Passw0rd' })).status,
+      ).to.equal(400);
+      expect(await messagesTo(server, user.email)).to.deep.equal([]);
+    });
+
+    it('signs somebody up with a code on the page', async () => {
+      const typed = 'no-password@example.test';
+      const { page, submit } = await open('alone', { screen_hint: 'signup' });
+      expect(page.text).not.to.include('type="password"');
+      const asked = await submit(page, 'email', { email: typed });
+      const { code } = await nextMessageTo(server, typed, 1, 'code');
+      expect(responseOf(await submit(asked, 'code', { code }))).to.have.property('code');
+      const user = await server.users.findInConnection({ name: 'alone' }, typed);
+      expect(user).to.include({ email_verified: true });
+    });
+
+    it('makes users without one by the APIs where api_behavior says so, and refuses one that is sent', async () => {
+      const signUp = (connection: Name, fields: object) =>
+        createAgent(server).request('/dbconnections/signup', {
+          json: { client_id: 'web', connection, ...fields },
+        });
+      expect((await signUp('alone', { email: 'api-1@example.test' })).status).to.equal(200);
+      expect(
+        (await signUp('alone', { email: 'api-2@example.test', password: PASSWORD })).json(),
+      ).to.deep.equal({
+        error: 'public signup is disabled',
+      });
+      expect((await signUp('beside', { email: 'api-3@example.test' })).json()).to.deep.equal({
+        error: 'password is required',
+      });
+      const create = async (connection: Name) =>
+        (await callApi(server, 'POST', '/users', { connection, email: 'api-4@example.test' })).status;
+      expect([await create('alone'), await create('beside')]).to.deep.equal([201, 400]);
+    });
+  });
+
+  it('is refused by the Management API without any way in, or with a name that several have', async () => {
+    const create = async (options: object) => {
+      const answer = await callApi(server, 'POST', '/connections', {
+        name: 'refused',
+        strategy: 'auth0',
+        options,
+      });
+      return [answer.status, ((await answer.json()) as { message: string }).message];
+    };
+    const off = { password: { enabled: false } };
+    const only = 'authentication_methods.password can be disabled with email_otp or phone_otp alone';
+    expect(await create({ authentication_methods: off })).to.deep.equal([400, only]);
+    const phoneless = { ...off, phone_otp: { enabled: true } };
+    expect(await create({ authentication_methods: phoneless })).to.deep.equal([400, only]);
+    expect(
+      await create({ attributes: { email: { identifier: { active: true }, unique: false } } }),
+    ).to.deep.equal([400, 'attribute email must be unique to be an identifier']);
+    const faulty = { attributes: { email: { identifier: { active: true }, signup: { status: 'maybe' } } } };
+    expect((await create(faulty))[0]).to.equal(400);
+  });
+});
