@@ -43,6 +43,7 @@ import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import type { Waits } from './runtime/waits.ts';
 import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
@@ -77,6 +78,8 @@ export interface TenantDependencies {
   /** How long a request waits to hear what became of its message, milliseconds. */
   patience?: number;
   waits?: Waits;
+  /** Where the threads of scripts come from, and where they go at the stop. */
+  spareThreads?: SpareThreads | undefined;
   /** Where they are on. */
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;

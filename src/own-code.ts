@@ -14,6 +14,7 @@ import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { Random } from './runtime/random.ts';
+import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Waits } from './runtime/waits.ts';
 import { SCRIPT_LIMITS } from './scripts/limits.ts';
 import { createPackages } from './scripts/packages/packages.ts';
@@ -36,11 +37,22 @@ interface OwnCodeDependencies {
   random: Random;
   pause?: Pause;
   waits?: Waits;
+  spareThreads?: SpareThreads | undefined;
 }
 
 /** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
 export function ownCode(
-  { settings, store, users, clock, wallClock, random, pause = timerPause, waits }: OwnCodeDependencies,
+  {
+    settings,
+    store,
+    users,
+    clock,
+    wallClock,
+    random,
+    pause = timerPause,
+    waits,
+    spareThreads,
+  }: OwnCodeDependencies,
   {
     background,
     config,
@@ -64,6 +76,7 @@ export function ownCode(
     clock: wallClock,
     keepsLog: isForThisMachine(settings),
     waitMs: waits?.scriptThread,
+    spareThreads,
     ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
   });
   const { hostname } = new URL(settings.baseUrl);

@@ -9,7 +9,6 @@ import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
 import { metadataFaults } from './connections/samlp/metadata-faults.ts';
 import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from './console/administrators/example.ts';
-import type { Pause } from './delivery/queue.ts';
 import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
 import { managementAudience } from './management/audience.ts';
@@ -23,7 +22,6 @@ import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
 import { type Random, systemRandom } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
-import type { Waits } from './runtime/waits.ts';
 import { createTenant, type Tenant } from './server.ts';
 import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
@@ -40,7 +38,8 @@ import { administratorStore } from './users/administrators.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
-interface StartOptions {
+/** Those of a tenant are injected by tests. */
+interface StartOptions extends Pick<TenantDependencies, 'patience' | 'pause' | 'spareThreads' | 'waits'> {
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
   /** Reads the tenant that the settings name. */
@@ -53,12 +52,6 @@ interface StartOptions {
   open?: typeof openStore;
   /** Where traces are collected. */
   tracing?: Tracing | undefined;
-  /** Waits between retries of messages; injected by tests. */
-  pause?: Pause;
-  /** How long a request waits to hear what became of its message, milliseconds; injected by tests. */
-  patience?: number;
-  /** How long is waited for what a busy machine does late; injected by tests. */
-  waits?: Waits;
   /** Whether it is one of several processes of a server: commands then go to the database themselves. */
   isWorker?: boolean;
 }
@@ -126,8 +119,13 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
     if (read.production)
       refuseStore(read, 'is not fit for production', await remains(store, { users, administrators }));
-    const { pause, patience } = options;
-    const given = { waits, ...(pause && { pause }), ...(patience !== undefined && { patience }) };
+    const { pause, patience, spareThreads } = options;
+    const given = {
+      waits,
+      spareThreads,
+      ...(pause && { pause }),
+      ...(patience !== undefined && { patience }),
+    };
     const people = { users, administrators };
     const tenant = { settings: read, store, ...people, log, clock, wallClock, random, ...given };
     const { isWorker = false } = options;

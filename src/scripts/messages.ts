@@ -52,8 +52,8 @@ export interface AnswerMessage {
   content: string | Uint8Array;
 }
 
-/** To the thread. */
-export type ToThread = RunMessage | AnswerMessage;
+/** To the thread; `take`: to one that others have had, which says that it is ready. */
+export type ToThread = RunMessage | AnswerMessage | { type: 'take' };
 
 /** A request that a script makes. */
 export interface RequestMessage {

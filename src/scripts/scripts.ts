@@ -1,6 +1,8 @@
 // Scripts of a tenant's configuration (profiles of connections, custom databases, actions): run in a sandbox that knows
 // nothing of this process, within limits.
+
 import type { Outbound } from '../http/outbound.ts';
+import type { SpareThreads } from '../runtime/spare-threads.ts';
 import {
   SCRIPT_LIMITS,
   type ScriptFailure,
@@ -67,6 +69,8 @@ interface ScriptsDependencies {
   threads?: number;
   /** How long a script waits for one, milliseconds. */
   waitMs?: number | undefined;
+  /** Where its threads come from; its own unless said otherwise. */
+  spareThreads?: SpareThreads | undefined;
 }
 
 const THREADS = 16;
@@ -82,8 +86,9 @@ export function createScripts({
   limits = SCRIPT_LIMITS,
   threads = THREADS,
   waitMs = WAIT,
+  spareThreads,
 }: ScriptsDependencies): Scripts {
-  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs });
+  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs, spareThreads });
   const log = createScriptLog(keepsLog);
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);

@@ -3,8 +3,10 @@
 import { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import { threadEnvironment } from '../runtime/compile-cache.js';
+import { putSpare, type SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
 import type {
+  AnswerMessage,
   FromThread,
   Job,
   OutcomeMessage,
@@ -40,6 +42,8 @@ export interface Thread {
 
 interface ThreadOptions extends ThreadData {
   outbound: Outbound;
+  /** Where it is taken from, and put when it is at rest and nobody needs it; otherwise it is started, and ended. */
+  spareThreads?: SpareThreads | undefined;
   /** It can take a run. */
   onReady(): void;
   /** Its run has ended, and it makes another sandbox. */
@@ -65,39 +69,31 @@ interface Current {
 type Kill = (kind: ScriptFailureKind, message: string) => void;
 
 /** Starts one. It does not keep the process alive, except while it runs a script. */
-export function startThread({
-  wasmModule,
-  limits,
-  outbound,
-  onReady,
-  onMaking,
-  onEnd,
-}: ThreadOptions): Thread {
-  const worker = newWorker({ wasmModule, limits });
+export function startThread(options: ThreadOptions): Thread {
+  const { limits, onReady, onMaking, onEnd } = options;
+  const { worker, say, giveAway } = openWorker(options);
   let isEnding = false;
-  const say = (message: ToThread) => worker.postMessage(message);
-  const end = () => {
+  let isAtRest = false;
+  const end = async () => {
+    const mayGoOn = isAtRest && !isEnding;
     isEnding = true;
-    return worker.terminate();
+    if (mayGoOn && giveAway()) onEnd();
+    else await worker.terminate();
   };
   const kill: Kill = (kind, message) => {
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
     const used = { cpuMs, memoryBytes: 0, outputBytes: 0, requests: runs.current()?.requests ?? 0 };
     runs.end({ failure: { kind, message } }, used, 'make');
     runs.stopWatch();
-    void end();
+    isEnding = true;
+    void worker.terminate();
   };
   const runs = countRuns(worker, limits, kill);
   const free = () => {
     runs.stopWatch();
     worker.unref();
+    isAtRest = true;
     onReady();
-  };
-  const request = async (asked: RequestMessage, of: Current) => {
-    of.requests++;
-    of.over ??= new AbortController();
-    const answer = await scriptRequest(outbound, asked, of.over.signal, limits.wallMs);
-    if (runs.current() === of) say({ type: 'answer', run: of.run, id: asked.id, ...answer });
   };
   worker.on('message', (message: FromThread) => {
     // What it says while it is being ended must not let the process end before it has.
@@ -111,7 +107,10 @@ export function startThread({
       if (message.next === 'make') onMaking();
     } else if (current === undefined) return;
     else if (message.type === 'log') current.printed.push({ level: message.level, text: message.text });
-    else void request(message, current);
+    else {
+      const isOver = () => runs.current() !== current;
+      void request(options, message, current).then((answer) => isOver() || say(answer));
+    }
   });
   worker.on('error', () => kill(...CRASHED));
   worker.on('exit', () => {
@@ -122,12 +121,25 @@ export function startThread({
     end,
     isAsking: () => runs.current()?.over !== undefined,
     run: (trip) => {
+      isAtRest = false;
       worker.ref();
       const { run, outcomes } = runs.begin(trip.jobs.length);
       say({ type: 'run', run, ...trip });
       return outcomes;
     },
   };
+}
+
+/** Makes a request of a script. @returns what the thread is told of it. */
+async function request(
+  { outbound, limits }: ThreadOptions,
+  asked: RequestMessage,
+  of: Current,
+): Promise<AnswerMessage> {
+  of.requests++;
+  of.over ??= new AbortController();
+  const answer = await scriptRequest(outbound, asked, of.over.signal, limits.wallMs);
+  return { type: 'answer', run: of.run, id: asked.id, ...answer };
 }
 
 /** Keeps account of the runs of a thread, and of their time. */
@@ -192,6 +204,25 @@ function endRun(
   clearTimeout(wall);
   over?.abort();
   return { ...outcome, printed, used: { ...used, wallMs: performance.now() - began } };
+}
+
+/** What a thread runs in: started, or of those that others have had. */
+function openWorker({ wasmModule, limits, spareThreads }: ThreadOptions) {
+  const work = `script ${JSON.stringify(limits)}`;
+  const spare = spareThreads?.take(work);
+  const worker = spare ?? newWorker({ wasmModule, limits });
+  const say = (message: ToThread) => worker.postMessage(message);
+  // That it is ready a new one says by itself.
+  if (spare !== undefined) say({ type: 'take' });
+  return {
+    worker,
+    say,
+    /** @returns false when nobody wants it. */
+    giveAway: (): boolean => {
+      if (spareThreads !== undefined) putSpare(spareThreads, work, worker);
+      return spareThreads !== undefined;
+    },
+  };
 }
 
 function newWorker(workerData: ThreadData): Worker {

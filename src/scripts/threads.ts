@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import type { Outbound } from '../http/outbound.ts';
+import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptLimits } from './limits.ts';
 import { startThread, type Thread } from './thread.ts';
 
@@ -19,6 +20,7 @@ export interface Threads {
 
 export interface ThreadsOptions {
   outbound: Outbound;
+  spareThreads?: SpareThreads | undefined;
   limits: ScriptLimits;
   /** Threads at most. */
   most: number;
@@ -41,7 +43,7 @@ export function createThreads(
   options: ThreadsOptions,
   tell: (what: 'ready' | 'gone' | 'failed') => void,
 ): Threads {
-  const { outbound, limits, most, idleMs } = options;
+  const { most, idleMs } = options;
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();
   /** Those that were not ready again since, and when they were taken. */
@@ -72,7 +74,7 @@ export function createThreads(
       for (const set of [ready, taken, coming, all]) set.delete(thread);
       if (!isClosed) tell(wasReady ? 'gone' : 'failed');
     };
-    const thread: Thread = startThread({ wasmModule, limits, outbound, onReady, onMaking, onEnd });
+    const thread: Thread = startThread({ ...options, wasmModule, onReady, onMaking, onEnd });
     for (const set of [coming, all]) set.add(thread);
   };
   const starter = createStarter(begin, () => tell('failed'));

@@ -249,6 +249,7 @@ function start(run: number, { source, entry, args, globals, files }: Job): void 
 }
 
 parentPort?.on('message', (message: ToThread) => {
+  if (message.type === 'take') return sayReady();
   if (message.type === 'run') {
     const [job, ...rest] = message.jobs;
     next = rest;

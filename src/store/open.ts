@@ -10,6 +10,7 @@ import type { CollectionName, Records } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
+import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { Collection, Moment, Store } from './contract.ts';
 import { configurationSpecs, createStore, databaseFile, holdsStore } from './create.ts';
 import { directoryMode } from './files.ts';
@@ -49,6 +50,8 @@ export interface StoreOptions {
   checkBytes?: number;
   /** How long a search in the embedded store may take, milliseconds (5 s unless said otherwise). */
   searchMs?: number | undefined;
+  /** Where the thread comes from that commits; its own unless said otherwise. */
+  spareThreads?: SpareThreads | undefined;
 }
 
 const purgedAtOnce = 500;
@@ -125,7 +128,8 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
     configuration.push(await openConfigurationCollection({ directory, name, spec, clock, check, seal }));
   }
   const memory = memoryTables(clock);
-  const database = openSqlite({ file, clock, log, checked, searchMs: options.searchMs, check, sealOf });
+  const { searchMs, spareThreads } = options;
+  const database = openSqlite({ file, clock, log, checked, searchMs, spareThreads, check, sealOf });
   const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
   const stopPurging = purgeRegularly(
     [

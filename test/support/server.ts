@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
 import type { Waits } from '../../src/runtime/waits.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
-import type { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
@@ -15,6 +15,7 @@ import { createHasher, type HashCost, type Hasher } from '../../src/users/hashin
 import { PATIENCE } from './patience.ts';
 import { databaseFor } from './postgres-databases.ts';
 import { QUICK } from './quick-directory.ts';
+import { SPARE_THREADS } from './spare-threads.ts';
 import { fillDataDir } from './template.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
@@ -96,7 +97,8 @@ export async function startServer({
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
-    ...(open && { open }),
+    open: (options) => (open ?? openStore)({ ...options, spareThreads: SPARE_THREADS }),
+    spareThreads: SPARE_THREADS,
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
     pause,

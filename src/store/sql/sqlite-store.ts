@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { SpareThreads } from '../../runtime/spare-threads.ts';
 import type { Collection, Query, Write } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
@@ -28,6 +29,7 @@ interface SqliteOptions {
   checked: boolean;
   /** How long a search may take, milliseconds. */
   searchMs?: number | undefined;
+  spareThreads?: SpareThreads | undefined;
   /** Called at the start of each method; throws when the store is not to be used. */
   check(): void;
   sealOf(collection: string, spec: AnySpec): RecordSeal;
@@ -51,10 +53,10 @@ const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
 /** Opens the collections of a database. */
 export function openSqlite(options: SqliteOptions): SqliteStore {
-  const { file, clock, log, checked, searchMs, check, sealOf } = options;
+  const { file, clock, log, checked, searchMs, spareThreads, check, sealOf } = options;
   const reader = openReader(file);
   const writer = createWriter({
-    connection: startConnection(file, [...writeStatements(sqliteDialect), probe]),
+    connection: startConnection(file, [...writeStatements(sqliteDialect), probe], spareThreads),
     onFailure: (err) =>
       err === undefined
         ? log?.warn({ file }, 'the store can be written again')

@@ -1,6 +1,7 @@
 // The threads that SQLite works in, seen from this one: requests are answered in the order they are made.
 import { Worker } from 'node:worker_threads';
 import { threadEnvironment } from '../../runtime/compile-cache.js';
+import { putSpare, type SpareThreads } from '../../runtime/spare-threads.ts';
 import type { Operation } from './schema.ts';
 import type { Answer, Request } from './sqlite-worker.ts';
 import type { Connection } from './writer.ts';
@@ -14,22 +15,20 @@ export interface Thread {
   ask(request: Request): Promise<Record<string, unknown>[]>;
   /** Ends it, whatever it does; what it was asked for is rejected. */
   end(): Promise<unknown>;
+  /** Closes its file; after that it is nobody's. */
+  close(): Promise<void>;
   ended(): boolean;
 }
 
-/** Starts a thread on a database. It does not keep the process alive, except while it is asked for something. */
-export function startThread(file: string, statements: string[]): Thread {
-  // The published package holds JavaScript; the repository runs the TypeScript as it is.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const url = new URL(`./sqlite-worker.${extension}`, import.meta.url);
-  // What passes through lives for one commit: a small young generation keeps memory low.
-  const resourceLimits = { maxYoungGenerationSizeMb: 8 };
-  const worker = new Worker(url, {
-    workerData: { file, statements },
-    name: 'sqlite',
-    resourceLimits,
-    env: threadEnvironment(),
-  });
+/** Those that commit: searches have given their threads another priority. */
+const WORK = 'sqlite';
+
+/**
+ * Starts a thread on a database, or takes one. It does not keep the process alive, except while it is asked for something.
+ * @param spare where it is taken from, and put when it is closed.
+ */
+export function startThread(file: string, statements: string[], spare?: SpareThreads): Thread {
+  const worker = spare?.take(WORK) ?? newWorker();
   worker.unref();
   const asked: PromiseWithResolvers<Record<string, unknown>[]>[] = [];
   let ended: Error | undefined;
@@ -46,29 +45,44 @@ export function startThread(file: string, statements: string[]): Thread {
   });
   worker.on('error', (cause) => end(new Error(`${file}: ${cause.message}`, { cause })));
   worker.on('exit', () => end(new Error(`${file}: the thread that has it open has ended`)));
+  worker.postMessage({ open: { file, statements } } satisfies Request);
+  const ask = (request: Request): Promise<Record<string, unknown>[]> => {
+    if (ended !== undefined) return Promise.reject(ended);
+    const one = Promise.withResolvers<Record<string, unknown>[]>();
+    asked.push(one);
+    worker.ref();
+    worker.postMessage(request);
+    return one.promise;
+  };
   return {
-    ask(request) {
-      if (ended !== undefined) return Promise.reject(ended);
-      const one = Promise.withResolvers<Record<string, unknown>[]>();
-      asked.push(one);
-      worker.ref();
-      worker.postMessage(request);
-      return one.promise;
-    },
+    ask,
     end: () => worker.terminate(),
+    async close() {
+      await ask({ close: true, stays: spare !== undefined });
+      if (spare !== undefined) putSpare(spare, WORK, worker);
+    },
     ended: () => ended !== undefined,
   };
+}
+
+function newWorker(): Worker {
+  // The published package holds JavaScript; the repository runs the TypeScript as it is.
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const url = new URL(`./sqlite-worker.${extension}`, import.meta.url);
+  // What passes through lives for one commit: a small young generation keeps memory low.
+  const resourceLimits = { maxYoungGenerationSizeMb: 8 };
+  return new Worker(url, { name: 'sqlite', resourceLimits, env: threadEnvironment() });
 }
 
 /**
  * The connection that commits, in a thread. One that has ended (there was no descriptor for it, say) is started again
  * with the next commit; after a failed sync nothing is written any more.
  */
-export function startConnection(file: string, statements: string[]): Connection {
+export function startConnection(file: string, statements: string[], spare?: SpareThreads): Connection {
   // Many a command only reads.
   let thread: Thread | undefined;
   const running = () => {
-    if (thread === undefined || thread.ended()) thread = startThread(file, statements);
+    if (thread === undefined || thread.ended()) thread = startThread(file, statements, spare);
     return thread;
   };
   return {
@@ -86,7 +100,7 @@ export function startConnection(file: string, statements: string[]): Connection 
       await running().ask({ compact: true });
     },
     async close() {
-      if (thread !== undefined && !thread.ended()) await thread.ask({ close: true });
+      if (thread !== undefined && !thread.ended()) await thread.close();
     },
   };
 }

@@ -2,28 +2,29 @@
 // statements when it starts, and then, for each transaction, their numbers and parameters.
 import { getPriority, setPriority } from 'node:os';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { commitPragmas } from './sqlite-pragmas.ts';
 
 type Parameters = (string | number | null)[];
 
 /** What the thread is asked for. */
 export type Request =
+  | { open: { file: string; statements: string[] } }
   | { commit: [statement: number, ...Parameters][] }
   | { read: { sql: string; parameters: Parameters } }
   | { compact: true }
-  | { close: true };
+  | { close: true; stays: boolean };
 
 /** What it answers; `code` is SQLite's extended one. */
 export type Answer = { rows?: Record<string, unknown>[] } | { error: string; code: number | undefined };
 
-const { file, statements }: { file: string; statements: string[] } = workerData;
-if (statements.length === 0) yieldToOthers();
-const database = new DatabaseSync(file);
-database.exec(commitPragmas);
-const prepared: StatementSync[] = [];
+let database: DatabaseSync;
+let statements: string[];
+let prepared: StatementSync[];
 
 parentPort?.on('message', (request: Request) => {
+  // What cannot be opened ends the thread.
+  if ('open' in request) return open(request.open);
   let answer: Answer;
   try {
     answer = serve(request);
@@ -32,10 +33,18 @@ parentPort?.on('message', (request: Request) => {
     answer = { error: message, code: errcode };
   }
   parentPort?.postMessage(answer);
-  if ('close' in request) parentPort?.close();
+  if ('close' in request && !request.stays) parentPort?.close();
 });
 
-function serve(request: Request): Answer {
+function open(given: { file: string; statements: string[] }): void {
+  ({ statements } = given);
+  prepared = [];
+  if (statements.length === 0) yieldToOthers();
+  database = new DatabaseSync(given.file);
+  database.exec(commitPragmas);
+}
+
+function serve(request: Exclude<Request, { open: object }>): Answer {
   if ('commit' in request) commit(request.commit);
   else if ('read' in request) {
     return { rows: database.prepare(request.read.sql).all(...request.read.parameters) };
