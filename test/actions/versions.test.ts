@@ -47,6 +47,7 @@ describe('versions of actions', () => {
     expect(await call('GET', id)).to.include({ code: code('third'), all_changes_deployed: false });
     expect((await call('GET', id)).deployed_version).to.include({ id: back.id });
     const { versions } = await call('GET', `${id}/versions`);
+    expect(await call('GET', `${id}/versions/${back.id}`)).to.deep.equal(versions[0]);
     expect(versions.map((one: Record<string, unknown>) => [one.number, one.deployed])).to.deep.equal([
       [3, true],
       [2, false],

@@ -149,6 +149,13 @@ describe('the look of the pages, set while the server runs', () => {
       expect(policy).to.contain('font-src https://letters.example.test');
     });
 
+    it('is read by its id, as the one that there is', async () => {
+      const read = async (path: string) => (await themes('GET', path)).json();
+      expect(await read(`/${id}`))
+        .to.deep.include({ themeId: id, widget: THEME.widget })
+        .and.deep.equal(await read('/default'));
+    });
+
     it('has a change with the next request, and the look of before without it', async () => {
       await themes('PATCH', `/${id}`, { colors: { ...THEME.colors, primary_button: '#005f3c' } });
       expect((await page()).text).to.contain('--primary:#005f3c');
