@@ -4,6 +4,7 @@ import { codeOf } from '../factors/tenant.ts';
 import { payload } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { softwareKey } from '../support/software-key.ts';
 import { callsOf, SCOPES, tenant } from './tenant.ts';
 
 describe('the My Account API', () => {
@@ -57,6 +58,33 @@ describe('the My Account API', () => {
     expect((await calls.me(bearer, at, undefined, 'DELETE')).status).to.equal(404);
     expect((await nextMessageTo(server, user, 2)).subject).to.equal('Way to log in removed: passkey');
     expect(await typesOf(bearer)).to.deep.equal(['password']);
+  });
+
+  it('says of each of several passkeys what made it, where it is kept, and when it was used', async () => {
+    const bearer = await calls.accountToken(someone());
+    const keys = [
+      { aaguid: 'bada5566-a7aa-401f-bd96-45619a55120d', flags: 5 | 8 | 16 },
+      { aaguid: '08987058-cadc-4b81-b6e1-30de50dcbe96', flags: 5 },
+      { aaguid: '11111111-1111-1111-1111-111111111111', flags: 5 | 8 },
+    ];
+    for (const { aaguid, flags } of keys) {
+      const { begun, verify } = await calls.begin(bearer, { type: 'passkey' });
+      const answered = softwareKey('ES256', aaguid).create(begun.authn_params_public_key, server.url, {
+        flags,
+      });
+      const made = await verify({ authn_response: answered });
+      expect(made.status, made.text).to.equal(201);
+    }
+    const path = 'authentication-methods?type=passkey';
+    const { authentication_methods: listed } = (await calls.me(bearer, path)).json();
+    const shown = listed.map((one: Record<string, unknown>) =>
+      [one.name, one.credential_device_type, one.credential_backed_up, one.last_auth_at].join(),
+    );
+    expect(shown).to.have.members([
+      '1Password,multi_device,true,',
+      'Windows Hello,single_device,false,',
+      ',multi_device,false,',
+    ]);
   });
 
   it('tells of no more than a few changes in a while: the address may be that of somebody else', async () => {

@@ -1,6 +1,6 @@
 // /account: what users do with their own account.
 import { expect } from 'chai';
-import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
 import {
   API,
   authorize,
@@ -9,6 +9,7 @@ import {
   pkce,
   responseOf,
   spaRequest,
+  THIRD_CALLBACK,
   tenant,
   token,
   USER,
@@ -247,6 +248,25 @@ describe('the account page', () => {
       const again = await token(agent, { ...login, grant_type: 'refresh_token', refresh_token });
       expect(again.json()).to.include({ error: 'invalid_grant' });
     });
+  });
+
+  it('withdraws what a third party was allowed: it asks again', async () => {
+    const request = {
+      ...webRequest({ scope: 'openid email' }),
+      client_id: 'third',
+      redirect_uri: THIRD_CALLBACK,
+    };
+    const consent = await logIn(agent, server, request);
+    expect(consent.text).to.contain('name="decision"');
+    const { action, fields } = readForm(consent, '_csrf');
+    const end = await see(await agent.request(action, { form: { ...fields, decision: 'accept' } }));
+    expect(responseOf(end)).to.have.property('code');
+    expect(responseOf(await see(await authorize(agent, request)))).to.have.property('code');
+    const page = await openAccount(agent, server, '/account/applications');
+    expect(page.text).to.contain('Third party').and.contain('email');
+    const done = await see(await send(agent, page, '/account/applications', { application: 'third' }));
+    expect(done.text).not.to.contain('Third party');
+    expect((await see(await authorize(agent, request))).text).to.contain('name="decision"');
   });
 
   it('leaves an application that is withdrawn no code to come back with', async () => {

@@ -72,11 +72,54 @@ export interface Said {
   count?: number;
 }
 
-/** An authenticator with one discoverable credential, whose owner has it say what the test wants. */
-export function softwareKey() {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
-  const point = (value: string) => new Uint8Array(Buffer.from(value, 'base64url'));
+type CoseKey = Map<number, number | Uint8Array>;
+
+const bytes = (value = '') => new Uint8Array(Buffer.from(value, 'base64url'));
+
+/** A key pair, its public half as COSE has it (RFC 9053 §7), and the hash of its signatures. */
+function keysOf(alg: 'ES256' | 'ES384' | 'EdDSA' | 'RS256') {
+  if (alg === 'RS256') {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const { n, e } = publicKey.export({ format: 'jwk' });
+    const cose: CoseKey = new Map<number, number | Uint8Array>([
+      [1, 3],
+      [3, -257],
+      [-1, bytes(n)],
+      [-2, bytes(e)],
+    ]);
+    return { privateKey, cose, hash: 'sha256' };
+  }
+  if (alg === 'EdDSA') {
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+    const { x } = publicKey.export({ format: 'jwk' });
+    const cose: CoseKey = new Map<number, number | Uint8Array>([
+      [1, 1],
+      [3, -8],
+      [-1, 6],
+      [-2, bytes(x)],
+    ]);
+    return { privateKey, cose, hash: undefined };
+  }
+  const isSmall = alg === 'ES256';
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: isSmall ? 'P-256' : 'P-384' });
+  const { x, y } = publicKey.export({ format: 'jwk' });
+  const cose: CoseKey = new Map<number, number | Uint8Array>([
+    [1, 2],
+    [3, isSmall ? -7 : -35],
+    [-1, isSmall ? 1 : 2],
+    [-2, bytes(x)],
+    [-3, bytes(y)],
+  ]);
+  return { privateKey, cose, hash: isSmall ? 'sha256' : 'sha384' };
+}
+
+/**
+ * An authenticator with one discoverable credential, whose owner has it say what the test wants.
+ * @param aaguid of its make, in hexadecimal with hyphens; none by default.
+ */
+export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid = '') {
+  const { privateKey, cose, hash } = keysOf(alg);
+  const make = aaguid === '' ? Buffer.alloc(16) : Buffer.from(aaguid.replaceAll('-', ''), 'hex');
   const id = randomBytes(16);
   let handle = '';
   const dataOf = (
@@ -118,15 +161,8 @@ export function softwareKey() {
     ): object => {
       handle = asked.user.id;
       const { head, client } = dataOf(asked, asked.rp.id, origin, said, 'webauthn.create');
-      const entries: [number, number | Uint8Array][] = [
-        [1, 2],
-        [3, -7],
-        [-1, 1],
-        [-2, point(x)],
-        [-3, point(y)],
-      ];
-      const key = Buffer.from(isoCBOR.encode(new Map(entries)));
-      const authData = Buffer.concat([head(0x40), Buffer.alloc(16), Buffer.from([0, 16]), id, key]);
+      const key = Buffer.from(isoCBOR.encode(cose));
+      const authData = Buffer.concat([head(0x40), make, Buffer.from([0, 16]), id, key]);
       const object = new Map<string, unknown>([
         ['fmt', 'none'],
         ['attStmt', new Map()],
@@ -143,7 +179,7 @@ export function softwareKey() {
       return answer({
         clientDataJSON: text(client),
         authenticatorData: text(authenticatorData),
-        signature: text(sign('sha256', signed, privateKey)),
+        signature: text(sign(hash, signed, privateKey)),
         userHandle: handle,
       });
     },

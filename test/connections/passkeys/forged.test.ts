@@ -73,8 +73,8 @@ describe('an answer of a passkey', () => {
     });
   const someone = () => `forged-${people++}@example.test`;
   /** Somebody with a passkey whose count is at five. */
-  const signUp = async () => {
-    const key = softwareKey();
+  const signUp = async (alg?: Parameters<typeof softwareKey>[0]) => {
+    const key = softwareKey(alg);
     const { auth_session, authn_params_public_key: asked } = await register(someone());
     const answer = await exchange(auth_session, key.create(asked, ORIGIN, { count: 5 }));
     expect(answer.status, answer.text).to.equal(200);
@@ -101,6 +101,23 @@ describe('an answer of a passkey', () => {
       expect(await server.users.withEmail(email)).to.deep.equal([]);
     });
   }
+
+  for (const alg of ['ES256', 'EdDSA', 'RS256'] as const)
+    it(`by a key of ${alg} is good`, async () => {
+      const key = await signUp(alg);
+      expect((await logIn(key, { count: 6 })).status).to.equal(200);
+    });
+
+  it('by a key of another algorithm than was asked for signs nobody up', async () => {
+    const email = someone();
+    const { auth_session, authn_params_public_key: asked } = await register(email);
+    expect(
+      (asked as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(({ alg }) => alg),
+    ).to.deep.equal([-7, -8, -257]);
+    const answer = await exchange(auth_session, softwareKey('ES384').create(asked, ORIGIN));
+    expect(answer.json().error).to.equal('invalid_grant');
+    expect(await server.users.withEmail(email)).to.deep.equal([]);
+  });
 
   it('of a registration is none to a login', async () => {
     const key = await signUp();
