@@ -2,10 +2,11 @@
 import type { Sessions } from './engine/sessions.ts';
 import type { Authenticators } from './factors/authenticators.ts';
 import type { KnownBrowsers } from './factors/browsers.ts';
+import { endPasskeysBy } from './management/resources/users/passkeys.ts';
 import type { KnownCallers } from './protection/callers.ts';
 import type { Challenges } from './protection/challenges.ts';
 import { type Store, UniqueKeyError } from './store/contract.ts';
-import { isLinked } from './users/identities.ts';
+import { type Identity, isLinked } from './users/identities.ts';
 import type { Users } from './users/users.ts';
 
 interface AccountEndingsDependencies {
@@ -69,6 +70,14 @@ export function accountEndings({
         endPasskeys(userId),
         endConnected(userId),
       ]);
+    },
+    /**
+     * Of a user from whom an identity was taken. What came by it cannot be told from the rest: a refresh token does not say
+     * by which, a passkey the connection alone.
+     */
+    endUnlinked: async (userId: string, { connection }: Pick<Identity, 'connection'>): Promise<void> => {
+      await endPasskeysBy(store, userId, connection);
+      await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
     },
     /** Of a user who is now another: what they were about to log in to asks them again, and they are that one. */
     endLinked: (userId: string) => endGone(userId, { requestsStay: true }),

@@ -40,9 +40,7 @@ function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
   { engine: { sessions, readIdTokenHint }, readCallerToken, upstream }: TenantEngine,
-  own: ReturnType<typeof accountEndings> & {
-    ending: AbortSignal;
-  },
+  own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
   const { baseUrl, issuer } = settings;
@@ -52,6 +50,7 @@ function managementDependencies(
   const proofOf = (connection: string) => firstProof(config, connection);
   beginWork(deps, capabilities, own.ending);
   return {
+    ...own,
     baseUrl,
     providers: capabilities.providers,
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
@@ -70,7 +69,6 @@ function managementDependencies(
     dns: capabilities.dns,
     audienceOf: (key) => consentAudience(issuer, key),
     config,
-    endLinked: own.endLinked,
     endSessions: async (userId, reason) => {
       await sessions.endAllOf(userId, { reason, refreshTokens: true });
     },
@@ -85,7 +83,6 @@ function managementDependencies(
     readIdTokenHint,
     readToken: readCallerToken,
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
-    removeUser: own.removeUser,
     renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
     rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg, capabilities.keyHolder),

@@ -6,6 +6,7 @@ import {
   authorize,
   follow,
   logIn,
+  payload,
   pkce,
   responseOf,
   spaRequest,
@@ -267,6 +268,30 @@ describe('the account page', () => {
     const done = await see(await send(agent, page, '/account/applications', { application: 'third' }));
     expect(done.text).not.to.contain('Third party');
     expect((await see(await authorize(agent, request))).text).to.contain('name="decision"');
+  });
+
+  it('takes a linked account apart, and not the one that the account is', async () => {
+    const [user, other] = [await userOf(USER.email), await userOf(OTHER.email)];
+    expect(await server.users.link(user.id, other.id)).to.equal(true);
+    const login = { client_id: 'web', client_secret: 'web-secret' };
+    const by = { username: OTHER.email, password: OTHER.password, scope: 'openid offline_access' };
+    const given = await token(agent, { ...login, ...by, grant_type: 'password' });
+    const refresh = { ...login, grant_type: 'refresh_token', refresh_token: given.json().refresh_token };
+    expect(payload(given.json().id_token).sub).to.equal(user.id);
+    const identities = await server.users.identitiesOf(user.id);
+    const idOf = (email: string) => String(identities.find((one) => one.email === email)?.id);
+    const page = await openAccount(agent, server, '/account/applications');
+    const unlink = (identity: string) => send(agent, page, '/account/applications/unlink', { identity });
+    await unlink(idOf(USER.email));
+    await unlink('nobody');
+    expect(await server.users.identitiesOf(user.id)).to.have.length(2);
+    expect((await unlink(idOf(OTHER.email))).location).to.contain('said=unlinked');
+    expect((await server.users.identitiesOf(user.id)).map(({ email }) => email)).to.deep.equal([USER.email]);
+    expect((await userOf(OTHER.email)).id).to.equal(other.id);
+    expect((await nextMessageTo(server, USER.email)).text).to.contain('account');
+    expect((await token(agent, refresh)).json(), 'what came by it').to.include({ error: 'invalid_grant' });
+    // A login of before may have been by it.
+    expect((await agent.get('/account')).status).to.equal(303);
   });
 
   it('leaves an application that is withdrawn no code to come back with', async () => {

@@ -179,6 +179,26 @@ describe('the page of what one logs in with', () => {
     expect((await server.users.get(id))?.email_verified).to.equal(false);
   });
 
+  it('forgets the browsers that were remembered, and nobody else’s', async () => {
+    await open();
+    await addApp();
+    const id = String((await server.users.withEmail(USER.email))[0]?.id);
+    const browsers = server.store.collection('browsers');
+    const expiresAt = Math.floor(Date.now() / 1000) + 86_400;
+    for (const user_id of [id, 'auth0|other'])
+      await browsers.put({
+        id: `of ${user_id}`,
+        user_id,
+        ip: '127.0.0.1',
+        rememberedUntil: expiresAt,
+        expiresAt,
+      });
+    await page.locator(`form[action="${SECURITY}/browsers"] button`).click();
+    await page.waitForURL((url) => url.searchParams.get('said') === 'browsersForgotten');
+    expect(await browsers.findBy('user', id)).to.deep.equal([]);
+    expect(await browsers.findBy('user', 'auth0|other')).to.have.length(1);
+  });
+
   it('leads to no new password once the session has ended', async () => {
     const agent = createAgent(server);
     const sent = await send(agent, await openAccount(agent, server, SECURITY), `${SECURITY}/password`);

@@ -21,6 +21,8 @@ export interface ApplicationsDependencies
     ConnectedDependencies {
   refreshTokens: RefreshTokenDirectory;
   store: Store;
+  /** Ends what may have come by an identity that is a user's no more: sessions, tokens, and passkeys. */
+  endUnlinked(userId: string, identity: { connection: string }): Promise<void>;
 }
 
 const SECTION = '/applications';
@@ -141,6 +143,7 @@ async function unlink(
   // The one that the account was made with is the account.
   if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
   if (!(await deps.users.unlink(here.user.id, found.id))) return back(ctx, SECTION);
+  await deps.endUnlinked(here.user.id, found);
   recordChange(deps, ctx, here, { type: 'account_changed', description: 'identity unlinked' });
   await tellUser(deps, ctx, here.user, 'unlinked');
   back(ctx, SECTION, 'unlinked');

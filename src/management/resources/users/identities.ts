@@ -11,7 +11,6 @@ import type { Users } from '../../../users/users.ts';
 import { type Call, type Caller, callsWith, created, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
-import { endPasskeysBy } from './passkeys.ts';
 import { userOf } from './user.ts';
 import { identityViews } from './view.ts';
 
@@ -23,8 +22,8 @@ export interface UserIdentitiesDependencies {
   readIdTokenHint: ReadIdTokenHint;
   /** Ends what a user had who has become an identity of another. */
   endLinked(userId: string): Promise<void>;
-  /** Ends a user's sessions and refresh tokens. */
-  endSessions(userId: string, reason: 'session-revoked'): Promise<void>;
+  /** Ends what may have come by an identity that is a user's no more: sessions, tokens, and passkeys. */
+  endUnlinked(userId: string, identity: Pick<Identity, 'connection'>): Promise<void>;
 }
 
 const byName = z.strictObject({
@@ -129,23 +128,13 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
       }
       if (identity !== undefined) {
         const isDone = await deps.users.unlink(user.id, identity.id).catch(refuseTaken);
-        if (isDone) await endWhatCameBy(deps, user.id, identity);
+        if (isDone) await deps.endUnlinked(user.id, identity);
       }
       const after = identityViews(await deps.users.identitiesOf(user.id));
       return ok(after, { before: identityViews(before), after });
     },
   }),
 ];
-
-/** What came by an identity cannot be told from the rest: a refresh token does not say by which, a passkey the connection alone. */
-async function endWhatCameBy(
-  deps: UserIdentitiesDependencies,
-  userId: string,
-  { connection }: Pick<Identity, 'connection'>,
-): Promise<void> {
-  await endPasskeysBy(deps.store, userId, connection);
-  await deps.endSessions(userId, 'session-revoked');
-}
 
 function refuseTaken(thrown: unknown): never {
   throw thrown instanceof UniqueKeyError ? conflict('The user already exists.', 'auth0_idp_error')() : thrown;
