@@ -170,6 +170,7 @@ function routesOf(
     ...bind(engineFeature, {
       ...engine,
       mtlsOrigin: mtlsOrigin(settings),
+      endpoints: { mfa_challenge_endpoint: `${settings.baseUrl}/mfa/challenge` },
       config,
       rateLimits,
       signing,

@@ -73,7 +73,6 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     grants: parts.flatMap(({ grants }) => grants),
     secondFactor,
     acrValues: ACR_VALUES,
-    endpoints: { mfa_challenge_endpoint: `${baseUrl}/mfa/challenge` },
     certificates,
     actions: capabilities.actions,
     errorPage: (ctx, error) => views.error(ctx, error),

@@ -83,8 +83,6 @@ export interface EngineDependencies {
   secondFactor: SecondFactor;
   /** Authentication context classes that a request may ask for. */
   acrValues: readonly string[];
-  /** Endpoints that features have beside the engine's, by their names in the metadata. */
-  endpoints: Readonly<Record<string, string>>;
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
   checkRequest: CheckRequest;
@@ -175,7 +173,7 @@ export function engineConfiguration(
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
     routes: ROUTES,
     features: features(deps),
-    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl), ...deps.endpoints },
+    discovery: { ...DISCOVERY, ...discoveryMembers(settings.baseUrl) },
     enableHttpPostMethods: false,
     scopes: [...OIDC_SCOPES],
     acrValues: [...deps.acrValues],

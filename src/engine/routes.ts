@@ -43,6 +43,8 @@ interface EngineRoutesDependencies
   /** The public origin where clients are asked for certificates, where it is another one. */
   mtlsOrigin: string | undefined;
   signing: Pick<Signing, 'ensure'>;
+  /** Endpoints of the hosted service's own that features have, by their names in the metadata. */
+  endpoints: Readonly<Record<string, string>>;
 }
 
 const limits = {
@@ -191,10 +193,12 @@ export const engine = feature<EngineRoutesDependencies>({
 async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promise<void> {
   const { enter, config } = deps;
   await enter(ctx);
-  const metadata = { ...(ctx.body as Record<string, unknown>) };
+  const isStandard = hasStandardClaims(config, undefined);
+  // Who wants the standard is told of nothing else.
+  const metadata = { ...(ctx.body as Record<string, unknown>), ...(isStandard ? {} : deps.endpoints) };
   if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
-  // The hosted service names it by a template, which is no URL: who wants the standard is not told.
-  if (hasStandardClaims(config, undefined)) delete metadata.global_token_revocation_endpoint;
+  // The hosted service names it by a template, which is no URL.
+  if (isStandard) delete metadata.global_token_revocation_endpoint;
   if (hasSessionManagement(config))
     metadata.check_session_iframe = `${String(metadata.issuer)}${CHECK_SESSION.slice(1)}`;
   const origin = deps.mtlsOrigin ?? (await edgeOrigin(config));

@@ -6,11 +6,7 @@ import type { SecondFactor } from '../../src/engine/second-factor.ts';
 import { clientCertificates } from '../../src/tls/client-certificates.ts';
 
 /** Demands nothing of anybody. */
-export const NO_SECOND_FACTOR: {
-  secondFactor: SecondFactor;
-  acrValues: string[];
-  endpoints: Record<string, string>;
-} = {
+export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[] } = {
   secondFactor: {
     isDemanded: async () => false,
     standingOf: async () => 'none',
@@ -27,7 +23,6 @@ export const NO_SECOND_FACTOR: {
     description: 'none',
   },
   acrValues: [],
-  endpoints: {},
 };
 
 /** Asks for no login itself. */

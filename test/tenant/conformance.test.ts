@@ -66,9 +66,11 @@ describe('config/examples/conformance.yaml', () => {
     expect(Object.keys(given)).to.have.lengthOf(20);
   });
 
-  it('has metadata without the address of global token revocation, which is no URL', async () => {
+  it('has metadata without the hosted service’s own: the address of global token revocation, which is no URL, and that of factors', async () => {
     const metadata = (await createAgent(server).get('/.well-known/openid-configuration')).json();
-    expect(metadata).to.include.keys('issuer').and.not.have.property('global_token_revocation_endpoint');
+    expect(metadata)
+      .to.include.keys('issuer')
+      .and.not.have.any.keys('global_token_revocation_endpoint', 'mfa_challenge_endpoint');
   });
 
   it('gives no more than was asked for', async () => {
