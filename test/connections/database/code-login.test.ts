@@ -15,6 +15,12 @@ const first = { active: true, default_method: 'email_otp' };
 const DATABASES = {
   beside: { attributes: { email, phone_number }, authentication_methods: codes },
   first: { attributes: { email: { ...email, identifier: first } }, authentication_methods: codes },
+  needed: {
+    attributes: {
+      phone_number: { ...phone_number, profile_required: true, signup: { status: 'required' } },
+      email: { signup: { status: 'optional' } },
+    },
+  },
   alone: {
     attributes: { email, phone_number },
     authentication_methods: { ...codes, password: { enabled: false, api_behavior: 'optional' } },
@@ -186,6 +192,23 @@ describe('a database connection with codes', () => {
         (await callApi(server, 'POST', '/users', { connection, email: 'api-4@example.test' })).status;
       expect([await create('alone'), await create('beside')]).to.deep.equal([201, 400]);
     });
+  });
+
+  it('has users of the Management API with the names that it wants, each of whom has a number alone', async () => {
+    const users = async (method: string, path: string, body: object) => {
+      const answer = await callApi(server, method, `/users${path}`, body);
+      const { user_id: id, message } = (await answer.json()) as { user_id: string; message?: string };
+      return { status: answer.status, id, message };
+    };
+    const of = (phone?: string) => ({ connection: 'needed', password: PASSWORD, phone_number: phone });
+    const made = await users('POST', '', of('+14155554801'));
+    expect(made.status).to.equal(201);
+    expect((await users('POST', '', of('+14155554801'))).status).to.equal(409);
+    const nameless = await users('POST', '', { ...of(), email: 'needed@example.test' });
+    expect(nameless.message).to.include("'Missing required property: phone_number'");
+    const other = await users('POST', '', of('+14155554802'));
+    const taken = await users('PATCH', `/${other.id}`, { phone_number: '+14155554801' });
+    expect(taken).to.include({ status: 400, message: 'The specified new phone number already exists' });
   });
 
   it('is refused by the Management API without any way in, or with a name that several have', async () => {
