@@ -10,8 +10,10 @@ import { greeting } from '../../src/store/sql/postgres-connection.ts';
 import { anyExpired } from '../../src/store/sql/postgres-purge.ts';
 import { keyTables, postgresStatements } from '../../src/store/sql/postgres-statements.ts';
 import { openAccount } from '../account/support.ts';
+import { bindActions } from '../actions/support.ts';
+import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { logIn, responseOf, spaTokens, tenant, token, webRequest } from '../support/flows.ts';
+import { logIn, payload, responseOf, spaTokens, tenant, token, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -70,19 +72,31 @@ const OTHER_WAYS = {
   ],
 };
 
-/** Fills a collection's tables, each record with one value of each of its keys. */
+/** Fills a collection's tables, each record with one value of each of its keys; of what is found in its text one has another. */
 function filling(name: string, rows: number): string[] {
   const spec = collectionSpecs().find(([one]) => one === name)?.[1];
   if (spec === undefined) return [];
   const { unique, index } = keyTables(spec);
   const slots = (keys: object) =>
     `ARRAY[${Object.keys(keys).map((key) => `'${key}' || E'\\n' || n`)}]::text[]`;
-  const columns = ['id', 'data', 'expires_at', ...(unique ? ['uniques'] : []), ...(index ? ['indexes'] : [])];
+  const text = (spec.indexedText ?? []).map(
+    (field) => `, '${field}', CASE WHEN n = ${rows / 2} THEN 'rare' ELSE 'common' END`,
+  );
+  const fields = (spec.indexed ?? []).map((field) => `"field_${field}"`);
+  const columns = [
+    'id',
+    'data',
+    'expires_at',
+    ...fields,
+    ...(unique ? ['uniques'] : []),
+    ...(index ? ['indexes'] : []),
+  ];
   const values = [
     `'x|' || n`,
-    `json_build_object('id', 'x|' || n)`,
+    `json_build_object('id', 'x|' || n${text.join('')})`,
     // Some will expire, and not yet.
     'CASE WHEN n % 2 = 0 THEN 4e9 + n END',
+    ...fields.map(() => `'v' || n`),
     ...(unique ? [slots(spec.unique)] : []),
     ...(index ? [slots(spec.indexes)] : []),
   ];
@@ -207,6 +221,23 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     });
   });
 
+  it('nor with an Action, which each login and refresh waits for and leaves its record', async () => {
+    const managed = await startManaged(OTHER_WAYS, dataDir, { DATABASE_URL: cluster.url() });
+    const claim = `api.idToken.setCustomClaim('https://example.test/runs', event.stats.logins_count > 0);`;
+    const code = `exports.onExecutePostLogin = async (event, api) => { ${claim} };`;
+    const ids = await bindActions(managed, 'post-login', { code });
+    expect(ids).to.have.length(1);
+    await managed.stop();
+    await expectNoScan(OTHER_WAYS, async (server) => {
+      const agent = createAgent(server);
+      const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
+      const refresh = { grant_type: 'refresh_token', client_id: 'spa', refresh_token: tokens.refresh_token };
+      const refreshed = await token(agent, refresh);
+      for (const id_token of [tokens.id_token, refreshed.json().id_token])
+        expect(payload(id_token)).to.have.property('https://example.test/runs', true);
+    });
+  });
+
   it('nor for a passkey, a code by mail, an organization, or the page of an account', async () => {
     await expectNoScan(OTHER_WAYS, async (server) => {
       const agent = createAgent(server);
@@ -257,5 +288,37 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
     expect(pages.map(({ records }) => records.length > 0)).to.deep.equal(pages.map(() => true));
     await store.close();
     expect(await scans()).to.deep.equal(before);
+  });
+
+  it('finds in the log by address, application and connection, rare or not, and reads few other events', async () => {
+    const read = async () => {
+      const { rows } = await client.query(
+        `SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) AS n FROM pg_stat_user_tables WHERE relname = 'logs'`,
+      );
+      return Number(rows[0].n);
+    };
+    const before = await read();
+    const store = await openStore({ dataDir, databaseUrl: cluster.url(), clock: Date.now });
+    for (const [field, field2] of [
+      ['ip', 'client_id'],
+      ['client_id', 'connection'],
+      ['connection', 'ip'],
+    ] as const) {
+      for (const equals of ['rare', 'common']) {
+        // As the console and the Management API ask; together with another, and from a time on.
+        const is = { field, equals };
+        const both = { all: [is, { field: field2, equals }, { field: 'id', from: 'x|1' }] };
+        for (const sort of [
+          { field: 'id', descending: true },
+          { field: 'date', descending: true },
+        ])
+          for (const where of [is, both]) {
+            const { records } = await store.collection('logs').list({ where, sort, limit: 20 });
+            expect(records).to.have.length(equals === 'rare' ? 1 : 20);
+          }
+      }
+    }
+    await store.close();
+    expect((await read()) - before).to.be.below(ROWS / 3);
   });
 });
