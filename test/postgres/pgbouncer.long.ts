@@ -6,6 +6,7 @@ import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import pg from 'pg';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { openStore } from '../../src/store/open.ts';
 import { resealDatabase, resetDatabase } from '../../src/store/sql/postgres-reseal.ts';
@@ -14,6 +15,7 @@ import { postgresContract } from '../store/postgres-contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, tenant, token } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
 
@@ -137,6 +139,30 @@ for (const [mode, settings] of Object.entries(MODES))
       }
       await resealDatabase(own);
       await opened();
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+
+    it('lets a process make an index while it serves, and end meanwhile', async () => {
+      await cluster.query('CREATE DATABASE indexed');
+      const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-indexed-'));
+      const open = () => openStore({ dataDir, databaseUrl: pooler.url('indexed'), clock: Date.now });
+      const count = async (sql: string) => (await cluster.query(sql, 'indexed')).rowCount;
+      const waitFor = async (sql: string) => {
+        for (const until = Date.now() + PATIENCE; (await count(sql)) === 0 && Date.now() < until; );
+        expect(await count(sql), sql).to.equal(1);
+      };
+      await (await open()).close();
+      await cluster.query('DROP INDEX logs_by_ip', 'indexed');
+      const writing = new pg.Client(cluster.url('indexed'));
+      await writing.connect();
+      await writing.query('BEGIN; LOCK TABLE logs IN ROW EXCLUSIVE MODE');
+      const first = await open();
+      await waitFor(`SELECT FROM pg_stat_activity WHERE query ~ '^CREATE INDEX' AND state = 'active'`);
+      await first.close();
+      await writing.end();
+      const next = await open();
+      await waitFor(`SELECT FROM pg_index WHERE indexrelid = to_regclass('logs_by_ip') AND indisvalid`);
+      await next.close();
       rmSync(dataDir, { recursive: true, force: true });
     });
 
