@@ -4,6 +4,8 @@ export const STAND_INS = [
   'bcrypt',
   'buffer',
   'crypto',
+  'http',
+  'https',
   'jose',
   'jsonwebtoken',
   'lodash',

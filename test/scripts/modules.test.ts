@@ -497,4 +497,50 @@ describe('a script finds', () => {
       refused: 'ECONNREFUSED',
     });
   });
+
+  it('the clients of http and https, whose answers are events', async () => {
+    const found = await result(`
+      const ask = (module, ...given) => new Promise((resolve, reject) => {
+        const { body, ...how } = given[given.length - 1];
+        const asked = require(module).request(...given.slice(0, -1), how, (res) => {
+          let text = '';
+          res.on('data', (chunk) => { text += chunk; });
+          res.on('end', () => resolve({ status: res.statusCode, type: res.headers['content-type'], text }));
+        });
+        asked.on('error', reject);
+        if (body) asked.write(body);
+        asked.end();
+      });
+      const { hostname, port } = new URL(URL_);
+      const posted = await ask('http', { hostname, port, path: '/echo?q=1', method: 'post', auth: 'u:p', headers: { 'X-A': 1 }, body: 'ab' });
+      const sent = JSON.parse(posted.text);
+      const got = await new Promise((resolve) => require('node:http').get(URL_ + '/echo', async (res) => {
+        res.setEncoding('utf8');
+        let text = '';
+        for await (const chunk of res) text += chunk;
+        resolve(JSON.parse(text).url);
+      }));
+      return {
+        posted: [posted.status, posted.type, sent.method, sent.url, sent.body, sent.headers['x-a'], sent.headers.authorization],
+        got,
+        moved: (await ask('http', URL_ + '/moved', {})).status,
+        failed: await ask('https', { host: '127.0.0.1', port: 1, path: '/' }).catch((error) => error.code),
+        aborted: await new Promise((resolve) => {
+          const asked = require('https').get('https://127.0.0.1:1/');
+          asked.on('error', (error) => resolve(error.message));
+          asked.destroy(new Error('no more'));
+        }),
+        inside: await ask('http', 'http://169.254.169.254/', {}).catch((error) => error.code),
+        more: ['createServer', 'Server', 'globalAgent'].filter((name) => name in require('https')),
+      };`);
+    expect(found).to.deep.equal({
+      posted: [200, 'application/json', 'POST', '/echo?q=1', 'ab', '1', 'Basic dTpw'],
+      got: '/echo',
+      moved: 302,
+      failed: 'ECONNREFUSED',
+      aborted: 'no more',
+      inside: 'EACCES',
+      more: [],
+    });
+  });
 });

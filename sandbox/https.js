@@ -1,0 +1,4 @@
+// https, as http but for the scheme.
+(module, load) => {
+  module.exports = load('http').over('https:');
+};
