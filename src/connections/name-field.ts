@@ -1,7 +1,7 @@
 // The field of the login pages in which somebody types who they are: what it is called, and what a phone's keyboard has for it.
 import type { Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
-import { attributesOf } from '../records/database-attributes.ts';
+import { identifiersOf } from '../records/database-attributes.ts';
 import { databaseOptions } from '../records/database-options.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 
@@ -54,6 +54,5 @@ export function nameField(kinds: readonly AddressKind[]): NameField {
 export function namesOf(connection: Connection): AddressKind[] {
   // A directory knows its people by account names.
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return ['email', 'username'];
-  const attributes = attributesOf(databaseOptions(connection));
-  return ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
+  return identifiersOf(databaseOptions(connection));
 }

@@ -48,7 +48,7 @@ export const attributesSchema = z.looseObject({
     .optional(),
 });
 
-/** Of the options of a connection those that say it. */
+/** The options of a connection that say which addresses its users have. */
 interface Options {
   attributes?: z.output<typeof attributesSchema> | null | undefined;
   requires_username: boolean;
@@ -75,8 +75,7 @@ export function attributesOf(options: Options): Record<AddressKind, Attribute> {
   const { attributes } = options;
   if (attributes == null) return olderAttributes(options);
   const { email, phone_number: phone, username } = attributes;
-  const method =
-    email?.verification_method === 'link' || email?.verification_method === undefined ? 'link' : 'code';
+  const method = (email?.verification_method ?? 'link') === 'link' ? 'link' : 'code';
   return {
     email: { ...attributeOf(email), verification: provedBy(email?.signup?.verification, method, 'usual') },
     phone_number: {
@@ -100,9 +99,9 @@ function attributeOf(one: Written | undefined): Omit<Attribute, 'verification'> 
   return { isIdentifier, isRequired, signUp: one?.signup?.status ?? usual };
 }
 
-function provedBy<M extends Attribute['verification']>(
+function provedBy(
   verification: { active?: boolean | undefined } | undefined,
-  method: M,
+  method: 'code' | 'link',
   unsaid: Attribute['verification'],
 ): Attribute['verification'] {
   if (verification?.active === undefined) return unsaid;
@@ -116,6 +115,12 @@ function olderAttributes({ requires_username: isNamed }: Options): Record<Addres
     phone_number: none,
     username: isNamed ? { ...none, isIdentifier: true, signUp: 'required', isRequired: true } : none,
   };
+}
+
+/** The kinds of addresses that users log in with. */
+export function identifiersOf(options: Options): AddressKind[] {
+  const attributes = attributesOf(options);
+  return ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
 }
 
 /** What a lookup must know of a connection: of one of which the name alone is known, all kinds of names count. */
@@ -136,7 +141,7 @@ export function namesIn(
 ): { kind: AddressKind; address: string }[] {
   const attributes = attributesSchema.nullish().catch(undefined).parse(options?.attributes);
   const order = precedence.parse(options?.precedence);
-  // User names of before count though no new user gets one.
+  // Usernames that were given while the connection required them still log in.
   const counts = (kind: AddressKind) =>
     attributes == null ? kind !== 'phone_number' : attributes[kind]?.identifier?.active === true;
   return [...new Set([...order, ...DEFAULT_ORDER])].filter(counts).flatMap((kind) => {

@@ -4,8 +4,7 @@ import { CONSOLE_DIRECTORY } from './administrators.ts';
 import type { Connection } from './collections.ts';
 import { DATABASE, databaseOptionsSchema } from './connections.ts';
 import { type CustomScriptName, customScript, lackingScripts } from './custom-scripts.ts';
-import { attributesOf, namesIn } from './database-attributes.ts';
-import { ADDRESS_KINDS } from './identities.ts';
+import { identifiersOf, namesIn } from './database-attributes.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
 /** The options of a database connection, with what is not set filled in. */
@@ -58,18 +57,19 @@ export function passwordUse(connection: Connection): PasswordUse {
 export function firstCode(connection: Connection, typed?: string): CodeKind | undefined {
   const kinds = codeKinds(connection);
   if (kinds.length === 0) return undefined;
-  const { attributes } = databaseOptions(connection);
   const named = typed === undefined ? undefined : namesIn(connection, typed)[0]?.kind;
-  const isFirst = (kind: CodeKind) =>
-    !passwordUse(connection).logsIn ||
-    attributes?.[kind]?.identifier?.default_method === (kind === 'email' ? 'email_otp' : 'phone_otp');
-  const ofNamed = kinds.find((one) => one === named && isFirst(one));
-  const isCode = named === 'email' || named === 'phone_number';
-  if (ofNamed !== undefined || (isCode && passwordUse(connection).logsIn)) return ofNamed;
-  const names = ADDRESS_KINDS.filter((kind) => attributesOf(databaseOptions(connection))[kind].isIdentifier);
-  const isAll = names.every((kind) => kinds.some((one) => one === kind && isFirst(one)));
-  return isAll || !passwordUse(connection).logsIn ? kinds[0] : undefined;
+  if (!passwordUse(connection).logsIn) return kinds.find((kind) => kind === named) ?? kinds[0];
+  const options = databaseOptions(connection);
+  const first = kinds.filter(
+    (kind) => options.attributes?.[kind]?.identifier?.default_method === CODE_METHODS[kind],
+  );
+  if (named === 'email' || named === 'phone_number') return first.find((kind) => kind === named);
+  // Before it is known which name they have, a code is first where it is for each name that they may have.
+  const isFirstForAll = identifiersOf(options).every((name) => first.some((kind) => kind === name));
+  return isFirstForAll ? first[0] : undefined;
 }
+
+const CODE_METHODS = { email: 'email_otp', phone_number: 'phone_otp' } as const;
 
 /** What codes in place of a password are sent to. */
 export type CodeKind = 'email' | 'phone_number';
@@ -84,9 +84,9 @@ export function codeKinds(connection: Connection): CodeKind[] {
   const read = methods.parse(options.authentication_methods);
   const isOn = { email: read?.email_otp?.enabled, phone_number: read?.phone_otp?.enabled };
   if (isOn.email !== true && isOn.phone_number !== true) return [];
-  const attributes = attributesOf(databaseOptions(connection));
+  const identifiers = identifiersOf(databaseOptions(connection));
   return (['email', 'phone_number'] as const).filter(
-    (kind) => isOn[kind] === true && attributes[kind].isIdentifier,
+    (kind) => isOn[kind] === true && identifiers.includes(kind),
   );
 }
 

@@ -55,15 +55,12 @@ export async function updateUser(
         update: id,
         change: (identity) => {
           const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
-          // Those of before phone numbers were names have numbers that need not be unique.
+          // Older identities do not list phone numbers among what nobody else may have: a number set now is.
           const isOwn = identity.provider === DATABASE && moved.includes('phone_number');
-          const unique = isOwn
-            ? [...new Set([...identity.unique, 'phone_number' as const])]
-            : identity.unique;
           return {
             ...identity,
             ...Object.fromEntries(moved.map((kind) => [kind, patch[kind]])),
-            unique: [...unique],
+            unique: [...new Set([...identity.unique, ...(isOwn ? (['phone_number'] as const) : [])])],
           };
         },
       }),

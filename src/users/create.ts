@@ -113,16 +113,16 @@ export interface NewDatabaseUser {
   also?: AlsoWritten | undefined;
 }
 
-/** The addresses of a new user of a database, in the form that they are kept in. */
+/** The addresses of a user of a database, in the form that they are kept in; without those that are not given. */
 export function addressesOfNew({
   email,
   username,
   phone_number: phone,
-}: Partial<Record<AddressKind, string | undefined>>) {
+}: Partial<Record<AddressKind, string | null | undefined>>) {
   return {
-    ...(email !== undefined && { email: normalizeEmail(email) ?? email }),
-    ...(username !== undefined && { username: username.trim().toLowerCase() }),
-    ...(phone !== undefined && { phone_number: normalizePhone(phone) ?? phone }),
+    ...(email != null && { email: normalizeEmail(email) ?? email }),
+    ...(username != null && { username: username.trim().toLowerCase() }),
+    ...(phone != null && { phone_number: normalizePhone(phone) ?? phone }),
   };
 }
 

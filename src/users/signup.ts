@@ -1,7 +1,13 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
 import { DATABASE, strategyRecord } from '../records/connections.ts';
-import { attributesOf, readsAsAddress, uniqueIn, usernameLength } from '../records/database-attributes.ts';
+import {
+  attributesOf,
+  identifiersOf,
+  readsAsAddress,
+  uniqueIn,
+  usernameLength,
+} from '../records/database-attributes.ts';
 import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
@@ -110,7 +116,7 @@ function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUp
   const isNeeded = (kind: AddressKind) =>
     attributes[kind].isRequired || attributes[kind].signUp === 'required';
   // Who has no name to log in with would never be back.
-  const names = ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
+  const names = identifiersOf(options);
   const nameless = names.some(isThere) ? undefined : names[0];
   const missing = ADDRESS_KINDS.find((kind) => isNeeded(kind) && !isThere(kind)) ?? nameless;
   if (missing !== undefined) return { reason: 'missing-address', kind: missing };

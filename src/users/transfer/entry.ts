@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
-import { normalizePhone } from '../../records/phone.ts';
 import type { UserRecord } from '../../records/users.ts';
+import { addressesOfNew } from '../create.ts';
 import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
 import { fromHashExport } from './hash-export.ts';
 
@@ -127,13 +127,7 @@ export function readEntry(value: unknown, provider: string): { entry: Entry } | 
   const read = entrySchema.safeParse(fromHashExport(value) ?? value, { reportInput: true });
   if (!read.success) return { errors: read.error.issues.map(errorOf) };
   const { data } = read;
-  const addresses: Entry['addresses'] = {
-    ...(data.email !== undefined && { email: normalizeEmail(data.email) ?? data.email }),
-    ...(data.username !== undefined && { username: data.username.trim().toLowerCase() }),
-    ...(data.phone_number !== undefined && {
-      phone_number: normalizePhone(data.phone_number) ?? data.phone_number,
-    }),
-  };
+  const addresses: Entry['addresses'] = addressesOfNew(data);
   if (Object.keys(addresses).length === 0) {
     return {
       errors: [{ code: 'ANY_OF_MISSING', message: 'One of email, username, phone_number is required' }],

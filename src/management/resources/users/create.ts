@@ -1,11 +1,17 @@
 // Making a user: `POST /users`.
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
-import { attributesOf, readsAsAddress, uniqueIn } from '../../../records/database-attributes.ts';
+import {
+  attributesOf,
+  identifiersOf,
+  readsAsAddress,
+  uniqueIn,
+} from '../../../records/database-attributes.ts';
 import { canMakeUsers, databaseOptions, passwordUse } from '../../../records/database-options.ts';
 import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
+import { addressesOfNew } from '../../../users/create.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -13,7 +19,6 @@ import { apiError } from '../../errors.ts';
 import { conflict } from '../../resource.ts';
 import { type CreateUserBody, mergedMetadata } from './bodies.ts';
 import {
-  addressesOf,
   askerOf,
   invalid,
   passwordError,
@@ -45,7 +50,7 @@ export async function createUser(
   const strategy = strategyRecord(connection.strategy);
   if (strategy === undefined || strategy.isUpstream === true)
     throw invalid('Users of this connection are made when they log in.');
-  const addresses = addressesOf(body);
+  const addresses = addressesOfNew(body);
   if (strategy.proves !== undefined && addresses[strategy.proves] === undefined) {
     throw invalid(`Payload validation error: 'Missing required property: ${strategy.proves}'.`);
   }
@@ -99,9 +104,8 @@ function requireCredentials(
 function requireAddresses(connection: Connection, body: CreateUserBody): void {
   const options = databaseOptions(connection);
   const attributes = attributesOf(options);
-  const names = ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
-  // Usernames are enough where nothing is said of attributes.
-  const enough = options.attributes == null ? (['email', 'username'] as const) : names;
+  // Without `attributes` a username is enough, whether or not the connection requires them.
+  const enough = options.attributes == null ? (['email', 'username'] as const) : identifiersOf(options);
   const lacking = ADDRESS_KINDS.find((kind) => attributes[kind].isRequired && body[kind] == null);
   const missing = enough.every((kind) => body[kind] == null) ? enough[0] : lacking;
   if (missing !== undefined)

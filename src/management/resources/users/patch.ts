@@ -7,6 +7,7 @@ import { rootAttributesOf } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
+import { addressesOfNew } from '../../../users/create.ts';
 import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
 import { passwordPolicy } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
@@ -14,7 +15,6 @@ import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
 import { mergedMetadata, type PatchUserBody } from './bodies.ts';
 import {
-  addressesOf,
   askerOf,
   invalid,
   noUser,
@@ -49,7 +49,7 @@ export async function patchUser(
   refuseMixed(body);
   const identities = await deps.users.identitiesOf(before.id);
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
-  const addresses = addressesOf(body);
+  const addresses = addressesOfNew(body);
   refuseFederated({ connection, identity }, body);
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity, from }, body.password);

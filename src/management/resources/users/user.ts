@@ -1,8 +1,6 @@
 // What the calls of users share: what they are given, the user of a path, a body's members as they are kept.
 import type { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
-import { normalizeEmail } from '../../../records/email.ts';
-import { normalizePhone } from '../../../records/phone.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
@@ -13,7 +11,7 @@ import type { Users } from '../../../users/users.ts';
 import type { CallRequest } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { notFound } from '../../resource.ts';
-import { type CreateUserBody, type PatchUserBody, PROFILE_MEMBERS } from './bodies.ts';
+import { type PatchUserBody, PROFILE_MEMBERS } from './bodies.ts';
 import { userView } from './view.ts';
 
 export interface UsersDependencies {
@@ -75,16 +73,4 @@ export function profileOf(body: PatchUserBody): Partial<UserRecord> {
   return Object.fromEntries(
     PROFILE_MEMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name] ?? undefined]])),
   );
-}
-
-/** The addresses that a body gives, in the form that they are kept in. */
-export function addressesOf(body: Pick<CreateUserBody, 'email' | 'username' | 'phone_number'>) {
-  const { email, username, phone_number } = body;
-  return {
-    ...(typeof email === 'string' ? { email: normalizeEmail(email) ?? email } : {}),
-    ...(typeof username === 'string' ? { username: username.trim().toLowerCase() } : {}),
-    ...(typeof phone_number === 'string'
-      ? { phone_number: normalizePhone(phone_number) ?? phone_number }
-      : {}),
-  };
 }
