@@ -14,6 +14,9 @@ export interface MissingConsent {
   details: { audience: string | undefined; all: AuthorizationDetail[] };
 }
 
+/** Why consent is asked for where an API wants that each time. @see asksEachTime */
+export const CONSENT_POLICY = 'consent_policy';
+
 /** Whether a scope is OpenID Connect's, not an API's. */
 export function isOidc(scope: string): boolean {
   return (OIDC_SCOPES as readonly string[]).includes(scope);
@@ -28,12 +31,14 @@ export function missingConsent(interaction: Asking): MissingConsent {
   const resources = resourceScopes(interaction);
   const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
   // With `prompt=consent` nothing need be missing: all that was requested is shown.
-  const { params } = interaction;
+  const { params, prompt } = interaction;
   const all = detailsIn(params.authorization_details);
   const details = { audience: requestedAudience(params), all };
   const isMissing = oidcScopes.length > 0 || Object.keys(resources).length > 0;
-  const isForDetails = all.length > 0 && !interaction.prompt.reasons.includes('consent_prompt');
-  if (!isMissing && !isForDetails) return { ...requestedConsent(interaction), details };
+  const isForDetails = all.length > 0 && !prompt.reasons.includes('consent_prompt');
+  // What was allowed before is asked for anew, and would be allowed unseen beside what was not.
+  const isAsked = prompt.reasons.includes(CONSENT_POLICY);
+  if (isAsked || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
   return { oidcScopes, apis: byAudience(resources), details };
 }
 

@@ -10,6 +10,7 @@ import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
 import type { LoginActions } from './login-actions.ts';
+import { CONSENT_POLICY } from './missing-consent.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -58,7 +59,7 @@ export function policy({
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
-  consent.checks.add(new Check('consent_policy', CONSENT_REQUIRED, 'consent_required', isAskedAgain(config)));
+  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', isAskedAgain(config)));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>

@@ -40,6 +40,14 @@ const asking = {
       refresh_token: { policies: [{ audience: ASKING, scope: ['make:transfers'] }] },
     },
     {
+      client_id: 'partner',
+      client_secret: 'partner-secret',
+      name: 'Partner',
+      is_first_party: false,
+      callbacks: [WEB_CALLBACK],
+      grant_types: ['authorization_code'],
+    },
+    {
       client_id: 'tv',
       name: 'TV',
       app_type: 'native',
@@ -49,7 +57,7 @@ const asking = {
   ],
   databases: tenant.databases.map((one) => ({
     ...one,
-    enabled_clients: [...one.enabled_clients, 'bank-app', 'tv'],
+    enabled_clients: [...one.enabled_clients, 'bank-app', 'partner', 'tv'],
   })),
   resourceServers: [
     ...tenant.resourceServers,
@@ -58,6 +66,7 @@ const asking = {
       identifier: ASKING,
       scopes: [{ value: 'make:transfers', description: 'Make transfers' }],
       allow_offline_access: true,
+      authorization_details: [{ type: 'payment' }],
       consent_policy: 'transactional-authorization-with-mfa',
     },
   ],
@@ -111,6 +120,19 @@ describe('consent at each request for an API', () => {
       expect(page.status, page.location).to.equal(200);
       expect(page.text).to.contain('value="accept"');
     }
+  });
+
+  it('shows all that is asked for, not only what was never allowed before', async () => {
+    const browser = agent();
+    const ofPartner = (scope: string) => request({ client_id: 'partner', scope });
+    await decide(browser, await logIn(browser, server, ofPartner('openid make:transfers')), 'accept');
+    const more = await authorize(browser, ofPartner('openid email make:transfers'));
+    expect((await follow(browser, more, server.url)).text).to.contain('Make transfers');
+    const details = JSON.stringify([{ type: 'payment', amount: 'twelve' }]);
+    const both = await authorize(browser, request({ authorization_details: details }));
+    expect((await follow(browser, both, server.url)).text)
+      .to.contain('twelve')
+      .and.contain('Make transfers');
   });
 
   it('is never given silently, nor where it was denied', async () => {
