@@ -38,7 +38,7 @@ import { administratorStore } from './users/administrators.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
-/** Those of a tenant are injected by tests. */
+/** Those of a tenant are injected by tests; the store's thread is of the spare ones, too. */
 interface StartOptions extends Pick<TenantDependencies, 'patience' | 'pause' | 'spareThreads' | 'waits'> {
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
@@ -107,7 +107,9 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 
   const { dataDir, databaseUrl, secretsKey } = read;
-  const opened = await open({ dataDir, databaseUrl, secretsKey, clock, log, random, searchMs: waits.search });
+  const { pause, patience, spareThreads } = options;
+  const keeping = { dataDir, databaseUrl, secretsKey, searchMs: waits.search, spareThreads };
+  const opened = await open({ ...keeping, clock, log, random });
   try {
     const { tracing } = options;
     const { store, metrics } = await watched(tracing ? tracedStore(opened, tracing) : opened, {
@@ -119,7 +121,6 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
     if (read.production)
       refuseStore(read, 'is not fit for production', await remains(store, { users, administrators }));
-    const { pause, patience, spareThreads } = options;
     const given = {
       waits,
       spareThreads,

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { createLog } from '../../src/runtime/log.ts';
 import type { Waits } from '../../src/runtime/waits.ts';
 import { type Running, startGatehouse } from '../../src/start.ts';
-import { openStore } from '../../src/store/open.ts';
+import type { openStore } from '../../src/store/open.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
@@ -97,7 +97,7 @@ export async function startServer({
     log: createLog('debug', destination),
     loadTenant: async () => readTenant(tenant),
     clock: clock.now,
-    open: (options) => (open ?? openStore)({ ...options, spareThreads: SPARE_THREADS }),
+    ...(open && { open }),
     spareThreads: SPARE_THREADS,
     hasher: hasher ?? createHasher(realHashes === true ? {} : { cost: CHEAP }),
     // Nobody waits for what a message would wait for; time is the test's.
