@@ -15,7 +15,7 @@ import { postgresContract } from '../store/postgres-contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, tenant, token } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
 
@@ -148,7 +148,7 @@ for (const [mode, settings] of Object.entries(MODES))
       const open = () => openStore({ dataDir, databaseUrl: pooler.url('indexed'), clock: Date.now });
       const count = async (sql: string) => (await cluster.query(sql, 'indexed')).rowCount;
       const waitFor = async (sql: string) => {
-        for (const until = Date.now() + PATIENCE; (await count(sql)) === 0 && Date.now() < until; );
+        await until(async () => (await count(sql)) !== 0);
         expect(await count(sql), sql).to.equal(1);
       };
       await (await open()).close();

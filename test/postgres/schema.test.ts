@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { openStore } from '../../src/store/open.ts';
 import { anIdentity, aUser, emailKey, rejection } from '../store/contract.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
 const SCHEMAS = new URL('schemas/', import.meta.url);
@@ -139,10 +139,12 @@ describe('the schema of a PostgreSQL database', () => {
           `SELECT relname FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_stats s ON s.tablename = relname WHERE relname ~ '^logs_by_(ip|client_id)$' AND indisvalid`,
         )
       ).rowCount;
-    const until = Date.now() + PATIENCE;
-    for (let n = 2; (await valid()) !== 2 && Date.now() < until; n += 1)
-      await stores[0]?.collection('logs').insert(event(String(n), '203.0.113.2'));
-    expect(await valid()).to.equal(2);
+    let last = 1;
+    const write = async () => {
+      last += 1;
+      await stores[0]?.collection('logs').insert(event(String(last), '203.0.113.2'));
+    };
+    await until(async () => (await valid()) === 2, write);
     await client.end();
     const where = { field: 'ip', equals: '203.0.113.1' };
     const { records } = (await stores[1]?.collection('logs').list({ where, limit: 10 })) ?? { records: [] };
@@ -178,9 +180,11 @@ describe('the schema of a PostgreSQL database', () => {
       return rows.map(({ pid }) => pid);
     };
     const begun = async () => {
-      let processes = await making();
-      for (const until = Date.now() + PATIENCE; processes.length === 0 && Date.now() < until; )
+      let processes: number[] = [];
+      await until(async () => {
         processes = await making();
+        return processes.length > 0;
+      });
       return processes;
     };
     const first = await begun();
@@ -199,8 +203,7 @@ describe('the schema of a PostgreSQL database', () => {
     const made = async () =>
       (await other.query(`SELECT FROM pg_index WHERE indexrelid = to_regclass('logs_by_ip') AND indisvalid`))
         .rowCount;
-    for (const until = Date.now() + PATIENCE; (await made()) === 0 && Date.now() < until; );
-    expect(await made()).to.equal(1);
+    await until(async () => (await made()) === 1);
     await other.end();
     await next.close();
     expect(errors).to.deep.equal([]);
