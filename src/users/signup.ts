@@ -128,7 +128,11 @@ function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUp
   return username === undefined ? undefined : usernameRefusal(options, username);
 }
 
-function usernameRefusal(options: DatabaseOptions, username: string): SignUpRefusal | undefined {
+/** What is wrong with a username; nothing when it may be had. */
+export function usernameRefusal(
+  options: DatabaseOptions,
+  username: string,
+): Extract<SignUpRefusal, { reason: 'invalid-username' }> | undefined {
   const { min, max } = usernameLength(options);
   const length = [...username.trim()].length;
   // An address as username would answer to somebody else's login.

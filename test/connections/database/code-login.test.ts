@@ -21,6 +21,14 @@ const DATABASES = {
       email: { signup: { status: 'optional' } },
     },
   },
+  short: {
+    attributes: {
+      username: { ...email, validation: { min_length: 3, max_length: 14, allowed_types: { email: true } } },
+      phone_number,
+    },
+  },
+  older: { requires_username: true, validation: { username: { min: 3, max: 14 } } },
+  lax: { attributes: { username: { ...email, validation: { max_length: 50 } } } },
   alone: {
     attributes: { email, phone_number },
     authentication_methods: { ...codes, password: { enabled: false, api_behavior: 'optional' } },
@@ -209,6 +217,62 @@ describe('a database connection with codes', () => {
     const other = await users('POST', '', of('+14155554802'));
     const taken = await users('PATCH', `/${other.id}`, { phone_number: '+14155554801' });
     expect(taken).to.include({ status: 400, message: 'The specified new phone number already exists' });
+  });
+
+  describe('has users of the Management API whose usernames', () => {
+    const users = async (method: string, path: string, body: object) => {
+      const answer = await callApi(server, method, `/users${path}`, body);
+      return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+    };
+    const FOREIGN = ['ab', 'longer-than-14c', 'two words', 'owner@x.test'];
+
+    for (const [connection, foreign] of [
+      ['short', [...FOREIGN.slice(0, 3), '+14155554901']],
+      ['older', FOREIGN],
+    ] as const)
+      it(`are as at a sign-up, made and changed: ${connection}`, async () => {
+        const mail = connection === 'older' ? { email: 'named@example.test' } : {};
+        const of = (username: string) => ({ connection, ...mail, username, password: PASSWORD });
+        const made = await users('POST', '', of('short-enough'));
+        expect(made.status, JSON.stringify(made.body)).to.equal(201);
+        for (const username of foreign) {
+          for (const refused of [
+            await users('POST', '', of(username)),
+            await users('PATCH', `/${made.body.user_id}`, { username }),
+          ]) {
+            expect(refused.body, username).to.include({ statusCode: 400, errorCode: 'invalid_body' });
+            expect(refused.body.message).to.include("Payload validation error: 'username: 3 to 14 letters");
+          }
+        }
+        const changed = await users('PATCH', `/${made.body.user_id}`, { username: 'Another-One' });
+        expect([changed.status, changed.body.username]).to.deep.equal([200, 'another-one']);
+      });
+
+    it('are of before stay, and a connection of a linked account allows none', async () => {
+      const typed = { connection: 'lax', username: 'a-name-of-before-x', password: PASSWORD };
+      const second = await users('POST', '', typed);
+      const linked = await users('POST', '', { ...typed, username: 'named-first', connection: 'short' });
+      const id = linked.body.user_id ?? '';
+      await callApi(server, 'POST', `/users/${id}/identities`, {
+        provider: 'auth0',
+        user_id: second.body.user_id,
+      });
+      const other = { connection: 'lax', username: 'longer-than-fourteen' };
+      expect((await users('PATCH', `/${id}`, other)).status).to.equal(400);
+      await server.users.update(id, { username: 'longer-than-before' });
+      const same = await users('PATCH', `/${id}`, { username: 'longer-than-before', given_name: 'Ada' });
+      expect([same.status, same.body.given_name]).to.deep.equal([200, 'Ada']);
+    });
+
+    it('are there where the connection has them alone', async () => {
+      const { body: made } = await users('POST', '', {
+        connection: 'beside',
+        email: 'n@example.test',
+        password: PASSWORD,
+      });
+      const { body } = await users('PATCH', `/${made.user_id}`, { username: 'somebody' });
+      expect(body.message).to.equal('Cannot set username for connection without requires_username');
+    });
   });
 
   it('is refused by the Management API without any way in, or with a name that several have', async () => {

@@ -1,12 +1,7 @@
 // Making a user: `POST /users`.
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
-import {
-  attributesOf,
-  identifiersOf,
-  readsAsAddress,
-  uniqueIn,
-} from '../../../records/database-attributes.ts';
+import { attributesOf, identifiersOf, uniqueIn } from '../../../records/database-attributes.ts';
 import { canMakeUsers, databaseOptions, passwordUse } from '../../../records/database-options.ts';
 import { ADDRESS_KINDS } from '../../../records/identities.ts';
 import type { UserRecord } from '../../../records/users.ts';
@@ -21,6 +16,7 @@ import { type CreateUserBody, mergedMetadata } from './bodies.ts';
 import {
   askerOf,
   invalid,
+  judgeUsername,
   passwordError,
   profileOf,
   type RequestFrom,
@@ -110,10 +106,5 @@ function requireAddresses(connection: Connection, body: CreateUserBody): void {
   const missing = enough.every((kind) => body[kind] == null) ? enough[0] : lacking;
   if (missing !== undefined)
     throw invalid(`Payload validation error: 'Missing required property: ${missing}'.`);
-  if (body.username == null) return;
-  const { isIdentifier, signUp } = attributes.username;
-  if (!isIdentifier && signUp === 'inactive')
-    throw invalid('Cannot set username for connection without requires_username');
-  if (options.attributes != null && readsAsAddress(options, body.username))
-    throw invalid('Username is not allowed to be an e-mail address or a phone number in this connection');
+  if (body.username != null) judgeUsername(options, body.username);
 }

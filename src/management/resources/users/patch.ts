@@ -17,6 +17,7 @@ import { mergedMetadata, type PatchUserBody } from './bodies.ts';
 import {
   askerOf,
   invalid,
+  judgeUsername,
   noUser,
   passwordError,
   profileOf,
@@ -51,6 +52,8 @@ export async function patchUser(
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
   const addresses = addressesOfNew(body);
   refuseFederated({ connection, identity }, body);
+  if (addresses.username !== undefined && addresses.username !== before.username)
+    await refuseUsername(deps, identities, addresses.username);
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity, from }, body.password);
   const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
@@ -78,6 +81,17 @@ export async function patchUser(
   }
   const isUnchanged = isSame && typeof body.password !== 'string' && body.verify_email !== true;
   return { user: after, isUnchanged };
+}
+
+/** Judges a username where it is kept: with the first identity, whichever connection the body names. */
+async function refuseUsername(
+  { config }: UsersDependencies,
+  identities: readonly Identity[],
+  username: string,
+): Promise<void> {
+  const connection = await config.connection(primaryIdentity(identities)?.connection ?? '');
+  if (connection !== undefined && strategyRecord(connection.strategy)?.isDatabase === true)
+    judgeUsername(databaseOptions(connection), username);
 }
 
 /** What is taken, in words. */

@@ -1,11 +1,13 @@
 // What the calls of users share: what they are given, the user of a path, a body's members as they are kept.
 import type { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
+import { attributesOf } from '../../../records/database-attributes.ts';
+import type { DatabaseOptions } from '../../../records/tenant.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
-import type { SignUpRefusal } from '../../../users/signup.ts';
+import { type SignUpRefusal, usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import type { CallRequest } from '../../call.ts';
@@ -66,6 +68,19 @@ export function passwordError({ reason }: SignUpRefusal): AuthError {
     'personal-password': 'PasswordNoUserInfoError: Password contains user information',
   };
   return invalid(words[reason] ?? 'PasswordStrengthError: Password is too weak');
+}
+
+/** @throws AuthError 400 for a username that users of a database connection cannot have. */
+export function judgeUsername(options: DatabaseOptions, username: string): void {
+  const { isIdentifier, signUp } = attributesOf(options).username;
+  if (!isIdentifier && signUp === 'inactive')
+    throw invalid('Cannot set username for connection without requires_username');
+  const refusal = usernameRefusal(options, username);
+  if (refusal === undefined) return;
+  const { min, max } = refusal;
+  throw invalid(
+    `Payload validation error: 'username: ${min} to ${max} letters, digits and _+-.!#$^\`~@', and no e-mail address or phone number that could log in'.`,
+  );
 }
 
 /** The members of a profile that a body sets; null removes one. */
