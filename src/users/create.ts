@@ -1,5 +1,8 @@
 // New users: the user, their identity and their password are one write, so that none is ever there without the others.
+import type { Connection } from '../records/collections.ts';
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
+import { uniqueIn } from '../records/database-attributes.ts';
+import { databaseOptions } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
 import { normalizePhone } from '../records/phone.ts';
@@ -123,6 +126,16 @@ export function addressesOfNew({
     ...(email != null && { email: normalizeEmail(email) ?? email }),
     ...(username != null && { username: username.trim().toLowerCase() }),
     ...(phone != null && { phone_number: normalizePhone(phone) ?? phone }),
+  };
+}
+
+/** The identity of somebody new in a database connection. */
+export function identityOfNew(connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) {
+  return {
+    connection: connection.name,
+    provider: DATABASE,
+    addresses: addressesOfNew(typed),
+    unique: uniqueIn(databaseOptions(connection)),
   };
 }
 

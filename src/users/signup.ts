@@ -1,11 +1,10 @@
 // Signing a user up in a database connection: by the API and at the hosted page alike.
 import type { Connection } from '../records/collections.ts';
-import { DATABASE, strategyRecord } from '../records/connections.ts';
+import { strategyRecord } from '../records/connections.ts';
 import {
   attributesOf,
   identifiersOf,
   readsAsAddress,
-  uniqueIn,
   usernameLength,
 } from '../records/database-attributes.ts';
 import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
@@ -14,7 +13,7 @@ import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Asker } from './asker.ts';
-import { addressesOfNew, type NewDatabaseUser } from './create.ts';
+import { identityOfNew, type NewDatabaseUser } from './create.ts';
 import type { Identity } from './identities.ts';
 import {
   containsPersonalInfo,
@@ -64,20 +63,12 @@ export async function signUp(
   const refusal = signUpFault(request);
   if (refusal !== undefined) return refusal;
   const { connection, password, ...rest } = request;
-  const unique = uniqueIn(databaseOptions(connection));
+  const identity = identityOfNew(connection, rest);
+  const { profile, asker } = rest;
   const created =
     password === undefined
-      ? await users.make({
-          identity: {
-            connection: connection.name,
-            provider: DATABASE,
-            addresses: addressesOfNew(rest),
-            unique,
-          },
-          profile: rest.profile,
-          asker: rest.asker,
-        })
-      : await users.create({ ...rest, password, connection: connection.name, unique });
+      ? await users.make({ identity, profile, asker })
+      : await users.create({ ...rest, password, connection: connection.name, unique: identity.unique });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 

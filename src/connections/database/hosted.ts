@@ -98,15 +98,13 @@ export async function renderLogin(
   status = 200,
 ): Promise<void> {
   const passkey = await offerPasskey(deps, ctx, page, connection);
-  if (shown.username !== identifierOf(page)) {
-    const choices = [...codeChoices(page, connection), ...(await loginChoices(deps.config, page))];
-    const model = { ...loginPage(page, connection, choices, shown), ...passkey };
-    return render(deps, ctx, page, 'login', model, status);
-  }
-  const choices = [...codeChoices(page, connection), ...(await localChoices(deps.config, page))];
+  const isNamed = shown.username === identifierOf(page);
+  const others = await (isNamed ? localChoices : loginChoices)(deps.config, page);
+  const choices = [...codeChoices(page, connection), ...others];
+  const model = { ...loginPage(page, connection, choices, shown), ...passkey };
+  if (!isNamed) return render(deps, ctx, page, 'login', model, status);
   const identifierUrl = stepPath(page.pending, 'identifier');
-  const model = { ...loginPage(page, connection, choices, shown), ...passkey, identifierUrl };
-  await render(deps, ctx, page, 'password', model, status);
+  await render(deps, ctx, page, 'password', { ...model, identifierUrl }, status);
 }
 
 function render(

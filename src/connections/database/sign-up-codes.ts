@@ -17,10 +17,8 @@ import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE } from '../../records/connections.ts';
-import { uniqueIn } from '../../records/database-attributes.ts';
-import { type CodeKind, databaseOptions } from '../../records/database-options.ts';
-import { addressesOfNew } from '../../users/create.ts';
+import type { CodeKind } from '../../records/database-options.ts';
+import { addressesOfNew, identityOfNew } from '../../users/create.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
 import { verifiedBy, wayTo } from '../passwordless/session-code.ts';
@@ -210,12 +208,7 @@ async function finish(
   const { addresses, passwordHash, proved } = waiting;
   const made = await deps.users
     .make({
-      identity: {
-        connection: connection.name,
-        provider: DATABASE,
-        addresses: addressesOfNew(addresses),
-        unique: uniqueIn(databaseOptions(connection)),
-      },
+      identity: identityOfNew(connection, addresses),
       profile: Object.fromEntries(proved.map((kind) => [verifiedBy(kind), true])),
       passwordHash,
       asker: signUpAsker(ctx, page, addresses),

@@ -43,7 +43,8 @@ const metadata = z
     }
   });
 
-const fields = {
+/** What may be said of somebody who signs up, and where. */
+export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),
   email: required('email').optional().describe('Unless the connection has other names.'),
@@ -68,20 +69,17 @@ const fields = {
 };
 
 /** The schema, whose messages are the endpoint's. */
-export const signUpBody = z.object(fields).refine(
+export const signUpBody = z.object(signUpFields).refine(
   ({ email, username, phone_number }) => [email, username, phone_number].some((one) => one !== undefined),
   // Told with what else is missing.
   { path: ['email'], message: 'email is required', when: () => true },
 );
 
-/** What may be said of somebody who signs up, beside their addresses. */
-export const signUpFields = fields;
-
 export type SignUpBody = z.output<typeof signUpBody>;
 
-/** What is told of a new user. */
-const { client_id: _1, connection: _2, password: _3, ...told } = fields;
+const { client_id: _1, connection: _2, password: _3, ...told } = signUpFields;
 
+/** What is told of a new user. */
 export const signUpAnswer = z.object({
   ...told,
   _id: z.string().describe('The id, without the strategy before it.'),

@@ -59,7 +59,7 @@ export const database = strategy(
         read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use });
       const isAsked = customDatabase(proof.connection) !== undefined;
       const proved = await (isAsked ? deps.customDatabases.evenly(prove) : prove());
-      // Looked at in any case: a wrong password takes as long.
+      // Judged in any case, so that the time of the answer does not tell whether the password was right.
       return passwordUse(proof.connection).logsIn ? proved : undefined;
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),

@@ -7,14 +7,11 @@ import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Connection } from '../../records/collections.ts';
-import { DATABASE } from '../../records/connections.ts';
-import { uniqueIn } from '../../records/database-attributes.ts';
-import { databaseOptions } from '../../records/database-options.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import { addressesOfNew } from '../../users/create.ts';
+import { identityOfNew } from '../../users/create.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
@@ -128,12 +125,7 @@ async function signUp(
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
   const made = await deps.users.make({
-    identity: {
-      connection: connection.name,
-      provider: DATABASE,
-      addresses: addressesOfNew(typed),
-      unique: uniqueIn(databaseOptions(connection)),
-    },
+    identity: identityOfNew(connection, typed),
     profile,
     asker: askerOf(ctx, clientId, typed),
   });

@@ -7,11 +7,10 @@ import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
-import { uniqueIn } from '../../records/database-attributes.ts';
-import { type CodeKind, codeKinds, databaseOptions } from '../../records/database-options.ts';
+import { type CodeKind, codeKinds } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
-import { addressesOfNew } from '../../users/create.ts';
+import { identityOfNew } from '../../users/create.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
@@ -140,12 +139,7 @@ async function makeUser(
   { identifier: address, connection, clientId, caller, asker }: Proof<Given>,
 ) {
   const made = await users.make({
-    identity: {
-      connection: connection.name,
-      provider: DATABASE,
-      addresses: addressesOfNew({ [kind]: address }),
-      unique: uniqueIn(databaseOptions(connection)),
-    },
+    identity: identityOfNew(connection, { [kind]: address }),
     profile: { [WAYS[kind].verified]: true },
     asker,
   });

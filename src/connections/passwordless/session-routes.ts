@@ -57,20 +57,16 @@ export async function handleSession(
   const client = await clientOf(deps, ctx);
   const { kind, address } = addressOf(body);
   const record = await codeConnection(deps.config, client.client_id, { realm: body.connection, kind });
-  const isAllowed = body.allow_signup === true;
-  const caller = { ip: ctx.ip };
-  const languages = languagesOf(ctx);
-  ctx.body = {
-    auth_session: await beginSession(deps, ctx, {
-      client,
-      record,
-      kind,
-      address,
-      isAllowed,
-      caller,
-      languages,
-    }),
-  };
+  const auth_session = await beginSession(deps, ctx, {
+    client,
+    record,
+    kind,
+    address,
+    isAllowed: body.allow_signup === true,
+    caller: { ip: ctx.ip },
+    languages: languagesOf(ctx),
+  });
+  ctx.body = { auth_session };
 }
 
 interface AskedSession extends Pick<Parameters<typeof start>[2], 'client' | 'caller' | 'languages'> {
