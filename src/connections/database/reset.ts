@@ -18,6 +18,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
+import { isForOwn, mayTakeOver, withoutNumber } from './takeover.ts';
 import { ticketOptions } from './ticket-link.ts';
 
 export interface ResetDependencies extends VerifyElsewhereDependencies {
@@ -132,16 +133,17 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
+  // Whoever asked for it by a login takes nothing over: what they have stays theirs.
+  const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
+  const also = isByLink && mayTakeOver(user, met) ? [withoutNumber(user.id)] : [];
   // Of several links that are used at one moment the first alone counts: who comes second was overtaken.
-  const how = { home, asker: { ...asker, clientId }, version: versionOf(met) };
+  const how = { home, asker: { ...asker, clientId }, version: versionOf(met), also };
   const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
     throw thrown;
   });
   if (outcome === 'failed') return { reason: 'not-changed' };
   if (!outcome) return { reason: 'expired' };
-  // Whoever asked for it by a login takes nothing over: what they have stays theirs.
-  const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
   await endWhatWasBefore(deps, user, { met, isByLink });
   // Callers known by the old password become strangers.
   await deps.callers.forgetAllOf(user.id);
@@ -171,24 +173,21 @@ export async function resetPassword(
 /** Order matters: the address is verified only after everything else has ended. */
 async function endWhatWasBefore(
   deps: ResetDependencies,
-  { id: userId, email }: User,
+  user: User,
   { met, isByLink }: { met: Met; isByLink: boolean },
 ): Promise<void> {
+  const { id: userId, email } = user;
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
   // Where there is no address, it is nobody else's; and who is logged in takes nothing over.
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
-  // That of a linked identity was mailed to an address of its own, which says nothing about the user's.
-  const isOwn = met.data.email === email;
   const ticket = ticketOptions(met);
-  // A ticket that verifies no address may have come to whoever made the account.
-  const takesOver = isByLink && isOwn && ticket?.marksVerified !== false;
-  if (!isProved && takesOver) await deps.detachLinked(userId);
+  if (!isProved && isByLink && mayTakeOver(user, met)) await deps.detachLinked(userId);
   if (!isProved && isByLink) await deps.endAll(userId);
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  if (email === undefined || !isOwn) return;
+  if (email === undefined || !isForOwn(user, met)) return;
   // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
   if (ticket === undefined && !isProved) await tellProved(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);

@@ -106,11 +106,9 @@ const sessionCode = (kind: CodeKind) =>
       find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
         users.idByAddress({ connection: connection.name, kind, address }),
       read: async ({ users }, _proof, userId) => {
-        const [user, version] = await Promise.all([
-          users.get(userId ?? NOBODY),
-          userId === undefined ? FIRST_VERSION : users.credentialVersion(userId),
-        ]);
-        return { user, version };
+        // The version first: a login by what a new password has taken from the user is then of the one before.
+        const version = await users.credentialVersion(userId ?? NOBODY);
+        return { user: await users.get(userId ?? NOBODY), version };
       },
       judge: async ({ challenges }, { proof: { credentials } }) => {
         const outcome = await challenges.use(SESSION_PURPOSE, credentials.session, credentials.code);

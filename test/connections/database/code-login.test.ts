@@ -4,6 +4,7 @@ import { callApi, startManaged } from '../../management/support.ts';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
+import { resetPassword } from '../../support/reset.ts';
 import type { TestServer } from '../../support/server.ts';
 
 const generous = { capacity: 10_000, perMinute: 10_000 };
@@ -126,6 +127,27 @@ describe('a database connection with codes', () => {
     expect((await theirs.submit(sent, 'code', { address, code })).status).to.equal(400);
   });
 
+  it('leaves whoever made an account with somebody else’s address no number as a way in to it', async () => {
+    const [taken, own] = [await someone('beside'), await someone('beside')];
+    const idOf = async (user: { email: string }) =>
+      (await server.users.findInConnection({ name: 'beside' }, user.email))?.id ?? '';
+    await server.users.update(await idOf(taken), { email_verified: false });
+    for (const user of [taken, own]) await resetPassword(server, user.email, 'An0ther-Passw0rd', 'beside');
+    expect(await server.users.get(await idOf(taken))).to.include({
+      email_verified: true,
+      phone_verified: false,
+    });
+    expect(await server.users.get(await idOf(own))).to.include({
+      email_verified: true,
+      phone_verified: true,
+    });
+    const { agent, page, submit } = await open('beside');
+    for (const { phone_number: address } of [taken, own])
+      await submit(await agent.get(wayTo(page, 'code/beside/sms')), 'address', { address });
+    await nextMessageTo(server, own.phone_number);
+    expect(await messagesTo(server, taken.phone_number)).to.deep.equal([]);
+  });
+
   it('asks for a code first where default_method says so, and for the password who wants that', async () => {
     const user = await someone('first');
     const { agent, page, submit } = await open('first', { login_hint: user.email });
@@ -217,6 +239,11 @@ describe('a database connection with codes', () => {
     const other = await users('POST', '', of('+14155554802'));
     const taken = await users('PATCH', `/${other.id}`, { phone_number: '+14155554801' });
     expect(taken).to.include({ status: 400, message: 'The specified new phone number already exists' });
+    await users('PATCH', `/${other.id}`, { phone_verified: true });
+    await users('PATCH', `/${other.id}`, { phone_number: '+1 415 555 4802' });
+    expect(await server.users.get(other.id), 'the same number').to.include({ phone_verified: true });
+    await users('PATCH', `/${other.id}`, { phone_number: '+14155554803' });
+    expect(await server.users.get(other.id), 'a new one').to.include({ phone_verified: false });
   });
 
   describe('has users of the Management API whose usernames', () => {

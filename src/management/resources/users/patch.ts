@@ -56,10 +56,12 @@ export async function patchUser(
     await refuseUsername(deps, identities, addresses.username);
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity, from }, body.password);
-  const isNewEmail = addresses.email !== undefined && addresses.email !== before.email;
+  const isNew = (kind: 'email' | 'phone_number') =>
+    addresses[kind] !== undefined && addresses[kind] !== before[kind];
   const change: Partial<UserRecord> = {
     // A new address is nobody's until it was proved, unless the caller says so.
-    ...(isNewEmail ? { email_verified: false } : {}),
+    ...(isNew('email') && { email_verified: false }),
+    ...(isNew('phone_number') && { phone_verified: false }),
     ...profileOf(body),
     ...addresses,
   };
