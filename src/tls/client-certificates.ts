@@ -3,6 +3,7 @@ import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '../runtime/clock.ts';
+import { keepLatest } from '../runtime/latest.ts';
 import { type CertificateFault, certificateFault, readCertificate } from './client-certificate.ts';
 
 /** A certificate whose key the client has, which is in force. */
@@ -59,14 +60,10 @@ function inForce(shown: ClientCertificate, now: number): ClientCertificate | Cer
 function keptReader(most: number): typeof readCertificate {
   const kept = new Map<string, X509Certificate>();
   return (header) => {
-    const before = kept.get(header);
-    const certificate = before ?? readCertificate(header);
+    const certificate = kept.get(header) ?? readCertificate(header);
     if (certificate === undefined || 'fault' in certificate) return certificate;
-    // Put last again: who shows theirs often is not pushed out by who comes once.
-    kept.delete(header);
-    kept.set(header, certificate);
-    const [oldest] = kept.keys();
-    if (kept.size > most && oldest !== undefined) kept.delete(oldest);
+    // Each time: who shows theirs often is not pushed out by who comes once.
+    keepLatest(kept, most, header, certificate);
     return certificate;
   };
 }

@@ -3,6 +3,7 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { keepLatest } from '../../runtime/latest.ts';
 import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
 
 export interface OpenIdProviders {
@@ -69,10 +70,7 @@ function readings<T>(clock: Clock, fresh: number, load: (address: string) => Pro
   const start = async (address: string, searchedAt?: number): Promise<Kept<T>> => {
     const value = await load(address);
     const one = { value, readAt: clock(), ...(searchedAt !== undefined && { searchedAt }) };
-    kept.delete(address);
-    kept.set(address, one);
-    const [oldest] = kept.keys();
-    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+    keepLatest(kept, MOST_KEPT, address, one);
     return one;
   };
   const read = (address: string, searchedAt?: number): Promise<Kept<T>> => {

@@ -1,4 +1,5 @@
 // npm packages that actions require: those that an operator has put into a folder, and no others. Nothing is ever fetched.
+import { keepLatest } from '../../runtime/latest.ts';
 import type { ModuleFiles } from '../messages.ts';
 import type { Scripts } from '../scripts.ts';
 import { STAND_INS } from '../stand-ins.ts';
@@ -41,11 +42,8 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
     const files = import('./bundle.ts').then(({ bundlePackages }) =>
       bundlePackages(directory, { code, dependencies, standIns: STAND_INS }),
     );
-    kept.delete(key);
-    kept.set(key, files);
+    keepLatest(kept, MOST_KEPT, key, files);
     files.catch(() => kept.delete(key));
-    const [oldest] = kept.keys();
-    if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
     return files;
   };
   const keyOf = ({ code, dependencies }: Requiring) => JSON.stringify([dependencies, code]);
