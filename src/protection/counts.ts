@@ -112,8 +112,8 @@ function guessesCount(
 }
 
 /**
- * The counts of an account whatever it is called, where it may have several names: those of each name would add up. Of who has
- * proved the account before there is none, as of whom there is no account.
+ * The counts of an account across all its names, where the connection's users have several: otherwise each name would allow as
+ * many guesses again. None for a caller who has proved the account before, and none where no account was found.
  */
 function wholeCounts(
   deps: Dependencies,

@@ -57,7 +57,7 @@ interface Replacing {
   version?: number | undefined;
 }
 
-/** Says that a credential has changed; it stops what was to be written. */
+/** Thrown within a batch, which then changes nothing: the credential has another version than the one named. */
 const CHANGED = new Error('the credential has changed');
 
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
@@ -137,7 +137,10 @@ async function unlessChanged(writing: Promise<void>): Promise<boolean> {
   }
 }
 
-/** The write that stops all others where the credential has another version; of any number that name the same one passes. */
+/**
+ * A write that fails its whole batch where the user's credential has another version. It counts the version up: of several
+ * batches that name the same version, one passes.
+ */
 function onlyFrom(userId: string, version: number): Write {
   return {
     collection: 'credentials',

@@ -44,8 +44,8 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: sid,
-    // Ends with whatever ends what was sent to the user, and with the session; not with its place in the browser, which the
-    // login to the other account takes.
+    // It ends with the session, and with whatever takes back the user's other tickets. The login to the other account takes
+    // the session's place in the browser, which ends neither.
     userId: login.userId,
     session: sid,
     ttlSeconds: FRESH_SECONDS,

@@ -42,7 +42,10 @@ export async function askForPhone(
   return (await sendCode(deps, actor, asked)) ? phone : undefined;
 }
 
-/** Sets the number that a code was sent to: once, and by a login from before no new password. @returns it; {@link TAKEN} where another user of the connection has it; undefined for a wrong code. */
+/**
+ * Sets the number that a code was sent to: once, and not by a login from before a new password.
+ * @returns the number; {@link TAKEN} where another user of the connection has it; undefined for a wrong code.
+ */
 export async function provePhone(
   deps: FactorDependencies,
   actor: Actor,

@@ -223,14 +223,16 @@ export function connectionView(connection: Connection): object {
   };
 }
 
-/** The deploy tool writes this option to each database that has none, so each has it when it is read, too. */
+/** The options as they are answered: without the secrets of scripts. */
 function optionsView({ strategy, options }: Connection): object {
   if (strategy === DATABASE) {
-    const { configuration: _secret, ...shown } = options;
-    // Without what has no effect: what was read can be written as it is.
-    const hidden = options.password_options == null ? [] : OLDER_POLICY;
-    for (const name of hidden) delete (shown as Record<string, unknown>)[name];
-    return { disable_self_service_change_password: false, ...shown };
+    // The older members have no effect beside `password_options`, and are refused when they are written with it.
+    const older: readonly string[] = options.password_options == null ? [] : OLDER_POLICY;
+    const shown = Object.entries(options).filter(
+      ([name]) => name !== 'configuration' && !older.includes(name),
+    );
+    // The deploy tool writes this option to each database that has none, so each has it when it is read, too.
+    return { disable_self_service_change_password: false, ...Object.fromEntries(shown) };
   }
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }

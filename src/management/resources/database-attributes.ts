@@ -16,18 +16,21 @@ export function refuseContradictions(options: Readonly<Record<string, unknown>>)
   const all = Object.entries(attributes).filter((entry): entry is [string, Record<string, unknown>] =>
     isObject(entry[1]),
   );
-  const isActive = ({ identifier }: Record<string, unknown>) =>
-    isObject(identifier) && identifier.active === true;
-  if (!all.some(([, one]) => isActive(one))) throw refused('attributes must contain one active identifier');
+  if (!all.some(([, one]) => isIdentifier(one)))
+    throw refused('attributes must contain one active identifier');
   const { email } = attributes;
-  // A name that several have names nobody.
-  if (isObject(email) && email.unique === false && isActive(email))
+  // A login by an address that several users have would name none of them.
+  if (isObject(email) && email.unique === false && isIdentifier(email))
     throw refused('attribute email must be unique to be an identifier');
   for (const [name, { profile_required, signup }] of all) {
     if (profile_required === true && isObject(signup) && signup.status !== 'required')
       throw refused(`attribute ${name} must also be required on signup`);
   }
 }
+
+/** Whether an attribute, as it was written, is one that users log in with. */
+const isIdentifier = (attribute: unknown) =>
+  isObject(attribute) && isObject(attribute.identifier) && attribute.identifier.active === true;
 
 /** The members that `password_options` stands in place of. */
 export const OLDER_POLICY = [
@@ -38,19 +41,19 @@ export const OLDER_POLICY = [
   'password_no_personal_info',
 ] as const;
 
-/** Passwords can be switched off where there are codes in their place. */
+const USUAL: Record<string, unknown> = { email: { identifier: { active: true } } };
+
+/** @throws AuthError 400 where passwords are switched off and no code is there in their place. */
 function refuseNoWayIn({
   authentication_methods: methods,
   attributes,
 }: Readonly<Record<string, unknown>>): void {
   if (!isObject(methods) || !isObject(methods.password) || methods.password.enabled !== false) return;
   const isOn = (name: string) => isObject(methods[name]) && methods[name].enabled === true;
-  const isName = (name: string) => {
-    const one = isObject(attributes) ? attributes[name] : undefined;
-    return isObject(one) && isObject(one.identifier) && one.identifier.active === true;
-  };
-  if (isOn('email_otp') && (isName('email') || !isObject(attributes))) return;
-  if (isOn('phone_otp') && isName('phone_number')) return;
+  // Without `attributes` users log in with their e-mail address.
+  const { email, phone_number: phone } = isObject(attributes) ? attributes : USUAL;
+  if (isOn('email_otp') && isIdentifier(email)) return;
+  if (isOn('phone_otp') && isIdentifier(phone)) return;
   throw refused('authentication_methods.password can be disabled with email_otp or phone_otp alone');
 }
 

@@ -1,6 +1,6 @@
 // Puts users of a file into the store, some at a time, in one write each time.
 import type { AuthenticatorRecord } from '../../records/authenticators.ts';
-import { DATABASE, STRATEGIES } from '../../records/connections.ts';
+import { DATABASE } from '../../records/connections.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
 import { updateUser } from '../changes.ts';
@@ -17,10 +17,10 @@ export interface ImportOptions {
   connection: string;
   /** Whether a user with the same e-mail address is changed; otherwise they are an error. */
   upsert: boolean;
-  /** The kinds of addresses that nobody else of the connection may have; all where nothing is said. */
-  unique?: readonly AddressKind[];
+  /** The kinds of addresses that nobody else of the connection may have. */
+  unique: readonly AddressKind[];
   /** Those that each of its users has to have. */
-  required?: readonly AddressKind[];
+  required: readonly AddressKind[];
 }
 
 /** What came of some users. */
@@ -107,7 +107,7 @@ async function planOf(
     return { update: match, entry };
   }
   if (other !== undefined) return { failed: failure(entry, upsert ? conflictOf(other[0]) : ALREADY_THERE) };
-  const lacking = options.required?.find((kind) => entry.addresses[kind] === undefined);
+  const lacking = options.required.find((kind) => entry.addresses[kind] === undefined);
   if (lacking !== undefined) return { failed: failure(entry, lackOf(lacking)) };
   return { insert: insertOf(deps, options, entry), entry };
 }
@@ -153,11 +153,7 @@ function failure({ source, place }: Entry, error: EntryError): FailedUser {
   return { user: withoutSecrets(source), errors: [error], ...(place && { place }) };
 }
 
-function insertOf(
-  deps: ImportDependencies,
-  { connection, unique = STRATEGIES[DATABASE].unique }: ImportOptions,
-  entry: Entry,
-): Write[] {
+function insertOf(deps: ImportDependencies, { connection, unique }: ImportOptions, entry: Entry): Write[] {
   const { userId: upstreamId, addresses, profile, passwordHash } = entry;
   const { user, writes } = newUserWrites(deps, {
     identity: { connection, provider: DATABASE, upstreamId, addresses, unique },

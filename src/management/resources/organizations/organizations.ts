@@ -62,7 +62,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     sort: z.string().max(255).optional(),
     include_client_association_for: z.string().max(255).optional(),
   },
-  // When they were made is not kept: for that they are as they are, by name.
+  // Tools sort by `created_at`, which is not kept: for it the order stays the one by name.
   sortable: ['name', 'display_name', 'created_at'],
   listed: ({ clients = [] }, { include_client_association_for: id }) => {
     const found = (clients as readonly { client_id: string; use_for_member_access: boolean }[]).find(
