@@ -1,13 +1,13 @@
 // `authentication_methods` of a database connection on the hosted pages: codes in place of the password, and no passwords.
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
-import { type Answer, createAgent, readForm } from '../../support/agent.ts';
-import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { type Answer, createAgent } from '../../support/agent.ts';
+import { follow, responseOf } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { resetPassword } from '../../support/reset.ts';
 import type { TestServer } from '../../support/server.ts';
+import { openPage, withDatabases } from './support.ts';
 
-const generous = { capacity: 10_000, perMinute: 10_000 };
 const email = { identifier: { active: true }, signup: { status: 'optional' } };
 const phone_number = { identifier: { active: true }, signup: { status: 'optional' } };
 const codes = { email_otp: { enabled: true }, phone_otp: { enabled: true } };
@@ -41,27 +41,8 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('a database connection with codes', () => {
   let server: TestServer;
   before(async () => {
-    server = await startManaged({
-      ...base,
-      attackProtection: {
-        rateLimits: {
-          ...base.attackProtection.rateLimits,
-          ...{
-            signup: generous,
-            hosted: generous,
-            passwordlessStart: generous,
-            passwordlessDestination: generous,
-          },
-          passwordlessResend: generous,
-        },
-        bruteForceProtection: { max_attempts: 100 },
-        suspiciousIpThrottling: { enabled: false },
-      },
-      databases: [
-        ...base.databases,
-        ...Object.entries(DATABASES).map(([name, options]) => ({ name, enabled_clients: ['web'], options })),
-      ],
-    });
+    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination', 'passwordlessResend'];
+    server = await startManaged(withDatabases(DATABASES, { lifted, attempts: 100 }));
   });
   after(() => server.stop());
 
@@ -74,15 +55,7 @@ describe('a database connection with codes', () => {
     if (!('user' in made)) throw new Error('taken');
     return typed;
   };
-  const open = async (connection: Name, over: object = {}) => {
-    const agent = createAgent(server);
-    const page = await follow(agent, await authorize(agent, webRequest({ connection, ...over })), server.url);
-    const submit = async (at: Answer, field: string, typed: object) => {
-      const { action, fields } = readForm(at, field);
-      return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
-    };
-    return { agent, page, submit };
-  };
+  const open = (connection: Name, over: object = {}) => openPage(server, { connection, ...over });
   const wayTo = (page: Answer, way: string) => new RegExp(`href="([^"]*/${way})"`).exec(page.text)?.[1] ?? '';
 
   for (const [channel, kind] of [

@@ -1,11 +1,11 @@
 // `attributes` of a database connection: by which names its users sign up and log in.
 import { expect } from 'chai';
 import { type Agent, createAgent, readForm } from '../../support/agent.ts';
-import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { follow, responseOf } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { openPage, withDatabases } from './support.ts';
 
-const generous = { capacity: 10_000, perMinute: 10_000 };
 const active = { identifier: { active: true } };
 const optional = { ...active, signup: { status: 'optional' } };
 const required = { ...active, signup: { status: 'required' }, profile_required: true };
@@ -37,30 +37,8 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('names of users of a database connection', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({
-      tenant: {
-        ...base,
-        attackProtection: {
-          rateLimits: {
-            ...base.attackProtection.rateLimits,
-            signup: generous,
-            hosted: generous,
-            token: generous,
-            changePassword: generous,
-          },
-          bruteForceProtection: { max_attempts: 4 },
-          suspiciousIpThrottling: { enabled: false },
-        },
-        databases: [
-          ...base.databases,
-          ...Object.entries(DATABASES).map(([name, options]) => ({
-            name,
-            enabled_clients: ['web'],
-            options,
-          })),
-        ],
-      },
-    });
+    const lifted = ['signup', 'hosted', 'token', 'changePassword'];
+    server = await startServer({ tenant: withDatabases(DATABASES, { lifted, attempts: 4 }) });
   });
   after(() => server.stop());
 
@@ -196,15 +174,7 @@ describe('names of users of a database connection', () => {
   });
 
   describe('on the login page', () => {
-    const open = async (connection: Name, over: object = {}) => {
-      const agent = createAgent(server);
-      const page = await follow(
-        agent,
-        await authorize(agent, webRequest({ connection, ...over })),
-        server.url,
-      );
-      return { agent, page };
-    };
+    const open = (connection: Name, over: object = {}) => openPage(server, { connection, ...over });
     const submit = async (
       agent: Agent,
       page: Awaited<ReturnType<typeof open>>['page'],

@@ -1,11 +1,11 @@
 // Signing up on the hosted page where the connection has addresses proved by a code.
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
-import { authorize, tenant as base, follow, responseOf, webRequest } from '../../support/flows.ts';
+import { responseOf } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { openPage, withDatabases } from './support.ts';
 
-const generous = { capacity: 10_000, perMinute: 10_000 };
 const by = (verification_method: string, active = true) => ({
   identifier: { active: true },
   verification_method,
@@ -28,49 +28,15 @@ const PASSWORD = 'A-good-Passw0rd';
 describe('signing up with a code', () => {
   let server: TestServer;
   before(async () => {
-    server = await startServer({
-      tenant: {
-        ...base,
-        attackProtection: {
-          rateLimits: {
-            ...base.attackProtection.rateLimits,
-            ...{
-              signup: generous,
-              hosted: generous,
-              passwordlessStart: generous,
-              passwordlessDestination: generous,
-            },
-            passwordlessResend: generous,
-          },
-          bruteForceProtection: { max_attempts: 100 },
-          suspiciousIpThrottling: { enabled: false },
-        },
-        databases: [
-          ...base.databases,
-          ...Object.entries(DATABASES).map(([name, options]) => ({
-            name,
-            enabled_clients: ['web'],
-            options,
-          })),
-        ],
-      },
-    });
+    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination', 'passwordlessResend'];
+    server = await startServer({ tenant: withDatabases(DATABASES, { lifted, attempts: 100 }) });
   });
   after(() => server.stop());
 
   let people = 0;
   const address = () => `coded-${++people}@example.test`;
   const number = () => `+1415555${String(3000 + ++people)}`;
-  const open = async (connection: Name) => {
-    const agent = createAgent(server);
-    const request = webRequest({ connection, screen_hint: 'signup' });
-    const page = await follow(agent, await authorize(agent, request), server.url);
-    const submit = async (at: Answer, field: string, typed: object) => {
-      const { action, fields } = readForm(at, field);
-      return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
-    };
-    return { agent, page, submit };
-  };
+  const open = (connection: Name) => openPage(server, { connection, screen_hint: 'signup' });
   const userOf = (connection: Name, email: string) =>
     server.users.findInConnection({ name: connection }, email);
   const codeSentTo = async (to: string, count = 1) =>

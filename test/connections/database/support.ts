@@ -1,0 +1,42 @@
+// A tenant with database connections of a test's own, and their pages in a browser.
+import { type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { authorize, tenant as base, follow, webRequest } from '../../support/flows.ts';
+import type { TestServer } from '../../support/server.ts';
+import { generous } from '../passwordless/tenant.ts';
+
+/**
+ * The tenant of most tests with databases of which the application `web` has its users.
+ * @param databases their options, by name.
+ * @param limits `lifted`: the rate limits that would be in the tests' way; `attempts`: wrong passwords that lock an account.
+ */
+export function withDatabases(
+  databases: Record<string, object>,
+  { lifted, attempts }: { lifted: readonly string[]; attempts: number },
+) {
+  return {
+    ...base,
+    attackProtection: {
+      rateLimits: {
+        ...base.attackProtection.rateLimits,
+        ...Object.fromEntries(lifted.map((name) => [name, generous])),
+      },
+      bruteForceProtection: { max_attempts: attempts },
+      suspiciousIpThrottling: { enabled: false },
+    },
+    databases: [
+      ...base.databases,
+      ...Object.entries(databases).map(([name, options]) => ({ name, enabled_clients: ['web'], options })),
+    ],
+  };
+}
+
+/** The page that a request leads to, in a browser of its own. @param over further parameters of the request. */
+export async function openPage(server: TestServer, over: Parameters<typeof webRequest>[0]) {
+  const agent = createAgent(server);
+  const page = await follow(agent, await authorize(agent, webRequest(over)), server.url);
+  const submit = async (at: Answer, field: string, typed: object) => {
+    const { action, fields } = readForm(at, field);
+    return follow(agent, await agent.request(action, { form: { ...fields, ...typed } }), server.url);
+  };
+  return { agent, page, submit };
+}
