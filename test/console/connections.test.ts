@@ -7,6 +7,17 @@ import type { TestServer } from '../support/server.ts';
 
 const HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>';
 const PATH = '/console/connections';
+const name = { identifier: { active: true }, signup: { status: 'optional' } };
+const FLEXIBLE = {
+  attributes: {
+    email: { ...name, verification_method: 'otp' },
+    phone_number: name,
+    username: { ...name, validation: { min_length: 3, max_length: 9, allowed_types: { email: false } } },
+  },
+  precedence: ['username', 'email', 'phone_number'],
+  authentication_methods: { phone_otp: { enabled: true }, password: { api_behavior: 'optional' } },
+  password_options: { complexity: { min_length: 12, character_types: ['number'] } },
+};
 
 describe('connections at the console', () => {
   let provider: OAuth2Provider;
@@ -32,6 +43,7 @@ describe('connections at the console', () => {
           { name: 'works', strategy: 'samlp', options: { signInEndpoint: 'https://idp.example.test/sso' } },
           { name: 'codes', strategy: 'email', options: {} },
         ],
+        databases: [...tenant.databases, { name: 'flexible', enabled_clients: [], options: FLEXIBLE }],
       },
     });
     owner = await openConsole(server);
@@ -116,6 +128,47 @@ describe('connections at the console', () => {
       'option.client_id': 'gatehouse',
       'option.client_secret': 'upstream-secret',
     });
+  });
+
+  it('of a database keep what it says of names, codes and passwords, and change it as it is typed', async () => {
+    const path = await pathOf('flexible');
+    const said = async () => {
+      const options: Record<string, unknown> = (await recordOf('flexible')).options;
+      return Object.fromEntries(Object.keys(FLEXIBLE).map((option) => [option, options[option]]));
+    };
+    const before = await said();
+    const { password_options: _, ...asWritten } = FLEXIBLE;
+    expect(before).to.deep.include(asWritten);
+    expect(before).to.have.nested.property('password_options.complexity.min_length', 12);
+    for (const [language, help] of [
+      ['en', 'By which names users log in'],
+      ['de', 'Mit welchen Namen Nutzer sich anmelden'],
+      ['ar', 'الأسماء التي يسجل بها المستخدمون الدخول'],
+    ] as const) {
+      const { text } = await owner.get(path, { 'accept-language': language });
+      expect(text).to.contain(help);
+      for (const option of Object.keys(FLEXIBLE)) expect(text).to.contain(`option-${option}-help"`);
+    }
+    const form = fieldsOf((await owner.get(path)).text);
+    expect((await owner.post(path, form)).status).to.equal(303);
+    expect(await said()).to.deep.equal(before);
+    const attributes = { ...FLEXIBLE.attributes, phone_number: { ...name, profile_required: true } };
+    const typed = { ...form, 'option.attributes': JSON.stringify(attributes), display_name: 'Flexible' };
+    const refused = await owner.post(path, typed);
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.contain('attribute phone_number must also be required on signup');
+    expect(await said()).to.deep.equal(before);
+    const phone_number = { ...name, profile_required: true, signup: { status: 'required' } };
+    const precedence = ['phone_number', 'email'];
+    const right = {
+      ...typed,
+      'option.attributes': JSON.stringify({ ...attributes, phone_number }),
+      'option.precedence': precedence.join('\r\n'),
+    };
+    expect((await owner.post(path, right)).status).to.equal(303);
+    const changed = { ...FLEXIBLE.attributes, phone_number };
+    expect(await said()).to.deep.equal({ ...before, attributes: changed, precedence });
+    expect((await recordOf('flexible')).display_name).to.equal('Flexible');
   });
 
   it('tell a SAML provider our addresses', async () => {

@@ -68,6 +68,14 @@ describe('@auth0/nextjs-auth0', () => {
             enabled_clients: ['next'],
             options: { authentication_methods: { passkey: { enabled: true } } },
           },
+          {
+            name: 'phones',
+            enabled_clients: ['next'],
+            options: {
+              attributes: { phone_number: { identifier: { active: true } } },
+              authentication_methods: { phone_otp: { enabled: true } },
+            },
+          },
         ],
         connections: [
           ...passwordlessTenant.connections.map((one) =>
@@ -259,5 +267,28 @@ describe('@auth0/nextjs-auth0', () => {
     });
     expect(right.status).to.equal(200);
     expect((await auth0.getSession(requestTo('/')))?.user).to.include({ email });
+  });
+
+  it('logs in by a code to a phone number: /auth/passwordless/otp/challenge, /auth/passwordless/otp/token', async () => {
+    const { auth0, requestTo, visit } = open();
+    const phoneNumber = '+14155557001';
+    const asked = { phoneNumber, connection: 'phones', allowSignup: true, deliveryMethod: 'text' };
+    const unknown = { phoneNumber: '+14155557002', connection: 'phones' };
+    const ofNobody = await auth0.passwordless.challengeWithPhoneNumber(unknown);
+    expect(ofNobody.authSession).to.be.a('string');
+    const begun = await visit('/auth/passwordless/otp/challenge', asked);
+    const { authSession } = (await begun.response.json()) as { authSession: string };
+    const { code: otp = '' } = await nextMessageTo(server, phoneNumber);
+    const wrong = { authSession, otp: otp === '123456' ? '654321' : '123456' };
+    const refused = await visit('/auth/passwordless/otp/token', wrong);
+    expect(refused.status).to.equal(400);
+    expect(await refused.response.json()).to.include({ error: 'invalid_grant' });
+    expect((await visit('/auth/passwordless/otp/token', { authSession, otp })).status).to.equal(200);
+    const session = await auth0.getSession(requestTo('/'));
+    expect(session?.tokenSet.accessToken).to.be.a('string');
+    expect(await server.users.get(session?.user.sub)).to.include({
+      phone_number: phoneNumber,
+      phone_verified: true,
+    });
   });
 });

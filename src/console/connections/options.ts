@@ -76,6 +76,7 @@ const FIRST = [
     'totp',
     'import_mode',
   ],
+  ...['attributes', 'precedence', 'authentication_methods', 'password_options'],
   ...['pkce_enabled', 'set_user_root_attributes', 'domain_aliases', 'icon_url'],
 ];
 
