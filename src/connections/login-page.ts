@@ -49,7 +49,10 @@ export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependenci
   };
 }
 
-/** To what a code is sent in place of the form; whoever asks for the form itself has it, where there are passwords. */
+/**
+ * The kind of address that is sent a code before the form of the password is shown.
+ * @returns undefined where the form is first, or was asked for by its own address and there are passwords.
+ */
 function codeFirst(connection: Connection, identifier: string | undefined, form: string | undefined) {
   if (form === 'login' && passwordUse(connection).logsIn) return undefined;
   return firstCode(connection, identifier);

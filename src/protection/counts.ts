@@ -27,7 +27,7 @@ export interface Count extends FailureCounter {
   /** Whether a full count blocks, or is only reported. */
   blocks: boolean;
   refusal: string;
-  /** Whether a full count has right proofs refused as wrong ones: a refusal of its own would tell whose names are one account's. */
+  /** Whether a full count answers right proofs as wrong ones: a 429 would tell that two names are one account's. */
   isSilent?: boolean;
   onFull(attempt: Attempt): Promise<void>;
 }

@@ -123,7 +123,7 @@ export function identifiersOf(options: Options): AddressKind[] {
   return ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
 }
 
-/** What a lookup must know of a connection: of one of which the name alone is known, all kinds of names count. */
+/** What a lookup must know of a connection. Without its options, names are e-mail addresses and usernames. */
 export interface NamedConnection {
   name: string;
   options?: Readonly<Record<string, unknown>>;

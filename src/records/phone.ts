@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 /** The numbering plans of all countries: read with the first number, not at each start. */
 const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
 
-/** As the hosted service says it of a number that is none. */
+/** The pattern that a refusal names, as the hosted service's does. */
 const PHONE = /^\+[0-9]{1,15}$/;
 
 /**

@@ -11,6 +11,6 @@ export interface Asker {
   organization?: Organization | undefined;
   /** The authorization request that waits, as actions are told of it. */
   transaction?: Readonly<Record<string, unknown>> | undefined;
-  /** Who they were before, in that request: members of the event. */
+  /** The anonymous session that the request came with, as members of the event. */
   visitor?: Readonly<Record<string, unknown>> | undefined;
 }

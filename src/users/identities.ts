@@ -72,7 +72,7 @@ export async function identityByName(
   for (const { kind, address } of namesIn(connection, typed)) {
     const key = addressKey(connection.name, kind, address);
     const all = await store.collection('identities').findBy('address', key);
-    // What several have is nobody's name: addresses of before they had to be unique, or those that need not be.
+    // An address that several users have names none of them: older records, and some connections, allow that.
     if (all.length === 1) return all[0];
   }
   return undefined;

@@ -42,13 +42,13 @@ export interface PasswordPolicy {
   blockedFields: readonly string[];
 }
 
-/** What is blocked where nothing is named: what says who somebody is. */
+/** The members that are blocked where the connection names none. */
 const PERSONAL = [
   ...['email', 'username', 'name', 'nickname'],
   ...['user_metadata.name', 'user_metadata.first', 'user_metadata.last'],
 ];
 
-/** Longer passwords are refused where a connection says so: the hosted service keeps no more of one. */
+/** The hosted service keeps no more of a password, in bytes; longer ones are refused where a connection says so. */
 const LONGEST_OF_HOSTED = 72;
 
 const DEFAULT_LENGTH = { none: undefined, low: 6, fair: 8, good: 8, excellent: 10 } as const;
@@ -210,7 +210,7 @@ function memberOf(user: PersonalInfo, field: string): unknown {
     );
 }
 
-/** What of a member may not stand in a password: of an address the part before the domain, which many share. */
+/** What of a member may not stand in a password. Of an address that is the part before the domain: many share the domain. */
 function piecesOf(field: string, value: unknown): string[] {
   if (typeof value === 'number') return [String(value)];
   if (typeof value !== 'string') return [];

@@ -52,7 +52,7 @@ export const maxLength =
     verified: Buffer.byteLength(password) <= bytes,
   });
 
-/** All of some kinds of characters. */
+/** Characters of each of the kinds. */
 export const shouldContain =
   (types: readonly CharacterType[]): Rule =>
   (password) => {

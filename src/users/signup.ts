@@ -30,7 +30,7 @@ export type TypedAddresses = Partial<Record<AddressKind, string | undefined>>;
 
 interface SignUp extends Omit<NewDatabaseUser, 'connection' | 'unique' | 'password'> {
   connection: Connection;
-  /** None of who logs in otherwise. */
+  /** Undefined for a user who logs in without one. */
   password?: string | undefined;
   asker: Asker;
 }
@@ -72,10 +72,10 @@ export async function signUp(
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
-/** Why somebody may not sign up; undefined when they may, as far as nobody is asked who is there. */
+/** Why somebody may not sign up; undefined when they may. Whether an address is taken is not looked at. */
 export function signUpFault(request: Omit<SignUp, 'asker'>): SignUpRefusal | undefined {
   const { connection, password } = request;
-  // Whose passwords are kept elsewhere has no users who sign up here.
+  // A directory keeps its own users: nobody signs up there.
   if (strategyRecord(connection.strategy)?.isDatabase !== true || !takesSignUps(connection))
     return { reason: 'signup-disabled' };
   const options = databaseOptions(connection);
@@ -106,7 +106,7 @@ function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUp
   const isThere = (kind: AddressKind) => typed[kind] !== undefined && typed[kind] !== '';
   const isNeeded = (kind: AddressKind) =>
     attributes[kind].isRequired || attributes[kind].signUp === 'required';
-  // Who has no name to log in with would never be back.
+  // Without any identifier the user could never log in again.
   const names = identifiersOf(options);
   const nameless = names.some(isThere) ? undefined : names[0];
   const missing = ADDRESS_KINDS.find((kind) => isNeeded(kind) && !isThere(kind)) ?? nameless;
@@ -126,7 +126,7 @@ export function usernameRefusal(
 ): Extract<SignUpRefusal, { reason: 'invalid-username' }> | undefined {
   const { min, max } = usernameLength(options);
   const length = [...username.trim()].length;
-  // An address as username would answer to somebody else's login.
+  // A username in the form of an address would answer to the login of the address's owner.
   const valid =
     length >= min &&
     length <= max &&

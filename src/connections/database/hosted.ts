@@ -75,7 +75,7 @@ export async function showPasswordForm(
   await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
 }
 
-/** What an application said of who logs in, in the field that it belongs into. */
+/** A login hint, in the field of the sign-up form that it fits. */
 function typedAs(hint: string): TypedSignUp {
   const isPhone = normalizePhone(hint) !== undefined;
   return { email: isPhone ? '' : hint, phone: isPhone ? hint : '', username: '' };

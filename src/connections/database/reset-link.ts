@@ -122,7 +122,7 @@ async function sendLink(
   const identity = changesPasswords(connection)
     ? await deps.users.identityInConnection(connection, request.email)
     : undefined;
-  // Whatever they typed: the address that their account here has.
+  // Whichever name was typed, the mail goes to the address of the account.
   const email = identity === undefined ? normalizeEmail(request.email) : identity.email;
   const user =
     email === undefined || !changesPasswords(connection)

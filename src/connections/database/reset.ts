@@ -62,7 +62,7 @@ export async function openReset(
   if (user === undefined || connection === undefined) return undefined;
   // By the identity, not the user: one that was linked has an address and a password of its own.
   const { email, username } = met.data;
-  // Of a ticket for who has a username alone there is no address.
+  // A ticket for a user who has a username alone names no address.
   const identity = (await deps.users.identitiesOf(user.id)).find(
     (one) =>
       one.connection === connection.name &&
@@ -70,7 +70,7 @@ export async function openReset(
       (email !== undefined || one.username === username),
   );
   if (identity === undefined) return undefined;
-  // Any new password ends what allowed one before it.
+  // A link is good only while the password is the one that it was made for.
   const version = versionOf(met);
   if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
   return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };

@@ -41,7 +41,7 @@ interface WaitingSignUp {
   connection: string;
   /** In the form that they are kept in. */
   addresses: TypedAddresses;
-  /** None of who signs up without a password. */
+  /** Undefined for a sign-up without a password. */
   passwordHash?: string | undefined;
   /** What is still to be proved; the first was sent a code. */
   left: CodeKind[];
@@ -111,7 +111,7 @@ async function atSignUp(
   await handle({ page, connection: found.connection }, waiting);
 }
 
-/** Sends a code to the first address that is left, whoever has it already: that is told to who has proved it. */
+/** Sends a code to the first address that is to be proved, also where a user has it: that is told after the proof alone. */
 async function send(
   deps: PasswordPagesDependencies,
   ctx: Context,
@@ -121,7 +121,7 @@ async function send(
   const { left, addresses } = waiting;
   const [kind = 'email'] = left;
   const address = addresses[kind] ?? '';
-  // Whoever signs up has messages sent to anybody.
+  // A sign-up has codes sent to any address: it is limited as other requests for codes are.
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const session = await start(deps, ctx, {
     client: page.client,
@@ -175,7 +175,7 @@ async function useCode(
   }
 }
 
-/** Whether a code is right: once, and of all wrong ones few. */
+/** Whether a code is right, which is good once. Wrong ones count against the address. */
 async function isRight(
   { attempts, challenges, random }: PasswordPagesDependencies,
   ctx: Context,

@@ -21,7 +21,7 @@ export function provedByCode(connection: Connection, typed: TypedAddresses): Cod
   );
 }
 
-/** Who has no password has to have an address that codes are sent to. */
+/** @returns a refusal where somebody signs up without a password, and without an address that codes are sent to. */
 export function unprovable(connection: Connection, proved: readonly CodeKind[]): SignUpRefusal | undefined {
   const [kind = 'email'] = codeKinds(connection);
   return proved.length === 0 ? { reason: 'missing-address', kind } : undefined;

@@ -71,7 +71,7 @@ export const signUpFields = {
 /** The schema, whose messages are the endpoint's. */
 export const signUpBody = z.object(signUpFields).refine(
   ({ email, username, phone_number }) => [email, username, phone_number].some((one) => one !== undefined),
-  // Told with what else is missing.
+  // Also where other members are at fault: the answer names all that are missing.
   { path: ['email'], message: 'email is required', when: () => true },
 );
 

@@ -24,7 +24,7 @@ interface NewAddress {
   ip: string;
 }
 
-/** Asks somebody new, unless the connection says that no address is verified where they sign up. */
+/** Asks a new user to verify their address, unless the connection says that sign-ups are not verified. */
 export async function askNewToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
   const { email } = attributesOf(databaseOptions(about.connection));
   if (email.verification !== 'none') await askToVerify(deps, about);

@@ -197,7 +197,7 @@ async function made(
 function addressesOf(connection: Connection, { email: given, username, phone_number }: ExchangedAttributes) {
   const email = normalizeEmail(given ?? '');
   if (email === undefined) throw invalid('The user needs an e-mail address.');
-  // What a token says of a number nobody has proved here.
+  // Nobody has proved here a number that a token names.
   if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
   if (username == null) return { email };
   const options = databaseOptions(connection);

@@ -64,7 +64,7 @@ function challengeOf(authSession: string): string {
   return sha256(`${PURPOSE} challenge\n${authSession}`);
 }
 
-/** What somebody who signs up is called by an authenticator. */
+/** The name that an authenticator shows for somebody who signs up. */
 export function calledAs({ username, email, phone_number: phone }: TypedAddresses): string {
   return username ?? email ?? phone ?? '';
 }

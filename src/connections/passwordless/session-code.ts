@@ -58,7 +58,7 @@ export function isProvedOwner(user: User, kind: CodeKind, address: string): bool
   return user[kind] === address && user[WAYS[kind].verified] === true;
 }
 
-/** Whether a code may make a user: without a password, and with one address alone. */
+/** Whether a code may make a user, who then has no password and this one address alone. */
 export function mayMakeUsers(connection: Connection, kind: CodeKind, address: string): boolean {
   return signUpRefusal(connection, { [kind]: address }) === undefined;
 }
@@ -180,7 +180,7 @@ export async function proveSession(
   });
 }
 
-/** The same at the token endpoint. */
+/** Logs in at the token endpoint. @throws AuthError as {@link proveSession} does; 400 for a missing member. */
 export async function redeemSession(
   deps: ProofDependencies & { config: Config },
   { clientId, params, ip, browser, ctx }: GrantRequest,

@@ -114,7 +114,7 @@ async function giveTokens(
   };
 }
 
-/** What goes along with the visitor's login. */
+/** Answers a ticket by which the visitor's session goes along with their login. */
 async function transferOf(
   deps: AnonymousDependencies,
   clientId: string,

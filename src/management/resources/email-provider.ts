@@ -43,7 +43,7 @@ const path = '/emails/provider';
 const view = (provider: object, fields?: string): object => {
   const isAsked = (fields ?? '').split(',').includes('credentials');
   const { credentials, ...rest } = provider as Provider;
-  // Others have no port: it is there because the record gives each provider one.
+  // Other providers have no port: the record's default gives each of them one.
   const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
   return isAsked ? { ...rest, credentials: members(credentials, isShown) } : rest;
 };

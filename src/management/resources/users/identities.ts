@@ -83,7 +83,7 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   const other = await deps.users.get(read.userId);
   // Whoever was blocked would come in again as somebody else.
   if (other === undefined || other.blocked === true) throw invalid;
-  // Its owner would come in to the account of who has made it, and share that one with them.
+  // The owner of the address could set a password for it, and would then share the account that it was linked to.
   if (caller.isUser && mayBeAnothers(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
   return other;

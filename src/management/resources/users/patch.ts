@@ -96,7 +96,7 @@ async function refuseUsername(
     judgeUsername(databaseOptions(connection), username);
 }
 
-/** What is taken, in words. */
+/** How the refusal of a taken address names it. */
 const WORDS: Readonly<Record<string, string>> = { phone_number: 'phone number', username: 'username' };
 
 async function written(
