@@ -38,6 +38,7 @@ import type { Attempt } from './protection/attempt.ts';
 import { createAttempts } from './protection/attempts.ts';
 import { createKnownCallers } from './protection/callers.ts';
 import { type Challenges, createChallenges } from './protection/challenges.ts';
+import { nameKey } from './protection/counts.ts';
 import { createLoginTickets } from './protection/login-tickets.ts';
 import { createRateLimits, type RateLimits } from './protection/rate-limit.ts';
 import { createBackground } from './runtime/background.ts';
@@ -158,7 +159,7 @@ function signingOf(
 
 function limitLogins(rateLimits: RateLimits): LimitLogin {
   return (ctx, connection, identifier) =>
-    rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${identifier.trim().toLowerCase()}`);
+    rateLimits.takeFrom(ctx, 'login', `${connection.name}\n${nameKey(identifier)}`);
 }
 
 function noteThrottled(events: Events) {

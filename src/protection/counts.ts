@@ -1,6 +1,7 @@
 // The counts of failed attempts: of an account from one address, of an account from all strangers, of an address across
 // accounts.
 import type { Bucket } from '../records/limits.ts';
+import { normalizePhone } from '../records/phone.ts';
 import type { AttackProtection } from '../records/protection.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { addressKey, isListed } from './addresses.ts';
@@ -155,7 +156,12 @@ function addressCount(
  * and a lock that ends when somebody signs up would tell that they did.
  */
 export function accountOf({ connection, identifier }: Pick<Attempt, 'connection' | 'identifier'>): string {
-  return sha256(`${connection}\n${identifier.trim().toLowerCase().normalize('NFC')}`);
+  return sha256(`${connection}\n${nameKey(identifier)}`);
+}
+
+/** One text for all ways to type a name: spaces and dashes in a phone number would make it another one each time. */
+export function nameKey(identifier: string): string {
+  return normalizePhone(identifier) ?? identifier.trim().toLowerCase().normalize('NFC');
 }
 
 /** The id of the count of an account's guesses. @param account its hash. */

@@ -12,6 +12,7 @@ import {
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { nameKey } from '../../protection/counts.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
 import { databaseOptions } from '../../records/database-options.ts';
@@ -69,7 +70,7 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   if (!isName) {
     return renderPage(deps, ctx, page, 'account/forgot', { ...model, alert: 'signup.email' }, 400);
   }
-  await deps.rateLimits.takeFrom(ctx, 'changePassword', normalizeEmail(email) ?? email.trim().toLowerCase());
+  await deps.rateLimits.takeFrom(ctx, 'changePassword', nameKey(email));
   const { organization } = params;
   await deps.requestReset({
     email,

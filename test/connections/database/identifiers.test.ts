@@ -163,6 +163,14 @@ describe('names of users of a database connection', () => {
       expect(right.text).to.equal((await logIn('locked', 'nobody-at-all')).text);
     });
 
+    it('by a number however it is written, also from where its user has logged in', async () => {
+      const number = phone();
+      await signUp('locked', { phone_number: number });
+      expect(await statusOf('locked', number)).to.equal(200);
+      for (const space of [' ', '  ', '-', '.']) await wrong(number.replace('+1', `+1${space}`), 1);
+      expect((await logIn('locked', number)).text).to.include('too_many_attempts');
+    });
+
     it('and a lock says of no two names that they are the same person’s', async () => {
       const names = { email: 'told@example.test', username: 'told-me' };
       await signUp('locked', names);
