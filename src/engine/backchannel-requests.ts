@@ -26,6 +26,8 @@ export interface BackchannelRequest {
   organization?: string;
   /** What is asked for in the API's own terms: only a page shows it. */
   authorizationDetails?: AuthorizationDetail[];
+  /** The API has its users asked each time: only a page shows what for. */
+  asksEachTime?: boolean;
   /** The context classes that are asked for, of those that there are. */
   acrValues?: string[];
   /** What the user compares with what the application shows. */

@@ -7,8 +7,15 @@ import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from './request-page.ts';
 
+/** A scope: the message key of OpenID Connect's own, or what the API says of it. */
+interface ShownScope {
+  key?: string;
+  text?: string;
+  api?: string;
+}
+
 interface ConsentPage extends PageModel {
-  scopes: { key?: string; text?: string; api?: string }[];
+  scopes: ShownScope[];
   details: ShownDetail[];
   user: string;
 }
@@ -32,6 +39,20 @@ export async function consentPage(
   user: User | undefined,
 ): Promise<ConsentPage> {
   const { oidcScopes, apis, details } = page.pending.missing;
+  return {
+    ...pageModel(page, 'consent'),
+    scopes: await shownScopes(config, oidcScopes, apis),
+    details: await shownDetails(page, config, details),
+    user: nameOf(user),
+  };
+}
+
+/** What is asked for in scopes, those of APIs by the identifiers of these. */
+export async function shownScopes(
+  config: Pick<Config, 'resourceServer'>,
+  oidcScopes: readonly string[],
+  apis: MissingConsent['apis'],
+): Promise<ShownScope[]> {
   const apiScopes = await Promise.all(
     Object.entries(apis).map(async ([audience, scopes]) => {
       const api = await config.resourceServer(audience);
@@ -41,12 +62,7 @@ export async function consentPage(
       }));
     }),
   );
-  return {
-    ...pageModel(page, 'consent'),
-    scopes: [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()],
-    details: await shownDetails(page, config, details),
-    user: nameOf(user),
-  };
+  return [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()];
 }
 
 /** The details of a request (RFC 9396 §2), each by the template of its type where there is one that can be rendered. */

@@ -194,5 +194,12 @@ describe('consent at each request for an API', () => {
     expect((await callApi(server, 'PATCH', path, { consent_policy: null })).status).to.equal(200);
     const browser = agent();
     expect(responseOf(await logIn(browser, server, request()))).to.have.property('code');
+    // Who was asked for nothing then has allowed nothing of what is asked for now.
+    const { begin, poll, connect } = callsOf(() => server);
+    const codes = (await begin({ audience: ASKING, scope: 'openid make:transfers' })).json();
+    await connect(codes, agent());
+    const consent_policy = 'transactional-authorization-with-mfa';
+    expect((await callApi(server, 'PATCH', path, { consent_policy })).status).to.equal(200);
+    expect((await poll(codes.device_code)).json()).to.include({ error: 'invalid_grant' });
   });
 });

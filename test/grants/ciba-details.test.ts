@@ -58,8 +58,8 @@ describe('CIBA requests for more than a login', () => {
       auth_req_id,
     });
   /** Opens the link of the mail, and logs in. */
-  const open = async (agent: Agent, email = USER.email): Promise<Answer> => {
-    const { link = '' } = await nextMessageTo(server, email, 1, 'link');
+  const open = async (agent: Agent, email = USER.email, mails = 1): Promise<Answer> => {
+    const { link = '' } = await nextMessageTo(server, email, mails, 'link');
     const login = await follow(agent, await agent.get(link), server.url);
     return submitLogin(agent, server, login, { ...USER, email });
   };
@@ -74,6 +74,12 @@ describe('CIBA requests for more than a login', () => {
     return secret;
   };
   const withoutPolicy = () => managed(server, 'PUT', '/guardian/policies', [] as unknown as object);
+
+  const askEachTime = async () => {
+    const at = `/resource-servers/${encodeURIComponent(API)}`;
+    const consent_policy = 'transactional-authorization-with-mfa';
+    expect((await managed(server, 'PATCH', at, { consent_policy })).status).to.equal(200);
+  };
 
   it('show authorization_details to the user who approves, and have them in the tokens', async () => {
     await withoutPolicy();
@@ -94,6 +100,21 @@ describe('CIBA requests for more than a login', () => {
       refresh_token: tokens.refresh_token,
     });
     expect(payload(refreshed.json().access_token).authorization_details).to.deep.equal([PAYMENT]);
+  });
+
+  it('are shown, and approved at the page alone, where the API has its users asked each time', async () => {
+    await withoutPolicy();
+    const early = (await ask({})).json();
+    const before = createAgent(server);
+    await approve(before, await open(before));
+    await askEachTime();
+    expect((await poll(early.auth_req_id)).json().error).to.equal('invalid_grant');
+    const asked = (await ask({})).json();
+    const agent = createAgent(server);
+    const page = await open(agent, USER.email, 2);
+    expect(page.text).to.contain('Read things').and.contain('value="accept"');
+    await approve(agent, page);
+    expect((await poll(asked.auth_req_id)).json()).to.have.property('access_token');
   });
 
   it('leave out of the tokens a type that the API has no more', async () => {
@@ -140,6 +161,9 @@ describe('CIBA requests for more than a login', () => {
     expect(await devices.waiting(device)).to.deep.equal([]);
     // As any other request of theirs is.
     expect((await ask({}, { client: 'bank', email: user })).status).to.equal(200);
+    expect(await devices.waiting(device)).to.have.length(1);
+    await askEachTime();
+    expect((await ask({}, { email: user })).status).to.equal(200);
     expect(await devices.waiting(device)).to.have.length(1);
   });
 

@@ -53,7 +53,7 @@ export async function waitingApprovals(
   { active, user_id: userId }: Authenticator,
 ): Promise<WaitingBackchannel[]> {
   const waiting = active ? await waitingBackchannel(deps, userId) : [];
-  return waiting.filter(({ authorizationDetails }) => authorizationDetails === undefined);
+  return waiting.filter((one) => one.authorizationDetails === undefined && one.asksEachTime !== true);
 }
 
 /** Takes a device's answer, once. @returns false when there is nothing of its user's to answer. */

@@ -10,6 +10,7 @@ import { CLIENT_FIELDS, optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
+import { asksEachTime } from '../../records/apis.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -93,7 +94,8 @@ export async function authorizeBackchannel(
   // Who is asked again and again allows at last: the user is asked only so often, whoever asks.
   if (!(await deps.rateLimits.spend('approvals', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
-  const byPage = { only: Boolean(authorizationDetails), rather: acrValues.length > 0 };
+  const asks = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
+  const byPage = { only: asks || Boolean(authorizationDetails), rather: acrValues.length > 0 };
   const wake = await devicesFor(deps, client, user, { expiry, byPage });
   const ttlSeconds = wake === undefined ? expiry : Math.min(expiry, DEVICE_SECONDS);
   const request = {
@@ -105,6 +107,7 @@ export async function authorizeBackchannel(
     ...(organization !== undefined && { organization }),
     ...(bindingMessage !== undefined && { bindingMessage }),
     ...(authorizationDetails && { authorizationDetails }),
+    ...(asks && { asksEachTime: true }),
     ...(acrValues.length > 0 && { acrValues }),
   };
   const ticket = await issueBackchannel(deps, user.id, request, ttlSeconds);

@@ -8,6 +8,7 @@ import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
+import { asksEachTime } from '../../records/apis.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import { profileOf } from '../../records/compliance-levels.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
@@ -70,10 +71,13 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     const polled = await pollBackchannel(deps, ticket, clientId);
     const isOver = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
     if (polled.is === 'too-fast') ctx.set('Retry-After', String(SLOWER));
-    if (polled.is !== 'approved')
-      throw REFUSALS[isOver ? 'expired' : polled.is](profileOf(client) !== undefined);
+    const isHeld = profileOf(client) !== undefined;
+    if (polled.is !== 'approved') throw REFUSALS[isOver ? 'expired' : polled.is](isHeld);
     const { scope, audience, organization, authorizationDetails } = polled.request;
     const { login, isRecorded } = polled;
+    const api = audience === undefined ? undefined : await deps.config.resourceServer(audience);
+    // It may ask since the user approved what they were not shown.
+    if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(isHeld);
     return {
       login,
       isFromPages: true,

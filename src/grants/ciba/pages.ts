@@ -5,15 +5,17 @@ import {
   type WaitingBackchannel,
   waitingBackchannel,
 } from '../../engine/backchannel-requests.ts';
+import { isOidc } from '../../engine/missing-consent.ts';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import type { DelegatedLogins } from '../../flow/delegated-login.ts';
-import { shownDetails } from '../../flow/pages.ts';
+import { shownDetails, shownScopes } from '../../flow/pages.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Views } from '../../pages/views.ts';
 import type { Challenges } from '../../protection/challenges.ts';
+import { scopeValues } from '../../records/scope.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
@@ -92,12 +94,24 @@ async function askForAnswer(
     ticket,
     request: waiting.id,
     message: waiting.bindingMessage,
+    scopes: await scopesOf(deps, waiting),
     details: await shownDetails({ client: { name: client?.name ?? clientId } }, deps.config, {
       audience,
       all,
     }),
     client: { name: client?.name ?? clientId, logo: client?.logo_uri },
   });
+}
+
+/** What an API's users are asked for each time. */
+async function scopesOf(
+  { config }: Pick<ApprovalPageDependencies, 'config'>,
+  { asksEachTime, audience, scope }: WaitingBackchannel,
+) {
+  if (asksEachTime !== true || audience === undefined) return [];
+  const all = scopeValues(scope);
+  const known = (await config.resourceServer(audience))?.scopes.map(({ value }) => value) ?? [];
+  return shownScopes(config, all.filter(isOidc), { [audience]: all.filter((one) => known.includes(one)) });
 }
 
 async function waitingFor(

@@ -3,6 +3,7 @@
 
 import type { Challenges } from '../../protection/challenges.ts';
 import type { OutOfBandChallenge } from '../../protection/out-of-band.ts';
+import { asksEachTime } from '../../records/apis.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -54,7 +55,7 @@ export interface Allowed {
   login: Login;
   /** The session that it was made in: what ends all of a user's sessions ends what waits to be fetched, too. */
   sessionUid: string;
-  /** Whether the user was asked for consent: the application was a third party's. */
+  /** Whether the user was asked for consent. @see needsConsent */
   hasConsent: boolean;
   organization?: string;
 }
@@ -64,6 +65,15 @@ interface Kept extends DeviceRequest {
   /** Epoch seconds. */
   until: number;
   allowed?: Allowed;
+}
+
+/** Whether users are asked for consent: by a third party's application, or for an API that has them asked each time. */
+export async function needsConsent(
+  { config }: Pick<CodeDependencies, 'config'>,
+  { clientId, audience }: Pick<DeviceRequest, 'clientId'> & { audience?: string | undefined },
+): Promise<boolean> {
+  if ((await config.client(clientId))?.is_first_party === false) return true;
+  return audience !== undefined && asksEachTime(await config.resourceServer(audience));
 }
 
 /** Makes both codes. @throws Error when no code is free. */

@@ -7,7 +7,7 @@ import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { DEVICE_GRANT } from './callbacks.ts';
-import { type CodeDependencies, INTERVAL, type Polled, poll } from './codes.ts';
+import { type CodeDependencies, INTERVAL, needsConsent, type Polled, poll } from './codes.ts';
 
 /** The answers to who has to ask again, or never will get tokens. */
 const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthError>> = {
@@ -41,9 +41,8 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
     const { scope, audience } = polled.request;
     const { login, organization, hasConsent, sessionUid } = polled.allowed;
     if (!(await deps.isOpen(sessionUid))) throw REFUSALS.unknown();
-    const client = await deps.config.client(clientId);
     // It may have become a third party's application since its user was asked for no consent.
-    if (client?.is_first_party === false && !hasConsent) throw REFUSALS.unknown();
+    if (!hasConsent && (await needsConsent(deps, { clientId, audience }))) throw REFUSALS.unknown();
     return {
       login,
       isFromPages: true,

@@ -12,7 +12,7 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import { scopeValues } from '../../records/scope.ts';
 import type { Events } from '../../tenant/events.ts';
 import { ACTIVATE } from './callbacks.ts';
-import { type CodeDependencies, decide, findWaiting, type WaitingDevice } from './codes.ts';
+import { type CodeDependencies, decide, findWaiting, needsConsent, type WaitingDevice } from './codes.ts';
 
 export interface DevicePageDependencies extends CodeDependencies {
   /** Our public origin. */
@@ -98,7 +98,7 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
   if (!(await isAsAsked(deps, waiting, login))) return refuse(deps, ctx, waiting, undefined);
   const { userId, connection, credentialVersion, amr, acr, authTime, organization, sessionUid } = login;
   const proved = { userId, connection, credentialVersion, amr, authTime, ip: ctx.ip, ...(acr && { acr }) };
-  const hasConsent = (await deps.config.client(clientId))?.is_first_party === false;
+  const hasConsent = await needsConsent(deps, waiting);
   const allowed = {
     login: proved,
     sessionUid,
