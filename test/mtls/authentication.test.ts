@@ -290,6 +290,7 @@ describe('client certificates from an edge', () => {
     });
 
     it('are good until they expire themselves, however often the same one was shown before', async () => {
+      expect(await statusOf('pem', headers(escaped(own)))).to.equal(200);
       server.tick(31 * DAY);
       expect(await refusalOf('pem', headers(escaped(own)))).to.deep.equal({
         ...UNAUTHORIZED,
