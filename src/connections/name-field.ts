@@ -14,8 +14,10 @@ export interface NameField {
   wrong: string;
 }
 
+const EMAIL: NameField = { text: 'field.email', type: 'text', mode: 'email', wrong: 'login.wrong' };
+
 const FIELDS: Readonly<Record<string, NameField>> = {
-  email: { text: 'field.email', type: 'text', mode: 'email', wrong: 'login.wrong' },
+  email: EMAIL,
   username: { text: 'field.username', type: 'text', mode: 'text', wrong: 'login.wrongDetails' },
   phone_number: { text: 'field.phone', type: 'tel', mode: 'tel', wrong: 'login.wrongDetails' },
   'email username': {
@@ -47,7 +49,7 @@ const FIELDS: Readonly<Record<string, NameField>> = {
 /** The field for names of some kinds. */
 export function nameField(kinds: readonly AddressKind[]): NameField {
   const key = ADDRESS_KINDS.filter((kind) => kinds.includes(kind)).join(' ');
-  return FIELDS[key] ?? (FIELDS.email as NameField);
+  return FIELDS[key] ?? EMAIL;
 }
 
 /** The kinds of names that users of a connection log in with, where they type one into our form. */

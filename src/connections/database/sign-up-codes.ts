@@ -68,18 +68,9 @@ export async function beginSignUpCodes(
 }
 
 export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
-  [`GET /u/:uid/${STEP}` as const]: {
-    ...PAGE,
-    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => showCode(deps, ctx, at, waiting)),
-  },
-  [`POST /u/:uid/${STEP}` as const]: {
-    ...PAGE,
-    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => useCode(deps, ctx, at, waiting)),
-  },
-  [`POST /u/:uid/${STEP}/again` as const]: {
-    ...PAGE,
-    handle: (deps, ctx) => atSignUp(deps, ctx, (at, waiting) => sendAgain(deps, ctx, at, waiting)),
-  },
+  [`GET /u/:uid/${STEP}` as const]: opened((deps, ctx, at, waiting) => showCode(deps, ctx, at, waiting)),
+  [`POST /u/:uid/${STEP}` as const]: opened(useCode),
+  [`POST /u/:uid/${STEP}/again` as const]: opened(sendAgain),
 };
 
 /** A request at the step. */
@@ -88,11 +79,22 @@ interface At {
   connection: Connection;
 }
 
-async function atSignUp(
+type Handle = (
   deps: PasswordPagesDependencies,
   ctx: Context,
-  handle: (at: At, waiting: WaitingSignUp) => Promise<void>,
-): Promise<void> {
+  at: At,
+  waiting: WaitingSignUp,
+) => Promise<void>;
+
+/** Opens the request and the sign-up that waits with it before a page is made. */
+function opened(handle: Handle) {
+  return {
+    ...PAGE,
+    handle: (deps: PasswordPagesDependencies, ctx: Context) => atSignUp(deps, ctx, handle),
+  };
+}
+
+async function atSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: Handle): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   if (ctx.method === 'POST') deps.csrf.verify(ctx);
   const { pending } = page;
@@ -108,7 +110,13 @@ async function atSignUp(
     isSignUpOpen(page, found.connection) &&
     signUpRefusal(found.connection, waiting.addresses) === undefined;
   if (!isOpen) return deps.showNext(ctx, page, 'signup');
-  await handle({ page, connection: found.connection }, waiting);
+  await handle(deps, ctx, { page, connection: found.connection }, waiting);
+}
+
+/** The address that is proved next. */
+function provedNow({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
+  const [kind = 'email'] = left;
+  return { kind, address: addresses[kind] ?? '' };
 }
 
 /** Sends a code to the first address that is to be proved, also where a user has it: that is told after the proof alone. */
@@ -118,9 +126,7 @@ async function send(
   { page, connection }: At,
   waiting: Omit<WaitingSignUp, 'session'>,
 ): Promise<void> {
-  const { left, addresses } = waiting;
-  const [kind = 'email'] = left;
-  const address = addresses[kind] ?? '';
+  const { kind, address } = provedNow(waiting);
   // A sign-up has codes sent to any address: it is limited as other requests for codes are.
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const session = await start(deps, ctx, {
@@ -142,14 +148,13 @@ async function sendAgain(
   at: At,
   waiting: WaitingSignUp,
 ): Promise<void> {
-  const address = waiting.addresses[waiting.left[0] ?? 'email'] ?? '';
+  const { address } = provedNow(waiting);
   try {
     await deps.rateLimits.take(ctx, 'passwordlessResend', `${PURPOSE}\n${at.connection.name}\n${address}`);
     await send(deps, ctx, at, waiting);
   } catch (thrown) {
-    const alert = thrown instanceof AuthError && thrown.status === 429 ? 'passwordless.tooSoon' : undefined;
-    if (alert === undefined) throw thrown;
-    await showCode(deps, ctx, at, waiting, { alert }, 429);
+    if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
+    await showCode(deps, ctx, at, waiting, { alert: 'passwordless.tooSoon' }, 429);
   }
 }
 
@@ -180,9 +185,9 @@ async function isRight(
   { attempts, challenges, random }: PasswordPagesDependencies,
   ctx: Context,
   { page, connection }: At,
-  { addresses, left, session, code }: WaitingSignUp & { code: string },
+  { session, code, ...waiting }: WaitingSignUp & { code: string },
 ): Promise<boolean> {
-  const address = addresses[left[0] ?? 'email'] ?? '';
+  const { address } = provedNow(waiting);
   const attempt = {
     ip: ctx.ip,
     ...markBrowser(ctx, random),

@@ -106,7 +106,8 @@ const sessionCode = (kind: CodeKind) =>
       find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
         users.idByAddress({ connection: connection.name, kind, address }),
       read: async ({ users }, _proof, userId) => {
-        // The version first: a login by what a new password has taken from the user is then of the one before.
+        // The version is read first: a new password raises it in the write that may take the number from the user, so that a
+        // login that still sees the number has the version from before.
         const version = await users.credentialVersion(userId ?? NOBODY);
         return { user: await users.get(userId ?? NOBODY), version };
       },
