@@ -55,6 +55,13 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect((await owner.agent.get(AGAIN)).location).to.match(/\/console$/);
   });
 
+  it('is said to be empty, or switched off, where the page does not list it', async () => {
+    const asked = await owner.post('/console/security/factors', { policy: 'never' });
+    const shown = await logIn(asked);
+    expect(shown.text).to.contain('<code>policy</code>').and.to.not.contain('factor-otp');
+    expect(shown.text).to.contain('that are not listed here are empty, and switches are off');
+  });
+
   it('is kept sealed, and no secret of it is on a page or in an address', async () => {
     const asked = await owner.post(`${user}/password`, { password: NEW_PASSWORD });
     expect(asked.location).to.not.contain(NEW_PASSWORD);
