@@ -4,8 +4,6 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Challenges } from '../protection/challenges.ts';
 import { EXTENSIONS_PARAMETER, readExtensions, type Visitor } from './request-extensions.ts';
 
-type Deps = { challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'> };
-
 /** The audience by which a ticket is asked for, in place of an API's. */
 export const ANONYMOUS_TRANSFER = 'urn:auth0:anon_transfer';
 
@@ -19,7 +17,7 @@ const PURPOSE = 'anonymous_transfer';
 
 /** A ticket for one request of the application; the next one for the same visitor takes its place. */
 export async function issueTransfer(
-  { challenges }: Deps,
+  { challenges }: { challenges: Pick<Challenges, 'issueTicket'> },
   clientId: string,
   visitor: Visitor,
 ): Promise<string> {
@@ -34,11 +32,11 @@ export async function issueTransfer(
 
 /**
  * The request with the visitor whose ticket it brings, which is thereby used up; without one where the ticket is not good,
- * or another application's: a login is refused for no visitor's sake.
+ * or another application's: such a ticket is no reason to refuse the login.
  * @param request normalized. @param received its parameters as they came.
  */
 export async function withVisitor(
-  { challenges }: Deps,
+  { challenges }: { challenges: Pick<Challenges, 'spendTicket'> },
   request: ParsedUrlQuery,
   { [PARAMETER]: ticket }: ParsedUrlQuery,
 ): Promise<ParsedUrlQuery> {

@@ -1,4 +1,4 @@
-// Who takes an account over that was made with their address: what its maker would have stay as a way in.
+// Somebody else may have made an account with an address: what is taken from its maker when the address's owner sets a password.
 import type { Met } from '../../protection/challenges.ts';
 import type { Write } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
@@ -10,16 +10,17 @@ export function isForOwn({ email }: User, met: Met): boolean {
 }
 
 /**
- * Whether a new password by a link may be that of the address's owner, who has not made the account: a ticket that verifies no
- * address may have come to whoever has.
+ * Whether a new password by a link may be set by the address's owner, who did not make the account. A ticket that verifies no
+ * address does not say so: it may have come to the maker.
  */
 export function mayTakeOver(user: User, met: Met): boolean {
   return isForOwn(user, met) && ticketOptions(met)?.marksVerified !== false;
 }
 
 /**
- * The write after which no code is sent to a user's number, where nobody has proved their address: the number may be that of
- * who made the account. Made together with the password, so that a login by the number of before is overtaken.
+ * The write that makes a user's number unverified where their address is: the number may be that of whoever made the account,
+ * and codes are sent to verified numbers alone. It goes with the write of the password, which also ends a login by such a code
+ * that is under way.
  */
 export function withoutNumber(userId: string): Write {
   return {

@@ -12,7 +12,7 @@ import { accessOf, accessToken } from './access.ts';
 import { beginSession, readSession, type SessionDependencies } from './session-token.ts';
 
 export interface AnonymousDependencies extends SessionDependencies {
-  challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
+  challenges: Pick<Challenges, 'issueTicket'>;
   events: Pick<Events, 'record'>;
   /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;

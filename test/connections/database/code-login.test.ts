@@ -248,7 +248,7 @@ describe('a database connection with codes', () => {
         expect([changed.status, changed.body.username]).to.deep.equal([200, 'another-one']);
       });
 
-    it('are of before stay, and a connection of a linked account allows none', async () => {
+    it('were given before stay, and the connection of a linked account does not decide', async () => {
       const typed = { connection: 'lax', username: 'a-name-of-before-x', password: PASSWORD };
       const second = await users('POST', '', typed);
       const linked = await users('POST', '', { ...typed, username: 'named-first', connection: 'short' });
@@ -264,7 +264,7 @@ describe('a database connection with codes', () => {
       expect([same.status, same.body.given_name]).to.deep.equal([200, 'Ada']);
     });
 
-    it('are there where the connection has them alone', async () => {
+    it('are refused where the connection has none', async () => {
       const { body: made } = await users('POST', '', {
         connection: 'beside',
         email: 'n@example.test',
