@@ -106,4 +106,27 @@ describe('a phone number of one’s own account', () => {
     for (let i = 20; i < 26; i++) statuses.push((await ask(`+4420794600${i}`)).status);
     expect(statuses).to.deep.equal([200, 200, 200, 200, 200, 429]);
   });
+
+  it('is offered where users log in with codes to their numbers, whatever the factors', async () => {
+    const identifier = { identifier: { active: true }, signup: { status: 'optional' } };
+    const attributes = { email: identifier, phone_number: identifier };
+    const authentication_methods = { phone_otp: { enabled: true } };
+    const other = await startServer({
+      tenant: {
+        ...tenant,
+        tenant: { ...tenant.tenant, account_page: { client_id: 'web' } },
+        databases: tenant.databases.map((one) =>
+          one.name === 'users' ? { ...one, options: { attributes, authentication_methods } } : one,
+        ),
+        connections: [],
+        guardianFactors: [],
+      },
+    });
+    try {
+      const home = await openAccount(createAgent(other), other);
+      expect(home.text).to.include('/account/profile/phone');
+    } finally {
+      await other.stop();
+    }
+  });
 });

@@ -5,8 +5,9 @@ import type { FactorDependencies } from '../../factors/factor.ts';
 import { numberOf } from '../../factors/message/countries.ts';
 import { enabledFactors } from '../../factors/policy.ts';
 import { DATABASE } from '../../records/connections.ts';
+import { codeKinds } from '../../records/database-options.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
-import type { Actor } from '../actor.ts';
+import { type Actor, isStillGood } from '../actor.ts';
 import { sendCode, useCode } from './code.ts';
 import { homeOf } from './home.ts';
 
@@ -22,6 +23,7 @@ export async function editsPhone(
 ): Promise<boolean> {
   const home = await homeOf(deps, userId);
   if (home?.editsEmail !== true || home.connection.strategy !== DATABASE) return false;
+  if (codeKinds(home.connection).includes('phone_number')) return true;
   if (enabledFactors(deps).some(({ kind }) => kind === 'sms')) return true;
   return (await deps.config.connections()).some(({ strategy }) => strategy === sms.name);
 }
@@ -55,7 +57,11 @@ export async function provePhone(
   if (phone === undefined) return undefined;
   try {
     const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
-    return after === undefined ? undefined : phone;
+    if (after === undefined) return undefined;
+    if (await isStillGood(deps, actor)) return phone;
+    // A new password was set meanwhile, by who may have taken the account over: no code goes to this number.
+    await deps.users.update(actor.user.id, { phone_verified: false });
+    return undefined;
   } catch (thrown) {
     // They have proved that the number is theirs: that another account has it is no secret.
     if (thrown instanceof UniqueKeyError) return TAKEN;

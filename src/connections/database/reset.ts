@@ -6,7 +6,7 @@ import type { Attempts } from '../../protection/attempts.ts';
 import type { Caller, KnownCallers } from '../../protection/callers.ts';
 import type { Challenges, Met } from '../../protection/challenges.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
-import { databaseOptions } from '../../records/database-options.ts';
+import { databaseOptions, passwordUse } from '../../records/database-options.ts';
 import type { DatabaseOptions } from '../../records/tenant.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -59,7 +59,8 @@ export async function openReset(
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
   const connection = await deps.config.connection(String(met.data.connection));
-  if (user === undefined || connection === undefined) return undefined;
+  // Passwords may have been switched off since.
+  if (user === undefined || connection === undefined || !passwordUse(connection).logsIn) return undefined;
   // By the identity, not the user: one that was linked has an address and a password of its own.
   const { email, username } = met.data;
   // A ticket for a user who has a username alone names no address.

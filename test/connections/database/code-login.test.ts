@@ -166,6 +166,26 @@ describe('a database connection with codes', () => {
       expect(await messagesTo(server, user.email)).to.deep.equal([]);
     });
 
+    it('sets none by a link of before', async () => {
+      const made = await callApi(server, 'POST', '/connections', {
+        name: 'switched',
+        strategy: 'auth0',
+        options: { authentication_methods: { email_otp: { enabled: true } } },
+      });
+      const { id: connection } = (await made.json()) as { id: string };
+      const address = { email: 'switched@example.test', password: PASSWORD };
+      const user = await callApi(server, 'POST', '/users', { connection: 'switched', ...address });
+      const { user_id } = (await user.json()) as { user_id: string };
+      const answer = await callApi(server, 'POST', '/tickets/password-change', { user_id });
+      const { ticket } = (await answer.json()) as { ticket: string };
+      expect((await createAgent(server).get(ticket.replace('#', ''))).status).to.equal(200);
+      const off = { email_otp: { enabled: true }, password: { enabled: false } };
+      await callApi(server, 'PATCH', `/connections/${connection}`, {
+        options: { authentication_methods: off },
+      });
+      expect((await createAgent(server).get(ticket.replace('#', ''))).status).to.equal(400);
+    });
+
     it('signs somebody up with a code on the page', async () => {
       const typed = 'no-password@example.test';
       const { page, submit } = await open('alone', { screen_hint: 'signup' });
