@@ -18,7 +18,7 @@ interface Index {
   sql: string;
 }
 
-export interface Making {
+interface Making {
   /** What {@link missingIndexes} found at the start. */
   missing: readonly Index[];
   way: Way;
