@@ -7,6 +7,7 @@ import {
   type ResetRefusal,
   resetPassword,
 } from '../connections/database/reset.ts';
+import { namedBy } from '../connections/database/ticket-link.ts';
 import { askerOf } from '../engine/action-event.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Connection } from '../records/collections.ts';
@@ -54,7 +55,7 @@ export async function beginPassword(
   await requireFreshLogin(deps, actor);
   const { user, clientId, login } = actor;
   const { identity, connection } = await identityFor(deps, actor, wanted);
-  const { id: identityId, email, username } = identity;
+  const { id: identityId } = identity;
   const kept: KeptPassword = { login: login.id, clientId, identityId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
@@ -63,7 +64,7 @@ export async function beginPassword(
     userId: user.id,
     ttlSeconds: FRESH_SECONDS,
     data: {
-      ...(email === undefined ? { username } : { email }),
+      ...namedBy(identity),
       connection: connection.name,
       clientId,
       credentialVersion: login.credentialVersion,

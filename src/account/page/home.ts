@@ -1,4 +1,5 @@
 // What of an account its user may change here: what another provider says of them is changed there.
+import { namedBy } from '../../connections/database/ticket-link.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
@@ -41,6 +42,6 @@ export async function homeOf(
       isDatabase &&
       connection.name !== CONSOLE_DIRECTORY &&
       changesPasswords(connection) &&
-      (identity.email ?? identity.username) !== undefined,
+      Object.values(namedBy(identity)).some((name) => name !== undefined),
   };
 }

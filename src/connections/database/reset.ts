@@ -19,7 +19,7 @@ import type { Users } from '../../users/users.ts';
 import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { isForOwn, mayTakeOver, withoutNumber } from './takeover.ts';
-import { ticketOptions } from './ticket-link.ts';
+import { namedBy, ticketOptions } from './ticket-link.ts';
 
 export interface ResetDependencies extends VerifyElsewhereDependencies {
   config: Config;
@@ -49,7 +49,7 @@ export interface OpenReset {
   met: Met;
 }
 
-/** The reset of a valid link: its user still exists, with the address that it was sent to, or the username that it is for. */
+/** The reset of a valid link: its user still exists, with the address that it was sent to, or the name that it is for. */
 export async function openReset(
   deps: ResetDependencies,
   ticket: string,
@@ -62,13 +62,10 @@ export async function openReset(
   // Passwords may have been switched off since.
   if (user === undefined || connection === undefined || !passwordUse(connection).logsIn) return undefined;
   // By the identity, not the user: one that was linked has an address and a password of its own.
-  const { email, username } = met.data;
-  // A ticket for a user who has a username alone names no address.
   const identity = (await deps.users.identitiesOf(user.id)).find(
     (one) =>
       one.connection === connection.name &&
-      one.email === email &&
-      (email !== undefined || one.username === username),
+      Object.entries(namedBy(one)).every(([kind, name]) => name !== undefined && met.data[kind] === name),
   );
   if (identity === undefined) return undefined;
   // A link is good only while the password is the one that it was made for.

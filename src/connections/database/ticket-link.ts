@@ -1,6 +1,7 @@
 // Links to the account pages that an application hands out itself, instead of the mail.
 import type { Challenges, Met } from '../../protection/challenges.ts';
 import type { Connection } from '../../records/collections.ts';
+import type { AddressKind } from '../../records/identities.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
@@ -19,6 +20,16 @@ interface NewTicket {
   marksVerified: boolean;
   /** The id of the session of the user's in which they have asked for it; none of a ticket that others made. */
   session?: string;
+}
+
+/** What a ticket says of whose password it is for: the address, else the username, else the number, as there may be no other. */
+export function namedBy({
+  email,
+  username,
+  phone_number,
+}: Pick<User, AddressKind>): Partial<Record<AddressKind, string | undefined>> {
+  if (email !== undefined) return { email };
+  return username === undefined ? { phone_number } : { username };
 }
 
 const PAGES = { reset: PASSWORD_RESET, verification: EMAIL_VERIFICATION } as const;
@@ -46,7 +57,7 @@ export async function issueTicketLink(
     ...(session !== undefined && { session }),
     ttlSeconds,
     data: {
-      ...(user.email === undefined ? { username: user.username } : { email: user.email }),
+      ...namedBy(user),
       connection: connection.name,
       credentialVersion: await users.credentialVersion(user.id),
       ...(clientId !== undefined && { clientId }),

@@ -1,7 +1,8 @@
 // `authentication_methods` of a database connection on the hosted pages: codes in place of the password, and no passwords.
 import { expect } from 'chai';
+import { send } from '../../account/support.ts';
 import { callApi, startManaged } from '../../management/support.ts';
-import { type Answer, createAgent } from '../../support/agent.ts';
+import { type Answer, createAgent, readForm } from '../../support/agent.ts';
 import { follow, responseOf } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { resetPassword } from '../../support/reset.ts';
@@ -128,6 +129,56 @@ describe('a database connection with codes', () => {
     const form = await agent.get(wayTo(page, 'login'));
     const end = await submit(form, 'password', { username: user.email, password: PASSWORD });
     expect(responseOf(end)).to.have.property('code');
+  });
+
+  describe('of who has a number alone', () => {
+    it('lets them in by a code, and set a password at the account page, which logs in', async () => {
+      const number = '+14155554951';
+      const made = await server.users.make({
+        identity: {
+          connection: 'beside',
+          provider: 'auth0',
+          addresses: { phone_number: number },
+          unique: ['phone_number'],
+        },
+        profile: { phone_verified: true },
+      });
+      if (!('user' in made)) throw new Error('taken');
+      const { agent, page, submit } = await open('beside');
+      const sent = await submit(await agent.get(wayTo(page, 'code/beside/sms')), 'address', {
+        address: number,
+      });
+      const { code } = await nextMessageTo(server, number);
+      expect(responseOf(await submit(sent, 'code', { code }))).to.have.property('code');
+      const security = await follow(agent, await agent.get('/account/security'), server.url);
+      const link = await send(agent, security, '/account/security/password');
+      const form = await follow(agent, link, server.url);
+      const password = 'Brand-New-Horse-9';
+      const { action, fields } = readForm(form, 'password');
+      const done = await agent.request(action, { form: { ...fields, password, repeat: password } });
+      expect(done.status, done.text).to.be.below(400);
+      expect(await server.users.verifyPassword(made.user.id, password)).to.be.a('number');
+      const again = await open('beside');
+      const end = await again.submit(again.page, 'password', { username: number, password });
+      expect(responseOf(end)).to.have.property('code');
+    });
+
+    it('says of their forgotten password what it says of nobody’s', async () => {
+      const [known, unknown] = ['+14155554952', '+14155554953'];
+      await server.users.create({ connection: 'beside', phone_number: known, password: PASSWORD });
+      const pages = await Promise.all(
+        [known, unknown].map(async (name) => {
+          const { agent, page, submit } = await open('beside');
+          const forgot = await agent.get(wayTo(page, 'forgot-password'));
+          const { status, text } = await submit(forgot, 'email', { email: name });
+          const plain = text.replaceAll(name, '…').replace(/nonce="[^"]*"|value="[^"]*"|\/u\/[\w-]+/g, '');
+          return `${status} ${plain}`;
+        }),
+      );
+      expect(pages[0]).to.match(/^200 /);
+      expect(pages[0]).to.equal(pages[1]);
+      expect(await messagesTo(server, known)).to.deep.equal([]);
+    });
   });
 
   describe('without passwords', () => {
