@@ -12,6 +12,7 @@ import { lacksEssentialClass } from './essential-claims.ts';
 import type { LoginActions } from './login-actions.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
+import type { OwnCallbacks } from './own-callbacks.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
 
@@ -26,6 +27,7 @@ export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   config: Pick<Config, 'resourceServer'>;
+  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
@@ -38,6 +40,7 @@ export function policy({
   lacksSecondFactor,
   lacksDescription,
   config,
+  ownCallbacks,
   organizations,
   pushedRequests,
   loginActions,
@@ -59,7 +62,8 @@ export function policy({
   login.checks.add(new Check(LACKS_SECOND_FACTOR, lacksDescription, 'login_required', lacksSecondFactor));
   // The engine would ask every application with a custom scheme for consent.
   consent.checks.remove('native_client_prompt');
-  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', isAskedAgain(config)));
+  const isAsked = isAskedAgain(config, ownCallbacks);
+  consent.checks.add(new Check(CONSENT_POLICY, CONSENT_REQUIRED, 'consent_required', isAsked));
   for (const check of consent.checks) check.description = CONSENT_REQUIRED;
   prompts.add(new Prompt({ name: 'select_account', requestable: true }), 0);
   const asksFor = (when: string) =>
@@ -101,9 +105,14 @@ function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDesc
 }
 
 /** An API of the request has its users asked each time, and they have not been asked within this request. */
-function isAskedAgain(config: PolicyDependencies['config']) {
+function isAskedAgain(
+  config: PolicyDependencies['config'],
+  ownCallbacks: PolicyDependencies['ownCallbacks'],
+) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
-    if (oidc.result?.consent !== undefined) return Check.NO_NEED_TO_PROMPT;
+    // A login of our own is for no API, though the request has the tenant's usual one.
+    const isInternal = ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri));
+    if (isInternal || oidc.result?.consent !== undefined) return Check.NO_NEED_TO_PROMPT;
     const audiences = Object.keys(oidc.resourceServers ?? {}).map(toAudience);
     const apis = await Promise.all(audiences.map((audience) => config.resourceServer(audience)));
     return apis.some(asksEachTime) ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;

@@ -79,6 +79,9 @@ describe('CIBA requests for more than a login', () => {
     const at = `/resource-servers/${encodeURIComponent(API)}`;
     const consent_policy = 'transactional-authorization-with-mfa';
     expect((await managed(server, 'PATCH', at, { consent_policy })).status).to.equal(200);
+    // The login at the page is for no API, whatever others are for that name none.
+    const usual = { default_audience: API };
+    expect((await managed(server, 'PATCH', '/tenants/settings', usual)).status).to.equal(200);
   };
 
   it('show authorization_details to the user who approves, and have them in the tokens', async () => {
