@@ -13,9 +13,6 @@ import { homeOf } from './home.ts';
 
 const PURPOSE = 'account_phone';
 
-/** A number that another user has. */
-export const TAKEN = Symbol('taken');
-
 /** Whether a user's number is kept here, and the tenant sends text messages. */
 export async function editsPhone(
   deps: Pick<FactorDependencies, 'config' | 'users' | 'factors'>,
@@ -46,25 +43,25 @@ export async function askForPhone(
 
 /**
  * Sets the number that a code was sent to: once, and not by a login from before a new password.
- * @returns the number; {@link TAKEN} where another user of the connection has it; undefined for a wrong code.
+ * @returns `taken` where another user of the connection has the number; `wrong` for a wrong code.
  */
 export async function provePhone(
   deps: FactorDependencies,
   actor: Actor,
   code: string,
-): Promise<string | typeof TAKEN | undefined> {
+): Promise<'set' | 'taken' | 'wrong'> {
   const phone = await useCode(deps, actor, PURPOSE, code);
-  if (phone === undefined) return undefined;
+  if (phone === undefined) return 'wrong';
   try {
     const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
-    if (after === undefined) return undefined;
-    if (await isStillGood(deps, actor)) return phone;
-    // A new password was set meanwhile, by who may have taken the account over: no code goes to this number.
+    if (after === undefined) return 'wrong';
+    if (await isStillGood(deps, actor)) return 'set';
+    // A new password was set meanwhile, perhaps by the owner of the address: no login code goes to this number.
     await deps.users.update(actor.user.id, { phone_verified: false });
-    return undefined;
+    return 'wrong';
   } catch (thrown) {
     // They have proved that the number is theirs: that another account has it is no secret.
-    if (thrown instanceof UniqueKeyError) return TAKEN;
+    if (thrown instanceof UniqueKeyError) return 'taken';
     throw thrown;
   }
 }

@@ -6,7 +6,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { recordChange, tellUser } from './notices.ts';
 import { back, posted } from './page.ts';
-import { askForPhone, editsPhone, provePhone, TAKEN } from './phone-change.ts';
+import { askForPhone, editsPhone, provePhone } from './phone-change.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { AtAccount } from './session.ts';
 
@@ -30,9 +30,9 @@ async function ask(deps: PhonePageDependencies, ctx: Context, here: AtAccount): 
 async function prove(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
   if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
   const { code, phone } = formFields(ctx, 'code', 'phone');
-  const proved = await provePhone(deps, here, code);
-  if (typeof proved !== 'string') {
-    const faults = { code: proved === TAKEN ? 'own.phone.taken' : 'own.phone.wrong' };
+  const outcome = await provePhone(deps, here, code);
+  if (outcome !== 'set') {
+    const faults = { code: outcome === 'taken' ? 'own.phone.taken' : 'own.phone.wrong' };
     return showProfile(deps, ctx, here, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
   }
   recordChange(deps, ctx, here, { type: 'account_changed', description: 'phone number' });
