@@ -1,4 +1,5 @@
 // The tenant of the tests of the My Account API, and what they do over and over.
+import { generous } from '../connections/passwordless/tenant.ts';
 import { tenant as base, callsOf as factorCallsOf } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import type { TestServer } from '../support/server.ts';
@@ -12,6 +13,11 @@ export const SCOPES = [
 /** `web` and `leeway` may have all of the account, `spa` may only read it, `code-only` nothing. */
 export const tenant = {
   ...base,
+  attackProtection: {
+    ...base.attackProtection,
+    // A file has more calls than its server lets an address make in a minute: on a fast machine they come at once.
+    rateLimits: { ...base.attackProtection.rateLimits, myAccount: generous },
+  },
   guardianPolicies: { policies: [] },
   clientGrants: [
     ...base.clientGrants,
