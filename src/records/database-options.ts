@@ -7,8 +7,11 @@ import { type CustomScriptName, customScript, lackingScripts } from './custom-sc
 import { identifiersOf, namesIn } from './database-attributes.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
+/** What is read of a connection: that of a tenant file has no id yet. */
+type Configured = Pick<Connection, 'strategy' | 'options'>;
+
 /** The options of a database connection, with what is not set filled in. */
-export function databaseOptions(connection: Connection): DatabaseOptions {
+export function databaseOptions(connection: Configured): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
 
@@ -36,7 +39,7 @@ export interface PasswordUse {
 }
 
 /** What passwords are for in a connection; in a database elsewhere there is no other way in. */
-export function passwordUse(connection: Connection): PasswordUse {
+export function passwordUse(connection: Configured): PasswordUse {
   const { strategy, options } = connection;
   if (strategy !== DATABASE || customDatabase(connection) !== undefined)
     return { logsIn: true, signsUp: true, isOptional: false };
@@ -78,7 +81,7 @@ export type CodeKind = 'email' | 'phone_number';
  * The addresses to which users of a database connection are sent a code in place of their password, of the kinds that they
  * log in with; none of one elsewhere.
  */
-export function codeKinds(connection: Connection): CodeKind[] {
+export function codeKinds(connection: Configured): CodeKind[] {
   const { strategy, options } = connection;
   if (strategy !== DATABASE || customDatabase(connection) !== undefined) return [];
   const read = methods.parse(options.authentication_methods);
@@ -91,10 +94,23 @@ export function codeKinds(connection: Connection): CodeKind[] {
 }
 
 /**
+ * Why users of a database connection could not log in as its options say, in the words of the hosted service; undefined where
+ * they can.
+ */
+export function wayInFault(connection: Configured): string | undefined {
+  const { attributes } = databaseOptions(connection);
+  // A login by an address that several users have would name none of them.
+  if (attributes?.email?.unique === false && attributes.email.identifier?.active === true)
+    return 'attribute email must be unique to be an identifier';
+  if (passwordUse(connection).logsIn || codeKinds(connection).length > 0) return undefined;
+  return 'authentication_methods.password can be disabled with email_otp or phone_otp alone';
+}
+
+/**
  * Whether the users of a connection are in a database elsewhere: `moves` where they move here at their first login,
  * `elsewhere` where they and their passwords stay there; undefined for all other connections.
  */
-export function customDatabase({ strategy, options }: Connection): 'moves' | 'elsewhere' | undefined {
+export function customDatabase({ strategy, options }: Configured): 'moves' | 'elsewhere' | undefined {
   if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
   if (options.import_mode !== true) return 'elsewhere';
   return lackingScripts(options).includes('login') ? undefined : 'moves';

@@ -6,6 +6,7 @@ import { bindingFault } from '../records/actions.ts';
 import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import { TRY_LOGIN } from '../records/clients.ts';
 import { strategyRecord } from '../records/connections.ts';
+import { wayInFault } from '../records/database-options.ts';
 import { streamFaults } from '../records/log-streams.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import { clientIdOf, directoryOf } from './names.ts';
@@ -21,6 +22,7 @@ export function crossFaults(file: TenantFile): string[] {
     ...moduleFaults(file),
     ...profileFaults(file),
     ...logStreamFaults(file),
+    ...databaseFaults(file),
   ];
 }
 
@@ -188,6 +190,14 @@ function moduleFaults({ actions = [], actionModules }: TenantFile): string[] {
         : [],
     ),
   );
+}
+
+/** Databases whose users could not log in as their options say. */
+function databaseFaults({ databases }: TenantFile): string[] {
+  return databases.flatMap((database, index) => {
+    const fault = wayInFault(database);
+    return fault === undefined ? [] : [`databases[${index}].options: ${fault}`];
+  });
 }
 
 /** Profiles of token exchange whose tokens nobody would judge. */

@@ -253,6 +253,20 @@ describe('the tenant file', () => {
       /^connections\[0\]: x is there twice$/,
     ],
     [
+      'a database without passwords, and without codes in their place',
+      { databases: [{ name: 'x', options: { authentication_methods: { password: { enabled: false } } } }] },
+      /^databases\[0\]\.options: authentication_methods\.password can be disabled with/,
+    ],
+    [
+      'a database that logs in with addresses which several users may have',
+      {
+        databases: [
+          { name: 'x', options: { attributes: { email: { identifier: { active: true }, unique: false } } } },
+        ],
+      },
+      /^databases\[0\]\.options: attribute email must be unique to be an identifier$/,
+    ],
+    [
       'two applications of one name',
       {
         clients: [

@@ -8,6 +8,7 @@ import {
   databaseSchema,
   writtenDatabaseSchema,
 } from '../../records/connections.ts';
+import { wayInFault } from '../../records/database-options.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -106,7 +107,10 @@ function checked(record: Record<string, unknown>, isWritten = true): Records['co
   if (isWritten && record.strategy === DATABASE && isObject(record.options))
     refuseContradictions(record.options);
   const schema = record.strategy === DATABASE ? database : connectionSchema;
-  return checkedBy(schema as z.ZodType, record) as Records['connections'];
+  const read = checkedBy(schema as z.ZodType, record) as Records['connections'];
+  const fault = isWritten && read.strategy === DATABASE ? wayInFault(read) : undefined;
+  if (fault !== undefined) throw apiError(400, fault, 'invalid_body');
+  return read;
 }
 
 /** A query member that may be repeated, as a list. */

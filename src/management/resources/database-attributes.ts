@@ -7,7 +7,6 @@ const refused = (message: string) => apiError(400, message, 'invalid_body');
 /** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
 export function refuseContradictions(options: Readonly<Record<string, unknown>>): void {
   refuseBothPolicies(options);
-  refuseNoWayIn(options);
   const { attributes, requires_username, validation } = options;
   if (!isObject(attributes)) return;
   if (requires_username === true)
@@ -18,10 +17,6 @@ export function refuseContradictions(options: Readonly<Record<string, unknown>>)
   );
   if (!all.some(([, one]) => isIdentifier(one)))
     throw refused('attributes must contain one active identifier');
-  const { email } = attributes;
-  // A login by an address that several users have would name none of them.
-  if (isObject(email) && email.unique === false && isIdentifier(email))
-    throw refused('attribute email must be unique to be an identifier');
   for (const [name, { profile_required, signup }] of all) {
     if (profile_required === true && isObject(signup) && signup.status !== 'required')
       throw refused(`attribute ${name} must also be required on signup`);
@@ -40,22 +35,6 @@ export const OLDER_POLICY = [
   'password_dictionary',
   'password_no_personal_info',
 ] as const;
-
-const USUAL: Record<string, unknown> = { email: { identifier: { active: true } } };
-
-/** @throws AuthError 400 where passwords are switched off and no code is there in their place. */
-function refuseNoWayIn({
-  authentication_methods: methods,
-  attributes,
-}: Readonly<Record<string, unknown>>): void {
-  if (!isObject(methods) || !isObject(methods.password) || methods.password.enabled !== false) return;
-  const isOn = (name: string) => isObject(methods[name]) && methods[name].enabled === true;
-  // Without `attributes` users log in with their e-mail address.
-  const { email, phone_number: phone } = isObject(attributes) ? attributes : USUAL;
-  if (isOn('email_otp') && isIdentifier(email)) return;
-  if (isOn('phone_otp') && isIdentifier(phone)) return;
-  throw refused('authentication_methods.password can be disabled with email_otp or phone_otp alone');
-}
 
 function refuseBothPolicies(options: Readonly<Record<string, unknown>>): void {
   if (options.password_options == null) return;
