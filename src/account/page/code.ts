@@ -60,7 +60,7 @@ export async function sendCode(
 /** A code counts in the session that asked for it alone: it may reach whoever has another one of the same user. */
 const subjectOf = (user: Actor['user'], login: Actor['login']) => `${user.id}\n${login.id}`;
 
-/** Uses a code up, by a login from before no new password. @returns where it was sent; undefined for a wrong code. */
+/** Uses a code up, by a login that no new password has ended. @returns where it was sent; undefined for a wrong code. */
 export async function useCode(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
   { user, login }: Actor,

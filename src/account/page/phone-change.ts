@@ -13,7 +13,7 @@ import { homeOf } from './home.ts';
 
 const PURPOSE = 'account_phone';
 
-/** Whether a user's number is kept here, and the tenant sends text messages. */
+/** Whether a user's number is kept here, and the tenant sends text messages: as second factors, or to log in with. */
 export async function editsPhone(
   deps: Pick<FactorDependencies, 'config' | 'users' | 'factors'>,
   userId: string,
