@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
-import { type Agent, createAgent, readForm } from '../support/agent.ts';
+import { type Agent, createAgent } from '../support/agent.ts';
 import { payload, token } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { prepareReset, resetPassword } from '../support/reset.ts';
+import { prepareReset, resetForm, resetPassword } from '../support/reset.ts';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
@@ -80,10 +80,7 @@ describe('identities of a user', () => {
   /** The form of a ticket. @returns sends it. */
   const ticketForm = async (user_id: string) => {
     const made = await call('POST', '/tickets/password-change', { user_id });
-    const { pathname, search } = new URL(made.json().ticket);
-    const browser = createAgent(server);
-    const { action, fields } = readForm(await browser.get(pathname + search), 'password');
-    return (password: string) => browser.request(action, { form: { ...fields, password, repeat: password } });
+    return resetForm(server, made.json().ticket);
   };
   const link = (primary: string, body: object, bearer?: string) =>
     call('POST', `${pathOf(primary)}/identities`, body, bearer);

@@ -8,13 +8,18 @@ export async function prepareReset(
   email: string,
   connection = 'users',
 ) {
-  const agent = createAgent(server);
   // Of a sign-up, another mail may be on its way.
   const isReset = ({ link }: { link?: string }) => link?.includes('/u/reset-password?') === true;
   const before = (await messagesTo(server, email)).filter(isReset).length;
-  await agent.request('/dbconnections/change_password', { json: { connection, email } });
-  const page = await agent.get((await nextMessageTo(server, email, before + 1, isReset)).link ?? '');
-  const { action, fields } = readForm(page, 'password');
+  await createAgent(server).request('/dbconnections/change_password', { json: { connection, email } });
+  return resetForm(server, (await nextMessageTo(server, email, before + 1, isReset)).link ?? '');
+}
+
+/** The form of a link to a new password, in a browser of its own. @returns sends it. */
+export async function resetForm(server: { url: string; ca: string }, link: string) {
+  const agent = createAgent(server);
+  const { pathname, search } = new URL(link);
+  const { action, fields } = readForm(await agent.get(pathname + search), 'password');
   return (password: string) => agent.request(action, { form: { ...fields, password, repeat: password } });
 }
 

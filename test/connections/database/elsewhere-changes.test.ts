@@ -19,6 +19,7 @@ import {
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
 import { aMoment, PATIENCE } from '../../support/patience.ts';
+import { resetForm } from '../../support/reset.ts';
 import type { TestServer } from '../../support/server.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -460,17 +461,10 @@ describe('changes of users who are kept in a database elsewhere', () => {
     const forms = await Promise.all(
       [1, 2, 3].map(async (i) => {
         const made = await call('POST', '/tickets/password-change', { user_id: id });
-        const { pathname, search } = new URL(made.json().ticket);
-        const browser = createAgent(server);
-        const { action, fields } = readForm(await browser.get(pathname + search), 'password');
-        const password = `Racing-Horse-${i}`;
-        return {
-          password,
-          send: () => browser.request(action, { form: { ...fields, password, repeat: password } }),
-        };
+        return { password: `Racing-Horse-${i}`, submit: await resetForm(server, made.json().ticket) };
       }),
     );
-    const ends = await Promise.all(forms.map(({ send }) => send()));
+    const ends = await Promise.all(forms.map(({ password, submit }) => submit(password)));
     expect(ends.map(({ status }) => status).sort()).to.deep.equal([200, 400, 400]);
     const winner = forms[ends.findIndex(({ status }) => status === 200)]?.password;
     expect((await grant(email, winner ?? '')).status).to.equal(200);
