@@ -45,6 +45,8 @@ function shownOf({ body }: KeptForm): ShownField[] {
   });
 }
 
-/** `value` is that of an action's secret. */
+/** What pages call a secret whose own name says nothing: that of an action, and a new password once more. */
+const SECRETS: readonly string[] = ['value', 'repeat'];
+
 const isSecret = (name: string): boolean =>
-  name.split('.').some((part) => part === 'value' || isSecretName(part) || isHeldBack(part));
+  name.split('.').some((part) => SECRETS.includes(part) || isSecretName(part) || isHeldBack(part));

@@ -70,6 +70,11 @@ describe('what was filled in when a fresh login was asked for', () => {
     const shown = await logIn(asked);
     expect(shown.text).to.contain(`${NEW_PASSWORD.length} characters`).and.to.not.contain(NEW_PASSWORD);
     expect((await owner.post(`${user}/password`, { _again: '1' })).location).to.contain('said=');
+    const own = { password: NEW_PASSWORD, repeat: NEW_PASSWORD };
+    server.tick(11 * 60_000);
+    expect((await logIn(await owner.post('/console/password', own))).text)
+      .to.contain(`${NEW_PASSWORD.length} characters`)
+      .and.to.not.contain(NEW_PASSWORD);
     const [found] = await server.users.withEmail(USER.email);
     expect(await server.users.verifyPassword(found?.id ?? '', NEW_PASSWORD)).to.not.equal(undefined);
   });
