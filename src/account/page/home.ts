@@ -1,9 +1,9 @@
 // What of an account its user may change here: what another provider says of them is changed there.
-import { namedBy } from '../../connections/database/ticket-link.ts';
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { changesPasswords, customDatabase } from '../../records/database-options.ts';
+import { ADDRESS_KINDS } from '../../records/identities.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
@@ -42,6 +42,6 @@ export async function homeOf(
       isDatabase &&
       connection.name !== CONSOLE_DIRECTORY &&
       changesPasswords(connection) &&
-      Object.values(namedBy(identity)).some((name) => name !== undefined),
+      ADDRESS_KINDS.some((kind) => identity[kind] !== undefined),
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Pause } from '../../delivery/queue.ts';
 import { AuthError } from '../../http/errors.ts';
+import { nameKey } from '../../protection/counts.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -162,7 +163,7 @@ async function limited(
   { connection, identifier }: Asked,
   ask: () => ReturnType<CustomDatabases['login']>,
 ): ReturnType<CustomDatabases['login']> {
-  const key = `${connection.name}\n${identifier.trim().toLowerCase()}`;
+  const key = `${connection.name}\n${nameKey(identifier)}`;
   if (!(await rateLimits.spend('customDatabase', key))) {
     throw new AuthError(429, 'too_many_requests', 'The user database failed too often. Try again later.');
   }
