@@ -59,6 +59,24 @@ describe('a phone number of one’s own account', () => {
     expect((await user())?.phone_number).to.equal(PHONE);
   });
 
+  it('is not set where another account has it, which is told to who has proved it alone', async () => {
+    const made = await server.users.create({
+      connection: 'users',
+      email: 'first@example.test',
+      phone_number: PHONE,
+      password: USER.password,
+    });
+    expect(made).to.have.property('user');
+    const page = await ask();
+    expect(page.text).to.not.include('another account');
+    const code = await codeTo();
+    expect((await prove(page, other(code))).text).to.not.include('another account');
+    const refused = await prove(page, code);
+    expect(refused.status).to.equal(400);
+    expect(refused.text).to.include('This number belongs to another account.');
+    expect((await user())?.phone_number).to.equal(undefined);
+  });
+
   it('is set in the session that asked for its code alone', async () => {
     const page = await ask();
     const code = await codeTo();

@@ -15,7 +15,14 @@ describe('codes for database connections', () => {
     server = await startServer({
       tenant: {
         ...tenant,
-        attackProtection: { ...tenant.attackProtection, bruteForceProtection: { max_attempts: 4 } },
+        attackProtection: {
+          ...tenant.attackProtection,
+          bruteForceProtection: { max_attempts: 4 },
+          rateLimits: {
+            ...tenant.attackProtection.rateLimits,
+            passwordlessDestination: { capacity: 10, perMinute: 0.001 },
+          },
+        },
         guardianFactors: [
           { name: 'otp', enabled: true },
           { name: 'email', enabled: true },
@@ -298,6 +305,22 @@ describe('codes for database connections', () => {
       );
       expect(new Set(wrong.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
       expect(wrong[0]?.status).to.equal(403);
+    });
+
+    it('are sent to a number so many times, whoever has it', async () => {
+      const [known, unknown] = [number(), number()];
+      await user(known, true);
+      const statuses = async (phone_number: string) => {
+        const told: number[] = [];
+        for (let i = 0; i < 11; i += 1) told.push((await ask({ phone_number, connection: 'phones' })).status);
+        return told;
+      };
+      const told = await statuses(known);
+      expect(told).to.deep.equal([...Array(10).fill(200), 429]);
+      expect(await statuses(unknown)).to.deep.equal(told);
+      await nextMessageTo(server, known, 10);
+      expect((await ask({ phone_number: number(), connection: 'phones' })).status).to.equal(200);
+      expect(await messagesTo(server, known)).to.have.length(10);
     });
 
     it('are dead after three wrong tries, and guesses lock the account for the password, too', async () => {

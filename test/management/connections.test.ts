@@ -118,6 +118,27 @@ describe('connections of the Management API', () => {
     );
   });
 
+  it('let addresses be several users’ from the start alone', async () => {
+    const username = { identifier: { active: true } };
+    const attributes = (unique: boolean) => ({
+      username,
+      email: { identifier: { active: false }, signup: { status: 'optional' }, unique },
+    });
+    const make = async (name: string, options: object) =>
+      (await management.connections.create({ name, strategy: 'auth0', options })).id ?? '';
+    const change = async (id: string, options: object) => {
+      const answer = await callApi(server, 'PATCH', `/connections/${id}`, { options });
+      return [answer.status, ((await answer.json()) as { message?: string }).message];
+    };
+    const refused = [400, 'cannot add non-unique email attribute'];
+    const plain = await make('each-their-own', {});
+    expect(await change(plain, { attributes: attributes(false) })).to.deep.equal(refused);
+    expect(await change(plain, { attributes: attributes(true) })).to.deep.equal([200, undefined]);
+    expect(await change(plain, { attributes: attributes(false) })).to.deep.equal(refused);
+    const shared = await make('shared-addresses', { attributes: attributes(false) });
+    expect(await change(shared, { attributes: attributes(false) })).to.deep.equal([200, undefined]);
+  });
+
   it('never tell the configuration of a database, and keep it where new options leave it out', async () => {
     const customScripts = { login: 'module.exports = async () => ({})' };
     const configuration = { KEY: 'a-secret-of-the-scripts' };

@@ -13,7 +13,22 @@ import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
 const TENANT = {
-  databases: [{ name: 'people', enabled_clients: ['web'], options: { passwordPolicy: 'low' } }],
+  databases: [
+    { name: 'people', enabled_clients: ['web'], options: { passwordPolicy: 'low' } },
+    {
+      name: 'numbered',
+      options: {
+        attributes: {
+          phone_number: {
+            identifier: { active: true },
+            profile_required: true,
+            signup: { status: 'required' },
+          },
+          email: { signup: { status: 'optional' } },
+        },
+      },
+    },
+  ],
   clients: [
     {
       client_id: 'web',
@@ -135,6 +150,29 @@ describe('jobs and tickets of the Management API', () => {
     expect((await api('GET', '/users/auth0%7Cimport-002')).body).to.deep.include(profile);
     const { passwordHash } = (await server.store.collection('credentials').get('auth0|import-001')) ?? {};
     expect(passwordHash).to.match(/^\$argon2id\$/);
+  });
+
+  it('import nobody without a name that each user of the connection has, and say which', async () => {
+    const { body: found } = await api('GET', '/connections?name=numbered');
+    const connection_id = (found as { id: string }[])[0]?.id ?? '';
+    const users = [{ email: 'numberless@example.test' }, { phone_number: '+14155550171' }];
+    const begun = await importing(users, { connection_id });
+    const job = await finished(begun.body as JobView);
+    expect(job.summary).to.deep.equal({ total: 2, inserted: 1, updated: 0, failed: 1 });
+    const { body } = await api('GET', `/jobs/${job.id}/errors`);
+    expect(body).to.deep.equal([
+      {
+        user: users[0],
+        errors: [
+          {
+            code: 'OBJECT_REQUIRED',
+            message: 'Missing required property: phone_number',
+            path: 'phone_number',
+          },
+        ],
+      },
+    ]);
+    expect(await server.users.withEmail('numberless@example.test')).to.deep.equal([]);
   });
 
   it('tell of each user who was not imported, without what proves who they are', async () => {

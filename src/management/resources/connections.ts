@@ -25,7 +25,7 @@ import { idOf } from '../ids.ts';
 import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { type ConnectionKeysDependencies, makeNeededKeys } from './connection-keys.ts';
-import { OLDER_POLICY, refuseContradictions } from './database-attributes.ts';
+import { OLDER_POLICY, refuseContradictions, refuseLateNonUnique } from './database-attributes.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
@@ -164,6 +164,8 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   change: (_deps, connection, body) => {
     const { options, ...rest } = body;
     const { display_name: _, ...before } = structuredClone(connection) as Record<string, unknown>;
+    if (connection.strategy === DATABASE && options != null)
+      refuseLateNonUnique(connection.options, options as Record<string, unknown>);
     return {
       // Without `display_name` it is the name again.
       ...checked(

@@ -5,7 +5,7 @@ import { isObject } from '../section.ts';
 const refused = (message: string) => apiError(400, message, 'invalid_body');
 
 /** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
-export function refuseContradictions(options: Readonly<Record<string, unknown>>): void {
+export function refuseContradictions(options: Options): void {
   refuseBothPolicies(options);
   const { attributes, requires_username, validation } = options;
   if (!isObject(attributes)) return;
@@ -26,6 +26,21 @@ export function refuseContradictions(options: Readonly<Record<string, unknown>>)
 /** Whether an attribute, as it was written, is one that users log in with. */
 const isIdentifier = (attribute: unknown) =>
   isObject(attribute) && isObject(attribute.identifier) && attribute.identifier.active === true;
+
+/**
+ * Users of before have their addresses each to themselves, and would go on to: what is not to be unique is so from the start.
+ * @param before the options that there were. @param options those that are to be stored.
+ * @throws AuthError 400
+ */
+export function refuseLateNonUnique(before: Options, options: Options): void {
+  if (mayShareEmail(options) && !mayShareEmail(before))
+    throw refused('cannot add non-unique email attribute');
+}
+
+type Options = Readonly<Record<string, unknown>>;
+
+const mayShareEmail = ({ attributes }: Options) =>
+  isObject(attributes) && isObject(attributes.email) && attributes.email.unique === false;
 
 /** The members that `password_options` stands in place of. */
 export const OLDER_POLICY = [
