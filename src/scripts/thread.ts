@@ -37,12 +37,15 @@ export interface Thread {
   run(trip: Trip): Promise<JobOutcome[]>;
   /** Whether what it runs has asked others: it may wait for them. */
   isAsking(): boolean;
+  /** Ends it, whatever it does. */
   end(): Promise<unknown>;
+  /** Only when it is ready, and is to be so for nobody: gives it away, or ends it. */
+  leave(): Promise<unknown>;
 }
 
 interface ThreadOptions extends ThreadData {
   outbound: Outbound;
-  /** Where it is taken from, and put when it is at rest and nobody needs it; otherwise it is started, and ended. */
+  /** Where it is taken from, and put when nobody here needs it; otherwise it is started, and ended. */
   spareThreads?: SpareThreads | undefined;
   /** It can take a run. */
   onReady(): void;
@@ -73,26 +76,21 @@ export function startThread(options: ThreadOptions): Thread {
   const { limits, onReady, onMaking, onEnd } = options;
   const { worker, say, giveAway } = openWorker(options);
   let isEnding = false;
-  let isAtRest = false;
-  const end = async () => {
-    const mayGoOn = isAtRest && !isEnding;
+  const end = () => {
     isEnding = true;
-    if (mayGoOn && giveAway()) onEnd();
-    else await worker.terminate();
+    return worker.terminate();
   };
   const kill: Kill = (kind, message) => {
     const cpuMs = kind === 'cpu' ? limits.cpuMs : 0;
     const used = { cpuMs, memoryBytes: 0, outputBytes: 0, requests: runs.current()?.requests ?? 0 };
     runs.end({ failure: { kind, message } }, used, 'make');
     runs.stopWatch();
-    isEnding = true;
-    void worker.terminate();
+    void end();
   };
   const runs = countRuns(worker, limits, kill);
   const free = () => {
     runs.stopWatch();
     worker.unref();
-    isAtRest = true;
     onReady();
   };
   worker.on('message', (message: FromThread) => {
@@ -119,9 +117,14 @@ export function startThread(options: ThreadOptions): Thread {
   });
   return {
     end,
+    leave: async () => {
+      const mayGoOn = !isEnding;
+      isEnding = true;
+      if (mayGoOn && giveAway()) onEnd();
+      else await worker.terminate();
+    },
     isAsking: () => runs.current()?.over !== undefined,
     run: (trip) => {
-      isAtRest = false;
       worker.ref();
       const { run, outcomes } = runs.begin(trip.jobs.length);
       say({ type: 'run', run, ...trip });

@@ -61,7 +61,7 @@ export function createThreads(
       wasReady = true;
       coming.delete(thread);
       taken.delete(thread);
-      ready.set(thread, setTimeout(() => void thread.end(), idleMs).unref());
+      ready.set(thread, setTimeout(() => void thread.leave(), idleMs).unref());
       tell('ready');
     };
     const onMaking = () => {
@@ -97,7 +97,7 @@ export function createThreads(
     },
     close: async () => {
       isClosed = true;
-      await Promise.all([...all].map((thread) => thread.end()));
+      await Promise.all([...all].map((thread) => (ready.has(thread) ? thread.leave() : thread.end())));
     },
   };
 }
