@@ -163,11 +163,18 @@ export function uniqueIn({ attributes }: Pick<Options, 'attributes'>): AddressKi
   return ADDRESS_KINDS.filter((kind) => kind !== 'email' || attributes?.email?.unique !== false);
 }
 
-/** What an import of users has to know: of which kinds nobody else may have an address, and which each user has to have. */
-export function importRules(options: Options): { unique: AddressKind[]; required: AddressKind[] } {
+/**
+ * What an import of users has to know: of which kinds nobody else may have an address, which each user has to have, and which
+ * usernames are somebody else's addresses.
+ */
+export function importRules(options: Options) {
   const attributes = options.attributes == null ? undefined : attributesOf(options);
   const required = ADDRESS_KINDS.filter((kind) => attributes?.[kind].isRequired === true);
-  return { unique: uniqueIn(options), required };
+  return {
+    unique: uniqueIn(options),
+    required,
+    readsAsAddress: (username: string) => readsAsAddress(options, username),
+  };
 }
 
 /** How long a username of a connection may be, in characters. */

@@ -25,6 +25,7 @@ const TENANT = {
             signup: { status: 'required' },
           },
           email: { signup: { status: 'optional' } },
+          username: { identifier: { active: true } },
         },
       },
     },
@@ -152,13 +153,17 @@ describe('jobs and tickets of the Management API', () => {
     expect(passwordHash).to.match(/^\$argon2id\$/);
   });
 
-  it('import nobody without a name that each user of the connection has, and say which', async () => {
+  it('import nobody without a name that each user of the connection has, or with somebody’s number as username, and say why', async () => {
     const { body: found } = await api('GET', '/connections?name=numbered');
     const connection_id = (found as { id: string }[])[0]?.id ?? '';
-    const users = [{ email: 'numberless@example.test' }, { phone_number: '+14155550171' }];
+    const users = [
+      { email: 'numberless@example.test' },
+      { phone_number: '+14155550171' },
+      { phone_number: '+14155550172', username: '+14155550171' },
+    ];
     const begun = await importing(users, { connection_id });
     const job = await finished(begun.body as JobView);
-    expect(job.summary).to.deep.equal({ total: 2, inserted: 1, updated: 0, failed: 1 });
+    expect(job.summary).to.deep.equal({ total: 3, inserted: 1, updated: 0, failed: 2 });
     const { body } = await api('GET', `/jobs/${job.id}/errors`);
     expect(body).to.deep.equal([
       {
@@ -168,6 +173,16 @@ describe('jobs and tickets of the Management API', () => {
             code: 'OBJECT_REQUIRED',
             message: 'Missing required property: phone_number',
             path: 'phone_number',
+          },
+        ],
+      },
+      {
+        user: users[2],
+        errors: [
+          {
+            code: 'NOT_PASSED',
+            message: 'A username must be no e-mail address or phone number that others log in with',
+            path: 'username',
           },
         ],
       },

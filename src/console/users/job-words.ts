@@ -18,6 +18,7 @@ const SAID: readonly (readonly [RegExp, string])[] = [
   [/^The file has this user twice$/, 'console.users.job.fault.twice'],
   [/^A user with the same (?<path>\w+) exists$/, 'console.users.job.fault.same'],
   [/^Missing required property: (?<path>\w+)$/, 'console.users.job.fault.missing'],
+  [/^A username must be no e-mail address/, 'console.users.job.fault.username'],
   [/^The user has second factors already$/, 'console.users.job.fault.factors'],
 ];
 

@@ -21,6 +21,8 @@ export interface ImportOptions {
   unique: readonly AddressKind[];
   /** Those that each of its users has to have. */
   required: readonly AddressKind[];
+  /** Whether a username reads as an address that somebody else could log in with. */
+  readsAsAddress(username: string): boolean;
 }
 
 /** What came of some users. */
@@ -99,6 +101,10 @@ async function planOf(
   const { connection, upsert } = options;
   const { entry } = user;
   const found = await sameAs(deps, connection, entry);
+  const { username } = entry.addresses;
+  // Whoever has it already keeps it.
+  if (username !== undefined && found.username === undefined && options.readsAsAddress(username))
+    return { failed: failure(entry, READS_AS_ADDRESS) };
   const other = Object.entries(found).find(([kind, id]) => id !== undefined && !(upsert && kind === 'email'));
   const match = found.email === undefined ? undefined : await deps.store.collection('users').get(found.email);
   if (upsert && match !== undefined) {
@@ -142,6 +148,12 @@ function conflictOf(key: string): EntryError {
   const path = key === 'id' ? 'user_id' : key;
   return { code: codes[key] ?? 'CONFLICT', message: `A user with the same ${path} exists`, path };
 }
+
+const READS_AS_ADDRESS: EntryError = {
+  code: 'NOT_PASSED',
+  message: 'A username must be no e-mail address or phone number that others log in with',
+  path: 'username',
+};
 
 const lackOf = (path: AddressKind): EntryError => ({
   code: 'OBJECT_REQUIRED',
