@@ -83,7 +83,7 @@ const digest =
   (custom) => {
     const expected = hashBytes(custom, DIGEST_BYTES[name] ?? 0);
     saltBytes(custom);
-    return (password) => isSame(digestOf(name, salted(password, custom)), expected);
+    return async (password) => isSame(await digestOf(name, salted(password, custom)), expected);
   };
 
 const hmac: Algorithm = (custom) => {
@@ -94,7 +94,7 @@ const hmac: Algorithm = (custom) => {
   const keyBytes = decoded(key.value, key.encoding ?? 'utf8');
   const expected = hashBytes(custom, length);
   saltBytes(custom);
-  return (password) => isSame(hmacOf(name, keyBytes, salted(password, custom)), expected);
+  return async (password) => isSame(await hmacOf(name, keyBytes, salted(password, custom)), expected);
 };
 
 /** Schemes of RFC 2307 userPassword values, and their successors with longer digests. */
@@ -122,7 +122,7 @@ const ldap: Algorithm = (custom) => {
   const fits = isSalted ? bytes.length > length && bytes.length <= length + 128 : bytes.length === length;
   demand(fits, 'hash.value is not as long as its scheme makes it.');
   const [expected, salt] = [bytes.subarray(0, length), bytes.subarray(length)];
-  return (password) => isSame(digestOf(name, Buffer.concat([password, salt])), expected);
+  return async (password) => isSame(await digestOf(name, Buffer.concat([password, salt])), expected);
 };
 
 /** Most iterations, counted for each block of the derived key (RFC 8018 §5.2). */

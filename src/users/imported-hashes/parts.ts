@@ -1,7 +1,7 @@
 // What the algorithms of imported hashes have in common: digests, encodings, salts, comparison.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { IHasher } from 'hash-wasm';
 import { z } from 'zod';
-import { md4 } from './md4.ts';
 
 /** Why a hash cannot be taken; told to whoever imports it. */
 export class HashFault extends Error {}
@@ -21,20 +21,31 @@ export const DIGEST_BYTES: Readonly<Record<string, number>> = {
   sha256: 32,
   sha384: 48,
   sha512: 64,
+  whirlpool: 64,
 };
 
 /** A digest of {@link DIGEST_BYTES}. */
-export function digestOf(name: string, data: Uint8Array): Buffer {
-  return name === 'md4' ? md4(data) : createHash(name).update(data).digest();
+export async function digestOf(name: string, data: Uint8Array): Promise<Buffer> {
+  const hasher = await hasherElsewhere(name);
+  return hasher === undefined ? createHash(name).update(data).digest() : finished(hasher, data);
 }
 
 /** An HMAC (RFC 2104) with one of those digests. */
-export function hmacOf(name: string, key: Uint8Array, data: Uint8Array): Buffer {
-  if (name !== 'md4') return createHmac(name, key).update(data).digest();
-  const block = Buffer.alloc(64);
-  block.set(key.length > 64 ? md4(key) : key);
-  const padded = (byte: number) => block.map((one) => one ^ byte);
-  return md4(Buffer.concat([padded(0x5c), md4(Buffer.concat([padded(0x36), data]))]));
+export async function hmacOf(name: string, key: Uint8Array, data: Uint8Array): Promise<Buffer> {
+  const hasher = await hasherElsewhere(name);
+  if (hasher === undefined) return createHmac(name, key).update(data).digest();
+  const { createHMAC } = await import('hash-wasm');
+  return finished(await createHMAC(Promise.resolve(hasher), key), data);
+}
+
+const finished = (hasher: IHasher, data: Uint8Array) =>
+  Buffer.from(hasher.init().update(data).digest('binary'));
+
+/** What computes a digest that Node.js has no more (RFC 1320, ISO/IEC 10118-3): loaded when somebody logs in by such a hash. */
+async function hasherElsewhere(name: string): Promise<IHasher | undefined> {
+  if (name !== 'md4' && name !== 'whirlpool') return undefined;
+  const { createMD4, createWhirlpool } = await import('hash-wasm');
+  return name === 'md4' ? createMD4() : createWhirlpool();
 }
 
 /** Compares in constant time. */
