@@ -9,6 +9,13 @@ const MOST_CONNECTIONS = 10_000;
 const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
 /**
+ * How long a connection is kept that a proxy has nothing for, milliseconds: longer than proxies keep theirs (mostly 60 s, some
+ * ten minutes). Where the server closes first, a request may be on its way, and fails with 502. Others get the five seconds of
+ * Node.js: strangers could keep all connections that there are.
+ */
+const KEPT_FOR_PROXY = 620_000;
+
+/**
  * TLS 1.3, and 1.2 with forward secrecy and authenticated encryption alone (RFC 9325 §4.2; FAPI 2.0 Security Profile
  * §5.2.2). The names of TLS 1.3 stand beside the others: a list says which there are of both.
  */
@@ -42,7 +49,8 @@ interface Needed {
 
 /** The servers, which do not listen yet: the second asks for certificates, where that has a port of its own. */
 export function createServers({ secure, port, mtls }: Needed): [http.Server] | [http.Server, https.Server] {
-  if (secure === undefined) return [limited(http.createServer(PATIENCE))];
+  if (secure === undefined)
+    return [limited(http.createServer({ ...PATIENCE, keepAliveTimeout: KEPT_FOR_PROXY }))];
   const options = { ...secure, ...PATIENCE, ...PROTOCOL, handshakeTimeout: 20_000 };
   if (mtls === undefined) return [limited(https.createServer(options))];
   const asking = { ...options, ...asks(mtls) };

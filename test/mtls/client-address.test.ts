@@ -31,13 +31,13 @@ for (const { mode, env, plain } of [
     });
     after(() => server.stop());
 
+    const address = () => (isProxied ? { url: `http://127.0.0.1:${server.settings.port}`, ca: '' } : server);
+
     let asked = 0;
     /** The address that the log has of a login that fails. */
     const seen = async (headers: Record<string, string>, isRefused = false) => {
       const email = `nobody-${++asked}@example.test`;
-      const answer = await createAgent(
-        isProxied ? { url: `http://127.0.0.1:${server.settings.port}`, ca: '' } : server,
-      ).request('/oauth/token', {
+      const answer = await createAgent(address()).request('/oauth/token', {
         headers: { 'x-forwarded-proto': 'https', 'x-forwarded-for': '198.51.100.9', ...headers },
         json: {
           grant_type: 'password',
@@ -52,6 +52,11 @@ for (const { mode, env, plain } of [
       const { records } = await server.store.collection('logs').list({ limit: 1000 });
       return records.find(({ user_name: name }) => name === email)?.ip;
     };
+
+    it(`has a connection ${isProxied ? 'that waits longer than proxies do' : 'for five seconds without a request'}`, async () => {
+      const { headers } = await createAgent(address()).get('/testz', { 'x-forwarded-proto': 'https' });
+      expect(headers['keep-alive']).to.equal(`timeout=${isProxied ? 620 : 5}`);
+    });
 
     it('is what the header of the domain says, of who has its key', async () => {
       expect(await seen({ 'cname-api-key': KEY, 'cf-connecting-ip': CLIENT })).to.equal(CLIENT);
