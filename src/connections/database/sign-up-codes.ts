@@ -15,6 +15,7 @@ import { formFields } from '../../http/body-fields.ts';
 import { markBrowser } from '../../http/browser.ts';
 import { AuthError } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
+import { addressKey } from '../../protection/addresses.ts';
 import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { CodeKind } from '../../records/database-options.ts';
@@ -150,7 +151,8 @@ async function sendAgain(
 ): Promise<void> {
   const { address } = provedNow(waiting);
   try {
-    await deps.rateLimits.take(ctx, 'passwordlessResend', `${PURPOSE}\n${at.connection.name}\n${address}`);
+    const subject = `${PURPOSE}\n${at.connection.name}\n${address}\n${addressKey(ctx.ip)}`;
+    await deps.rateLimits.take(ctx, 'passwordlessResend', subject);
     await send(deps, ctx, at, waiting);
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.status !== 429) throw thrown;
