@@ -9,6 +9,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { follow, logIn, pkce, spaRequest, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 import { formOf, openAccount, send } from './support.ts';
 import { tenant } from './tenant.ts';
 
@@ -83,16 +84,7 @@ describe('the page of what one logs in with', () => {
   it('makes, names and removes a passkey, and tells the user of it', async () => {
     const devtools = await context.newCDPSession(page);
     await devtools.send('WebAuthn.enable');
-    await devtools.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
+    await plugInKey(devtools);
     await open();
     await page.getByRole('link', { name: 'Add a passkey' }).click();
     await page.getByRole('button', { name: 'Add a passkey' }).click();

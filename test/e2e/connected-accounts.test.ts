@@ -9,6 +9,7 @@ import { tenant } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 
 const AUDIENCE = 'https://elsewhere.example.test/me/';
 const SCOPES = ['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`);
@@ -69,15 +70,7 @@ describe('auth0-spa-js, connected accounts', () => {
     page = await context.newPage();
     const cdp = await context.newCDPSession(page);
     await cdp.send('WebAuthn.enable');
-    const options = {
-      protocol: 'ctap2' as const,
-      transport: 'internal' as const,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    };
-    await cdp.send('WebAuthn.addVirtualAuthenticator', { options });
+    await plugInKey(cdp);
     await page.goto(site.url);
     await openClient();
   });

@@ -9,6 +9,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 
 const AUDIENCE = 'https://elsewhere.example.test/me/';
 
@@ -76,17 +77,7 @@ describe('auth0-spa-js, myAccount', () => {
     site?.close();
   });
 
-  const plugIn = async (transport: 'internal' | 'usb') => {
-    const options = {
-      protocol: 'ctap2' as const,
-      transport,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    };
-    return (await cdp.send('WebAuthn.addVirtualAuthenticator', { options })).authenticatorId;
-  };
+  const plugIn = (transport: 'internal' | 'usb') => plugInKey(cdp, transport);
   const run = (code: string): Promise<any> =>
     page.evaluate(`(async () => {
       try { return await (async () => { ${code} })(); }

@@ -9,6 +9,7 @@ import { type Callback, startCallback } from '../support/callback.ts';
 import { payload, tenant, token } from '../support/flows.ts';
 import { resetPassword } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 
 const GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 const client = (client_id: string, more: object = {}) => ({
@@ -73,18 +74,7 @@ describe('passkeys', () => {
   });
   afterEach(() => context.close());
 
-  const plugIn = async (over: object = {}) => {
-    const options = {
-      protocol: 'ctap2' as const,
-      transport: 'internal' as const,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-      ...over,
-    };
-    return (await cdp.send('WebAuthn.addVirtualAuthenticator', { options })).authenticatorId;
-  };
+  const plugIn = (over: object = {}) => plugInKey(cdp, 'internal', over);
   /** Runs code of the application with its client. */
   const run = (code: string, clientId = 'app'): Promise<Record<string, never>> =>
     page.evaluate(`(async () => {

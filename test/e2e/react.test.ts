@@ -6,6 +6,7 @@ import { bundle } from '../support/bundle.ts';
 import { API, payload, tenant, USER } from '../support/flows.ts';
 import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 
 /** The SDK must meet the same React as the page. */
 const PACKAGES = { React: 'react', dom: 'react-dom/client', sdk: '@auth0/auth0-react' };
@@ -169,16 +170,7 @@ describe('@auth0/auth0-react in a browser', () => {
   it('signs somebody up and logs them in with a passkey: passkey.signup, passkey.login', async () => {
     const cdp = await page.context().newCDPSession(page);
     await cdp.send('WebAuthn.enable');
-    await cdp.send('WebAuthn.addVirtualAuthenticator', {
-      options: {
-        protocol: 'ctap2',
-        transport: 'internal',
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
+    await plugInKey(cdp);
     await render();
     await said(/nobody/);
     const email = 'react-key@example.test';

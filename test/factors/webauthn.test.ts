@@ -7,6 +7,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
 import { payload, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { plugInKey } from '../support/virtual-key.ts';
 import { factors, POLICY, REALM_GRANT, tenant } from './tenant.ts';
 
 const ROAMING = 'Security key';
@@ -47,18 +48,7 @@ describe('WebAuthn as a second factor', () => {
 
   const someone = () => `mfa-${people++}@example.test`;
   /** Plugs in an authenticator. */
-  const plugIn = async (transport: 'usb' | 'internal', over: object = {}) => {
-    const options = {
-      protocol: 'ctap2' as const,
-      transport,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-      ...over,
-    };
-    return (await cdp.send('WebAuthn.addVirtualAuthenticator', { options })).authenticatorId;
-  };
+  const plugIn = (transport: 'usb' | 'internal', over: object = {}) => plugInKey(cdp, transport, over);
   const start = async (email: string) => {
     await context.clearCookies();
     const params = webRequest({ redirect_uri: callbacks.url, response_type: 'id_token', nonce: 'n' });

@@ -8,6 +8,7 @@ import { type Callback, startCallback } from '../../support/callback.ts';
 import { payload, tenant, USER, webRequest } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
+import { plugInKey } from '../../support/virtual-key.ts';
 
 const passkeys = (more: object = {}) => ({
   authentication_methods: { passkey: { enabled: true } },
@@ -65,15 +66,7 @@ describe('the hosted pages of passkeys', () => {
     page = await context.newPage();
     cdp = await context.newCDPSession(page);
     await cdp.send('WebAuthn.enable');
-    const options = {
-      protocol: 'ctap2' as const,
-      transport: 'internal' as const,
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    };
-    ({ authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', { options }));
+    authenticatorId = await plugInKey(cdp);
   });
   afterEach(() => context.close());
 
@@ -167,17 +160,7 @@ describe('the hosted pages of passkeys', () => {
 
   it('of another device are followed by the offer of one for this device, which is made here alone', async () => {
     await cdp.send('WebAuthn.removeVirtualAuthenticator', { authenticatorId });
-    const plugIn = async (transport: 'usb' | 'internal') => {
-      const options = {
-        protocol: 'ctap2' as const,
-        transport,
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      };
-      return (await cdp.send('WebAuthn.addVirtualAuthenticator', { options })).authenticatorId;
-    };
+    const plugIn = (transport: 'usb' | 'internal') => plugInKey(cdp, transport);
     const roaming = await plugIn('usb');
     const email = await enrolled();
     const own = await plugIn('internal');
