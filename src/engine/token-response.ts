@@ -3,15 +3,14 @@ import type { Context } from 'koa';
 import type { Client, Grant, KoaContextWithOIDC } from 'oidc-provider';
 import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
-import { asksEachTime } from '../records/apis.ts';
 import type { EventType } from '../records/log-events.ts';
 import type { Events } from '../tenant/events.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { applicationSettings } from './applications.ts';
-import { requestedAudience, toAudience, toResource } from './audience.ts';
+import { toAudience } from './audience.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
-import { type JudgedUsers, OIDC_SCOPES } from './claims.ts';
+import type { JudgedUsers } from './claims.ts';
 import type { Commits } from './commit.ts';
 import { actorOf, exchangedOf } from './exchanged.ts';
 import { buildGrant, type GrantDependencies } from './grants.ts';
@@ -19,6 +18,7 @@ import { issueTokenResponse } from './internals.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { ProvedKeys } from './proof-of-possession.ts';
+import { grantableScopes, refuseUnasked, requestedResource } from './requested-api.ts';
 import type { SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 
@@ -111,16 +111,6 @@ export async function respondWithTokens(
   });
   if (refusal !== undefined) throw refusal;
   recordExchange(deps, ctx, login, { type: asked.event, clientId, isRecorded });
-}
-
-/** @throws AuthError for an API whose users are asked for consent each time: here nobody asks them. */
-async function refuseUnasked({ config }: TokenDependencies, resource: string | undefined): Promise<void> {
-  if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
-  throw new AuthError(
-    403,
-    'unauthorized_client',
-    'The API has its users asked for consent: applications must send them to /authorize.',
-  );
 }
 
 /** Records what the tokens were given for, where that has an event of its own. */
@@ -266,37 +256,4 @@ async function lacksFactorOf(
     ...(resource !== undefined && { resource }),
     ...(organization !== undefined && { organization }),
   });
-}
-
-/**
- * The API that a token request is for, else the tenant's default: as a resource indicator.
- * @throws AuthError 403 where there is no such API.
- */
-export async function requestedResource(
-  { config }: Pick<TokenDependencies, 'config'>,
-  ctx: KoaContextWithOIDC,
-): Promise<string | undefined> {
-  const requested = requestedAudience(ctx.oidc.params);
-  if (requested !== undefined && (await config.resourceServer(requested)) === undefined) {
-    throw new AuthError(403, 'access_denied', `Service not found: ${requested}`);
-  }
-  const audience = requested ?? config.settings().tenant.default_audience;
-  return audience === undefined ? undefined : toResource(audience);
-}
-
-/** The requested scopes that exist, with `offline_access` only if API and application allow it. */
-async function grantableScopes(
-  { config }: TokenDependencies,
-  ctx: KoaContextWithOIDC,
-  resource: string | undefined,
-) {
-  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
-  const known = new Set<string>([...OIDC_SCOPES, ...(api?.scopes.map(({ value }) => value) ?? [])]);
-  const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
-  const offline =
-    ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
-  // A refresh would not say who acts for the user.
-  const isActed = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
-  if (!offline || isActed) scopes.delete('offline_access');
-  return scopes;
 }

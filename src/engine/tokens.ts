@@ -20,8 +20,9 @@ import {
   type ProvedKeys,
   refuseUnbound,
 } from './proof-of-possession.ts';
+import { requestedResource } from './requested-api.ts';
 import type { CompletedRequest } from './second-factor.ts';
-import { requestedResource, respondWithTokens, type TokenDependencies } from './token-response.ts';
+import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {

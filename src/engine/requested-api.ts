@@ -1,0 +1,55 @@
+// What a token request is for: the API, and what may be given for it.
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import { asksEachTime } from '../records/apis.ts';
+import type { Config } from '../tenant/config.ts';
+import { requestedAudience, toAudience, toResource } from './audience.ts';
+import { OIDC_SCOPES } from './claims.ts';
+import { actorOf } from './exchanged.ts';
+
+interface Configured {
+  config: Pick<Config, 'resourceServer' | 'settings'>;
+}
+
+/**
+ * The API that a token request is for, else the tenant's default: as a resource indicator.
+ * @throws AuthError 403 where there is no such API.
+ */
+export async function requestedResource(
+  { config }: Configured,
+  ctx: KoaContextWithOIDC,
+): Promise<string | undefined> {
+  const requested = requestedAudience(ctx.oidc.params);
+  if (requested !== undefined && (await config.resourceServer(requested)) === undefined) {
+    throw new AuthError(403, 'access_denied', `Service not found: ${requested}`);
+  }
+  const audience = requested ?? config.settings().tenant.default_audience;
+  return audience === undefined ? undefined : toResource(audience);
+}
+
+/** The requested scopes that exist, with `offline_access` only if API and application allow it. */
+export async function grantableScopes(
+  { config }: Configured,
+  ctx: KoaContextWithOIDC,
+  resource: string | undefined,
+) {
+  const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
+  const known = new Set<string>([...OIDC_SCOPES, ...(api?.scopes.map(({ value }) => value) ?? [])]);
+  const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
+  const offline =
+    ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
+  // A refresh would not say who acts for the user.
+  const isActed = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
+  if (!offline || isActed) scopes.delete('offline_access');
+  return scopes;
+}
+
+/** @throws AuthError for an API whose users are asked for consent each time: here nobody asks them. */
+export async function refuseUnasked({ config }: Configured, resource: string | undefined): Promise<void> {
+  if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
+  throw new AuthError(
+    403,
+    'unauthorized_client',
+    'The API has its users asked for consent: applications must send them to /authorize.',
+  );
+}
