@@ -188,12 +188,17 @@ function delivery(
     takeBack: Challenges['takeBack'];
   },
 ) {
-  const { settings, log, clock, random } = deps;
+  const { settings, log, clock, wallClock, random } = deps;
   const { config, deliveries, outbound } = own;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const { mailFrom, ...transports } = chooseTransports(settings, { config, outbound, outbox });
+  const { mailFrom, hasSmsProvider, ...transports } = chooseTransports(settings, {
+    config,
+    outbound,
+    outbox,
+    wallClock,
+  });
   const { rateLimits } = own;
-  const sms = limitedSms(phoneActions(own.actions, transports.sms, settings.sms !== undefined), {
+  const sms = limitedSms(phoneActions(own.actions, transports.sms, hasSmsProvider), {
     take: (number) => rateLimits.spend('smsDestination', number),
     giveBack: (number) => rateLimits.giveBack('smsDestination', number),
   });

@@ -12,19 +12,19 @@ const TRIGGER = 'send-phone-message';
 /**
  * The transport of a tenant's text messages.
  * @param provider what takes them where no action is bound.
- * @param isReal whether that is an SMS provider: it then goes on to bring the codes of passwordless logins, as the hosted
- *   service's does.
+ * @param isReal whether a message has an SMS provider: that then goes on to bring the codes of passwordless logins, as the
+ *   hosted service's does.
  */
 export function phoneActions(
   actions: Pick<Actions, 'isBound' | 'run'>,
   provider: Transport<OutgoingSms>,
-  isReal: boolean,
+  isReal: (message: OutgoingSms) => boolean,
 ): Transport<OutgoingSms> {
   return {
     ...provider,
     deliver: async (message, id) => {
       const { kind, notice } = message.about;
-      const isOurs = kind === 'mfa_sms' || !isReal;
+      const isOurs = kind === 'mfa_sms' || !isReal(message);
       if (!isOurs || !actions.isBound(TRIGGER)) return provider.deliver(message, id);
       const { application, user, ip, languages = [] } = notice;
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: message.to, ip };

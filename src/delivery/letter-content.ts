@@ -8,7 +8,16 @@ import type { Carried, CredentialRef, MessageKind, Notice } from './messages.ts'
 export interface LetterContent
   extends Pick<
     Notice,
-    'to' | 'inviter' | 'url' | 'code' | 'method' | 'change' | 'address' | 'lifetimeInSeconds' | 'ip'
+    | 'to'
+    | 'inviter'
+    | 'url'
+    | 'code'
+    | 'method'
+    | 'change'
+    | 'address'
+    | 'lifetimeInSeconds'
+    | 'ip'
+    | 'userAgent'
   > {
   kind: MessageKind;
   /** A client_id. */

@@ -67,6 +67,8 @@ export interface Notice {
   languages?: Languages | undefined;
   /** Address of who asked for it, for the log event. */
   ip?: string;
+  /** Their `User-Agent`, where a provider is told of it. */
+  userAgent?: string;
 }
 
 /** A message that was given up after all tries. */

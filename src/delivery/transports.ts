@@ -2,7 +2,9 @@
 import { isLoopbackAddress } from '../http/addresses.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { type Config, derived } from '../tenant/config.ts';
+import { connectionSms, ownSmsProvider } from './connection-sms.ts';
 import { createMailTransport, type MailSettings } from './mail.ts';
 import type { Outbox } from './outbox.ts';
 import { createSmsTransport, type SmsSettings } from './sms.ts';
@@ -14,13 +16,15 @@ interface DeliverySettings {
   baseUrl: string;
   /** Real mail; the development outbox without it. */
   mail?: { smtpUrl: string; from: string | undefined };
-  /** Real SMS; the development outbox without it. */
+  /** Real SMS; without it by the provider that a connection names, else the development outbox. */
   sms?: SmsSettings;
 }
 
 interface Transports {
   email: Transport<OutgoingEmail>;
   sms: Transport<OutgoingSms>;
+  /** Whether a message goes to an SMS provider, and not to the outbox. */
+  hasSmsProvider(message: OutgoingSms): boolean;
   /** Default sender of mail. */
   mailFrom(): string;
 }
@@ -28,9 +32,15 @@ interface Transports {
 /** The transports of a tenant; the process's settings take precedence over the tenant's. */
 export function chooseTransports(
   settings: DeliverySettings,
-  { config, outbound, outbox }: { config: Config; outbound: Outbound; outbox: Outbox },
+  {
+    config,
+    outbound,
+    outbox,
+    wallClock: clock,
+  }: { config: Config; outbound: Outbound; outbox: Outbox; wallClock: Clock },
 ): Transports {
-  const { hostname: host } = new URL(settings.baseUrl);
+  const { baseUrl, sms } = settings;
+  const { hostname: host } = new URL(baseUrl);
   const provider = () => config.settings().emailProvider;
   const own =
     settings.mail === undefined
@@ -38,7 +48,8 @@ export function chooseTransports(
       : createMailTransport(smtpSettings(new URL(settings.mail.smtpUrl)), { host });
   return {
     email: own ?? tenantMail(provider, host, outbox),
-    sms: settings.sms === undefined ? outbox : createSmsTransport(settings.sms, outbound),
+    sms: sms === undefined ? connectionSms({ outbound, clock }, outbox) : createSmsTransport(sms, outbound),
+    hasSmsProvider: (message) => sms !== undefined || ownSmsProvider(message) !== undefined,
     mailFrom: () => {
       const { friendly_name: name } = config.settings().tenant;
       return (

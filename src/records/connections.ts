@@ -18,14 +18,12 @@ import {
   waadOptionsSchema,
 } from './openid.ts';
 import { passwordOptionsSchema } from './password-options.ts';
+import { domainAliases, emailOptionsSchema, smsOptionsSchema } from './passwordless.ts';
 import { lackingSamlp, samlpOptionsSchema } from './samlp-connection.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName, socialOptionsSchema } from './social.ts';
 import { rootAttributes } from './upstream.ts';
 
 const passwordPolicySchema = z.enum(['none', 'low', 'fair', 'good', 'excellent']);
-
-/** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
-const domainAliases = z.array(z.string().toLowerCase()).optional();
 
 export const databaseOptionsSchema = z.looseObject({
   passwordPolicy: passwordPolicySchema.default('good'),
@@ -140,20 +138,6 @@ export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, co
   }
 });
 
-/** The options of an `email` or `sms` connection; `totp` is the hosted service's name, nothing of RFC 6238 is meant. */
-export const passwordlessOptionsSchema = z.looseObject({
-  totp: z
-    .looseObject({
-      /** Seconds that a code or link is good. */
-      time_step: z.number().int().min(30).max(86_400).default(180),
-      /** Digits of a code. */
-      length: z.number().int().min(4).max(12).default(6),
-    })
-    .prefault({}),
-  disable_signup: z.boolean().default(false),
-  domain_aliases: domainAliases,
-});
-
 /** What must be known of a strategy where the tenant file and the store are read; all else is in its own folder. */
 export interface StrategyRecord {
   /** Checks the connection's options. */
@@ -175,8 +159,6 @@ export interface StrategyRecord {
 /** Users of a provider elsewhere are known by its own id for them alone. */
 const upstream = { isDatabase: false, unique: [], isUpstream: true } as const;
 
-const passwordless = { options: passwordlessOptionsSchema, isDatabase: false };
-
 const socialRecord: StrategyRecord = { ...upstream, options: socialOptionsSchema };
 const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialRecord])) as Record<
   SocialStrategyName,
@@ -186,8 +168,8 @@ const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialR
 /** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
 export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
-  email: { ...passwordless, unique: ['email'], proves: 'email' },
-  sms: { ...passwordless, unique: ['phone_number'], proves: 'phone_number' },
+  email: { options: emailOptionsSchema, isDatabase: false, unique: ['email'], proves: 'email' },
+  sms: { options: smsOptionsSchema, isDatabase: false, unique: ['phone_number'], proves: 'phone_number' },
   oauth2: { ...upstream, options: keptOAuth2OptionsSchema, lacking: lackingOAuth2 },
   oidc: { ...upstream, options: oidcOptionsSchema, lacking: (options) => lackingOpenId(options) },
   okta: {

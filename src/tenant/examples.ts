@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EXPOSED_SECRET } from '../records/client-authentication.ts';
 import { strategyRecord } from '../records/connections.ts';
+import { smsProviderOf } from '../records/passwordless.ts';
 import type { DevelopmentUser, TenantFile } from '../records/tenant.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
@@ -63,8 +64,10 @@ export function productionFaults(file: TenantFile, { mail, sms, outboundAllow = 
     faults.push('SMTP_URL: required in production, or emailProvider with credentials.smtp_host');
   }
   const texting = file.connections.filter(
-    ({ strategy, enabled_clients: clients }) =>
-      strategyRecord(strategy)?.proves === 'phone_number' && clients.length > 0,
+    ({ strategy, enabled_clients: clients, options }) =>
+      strategyRecord(strategy)?.proves === 'phone_number' &&
+      clients.length > 0 &&
+      smsProviderOf(options) === undefined,
   );
   if (sms === undefined && texting.length > 0) {
     const names = texting.map(({ name }) => name).join(', ');

@@ -1,7 +1,7 @@
 // Passwordless connections, and what their options say.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { passwordlessOptionsSchema } from '../../records/connections.ts';
+import { passwordlessOptions } from '../../records/passwordless.ts';
 import type { Config } from '../../tenant/config.ts';
 import { type ConnectionFault, resolveConnection } from '../resolve.ts';
 import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
@@ -15,6 +15,8 @@ export interface PasswordlessConnection {
   /** Lifetime of a code or link. */
   ttlSeconds: number;
   disableSignup: boolean;
+  /** Parameters of a link's authorization request that the connection adds. */
+  authParams?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -32,8 +34,8 @@ export async function passwordlessConnection(
     throw new AuthError(400, 'bad.connection', FAULTS[fault]);
   }
   const { connection: record, strategy } = found;
-  const { totp, disable_signup: disableSignup } = passwordlessOptionsSchema.parse(record.options);
-  return { record, strategy, digits: totp.length, ttlSeconds: totp.time_step, disableSignup };
+  const { totp, disable_signup: disableSignup, authParams } = passwordlessOptions(record);
+  return { record, strategy, digits: totp.length, ttlSeconds: totp.time_step, disableSignup, authParams };
 }
 
 /** In the hosted service's words. */

@@ -16,6 +16,7 @@ import {
   checkRedirectUri,
   checkResponseType,
   FIELD_ERRORS,
+  linkParameters,
   linkQuery,
   readStart,
   type StartRequest,
@@ -86,8 +87,8 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const request = readStart(fields);
   const connection = await passwordlessConnection(deps.config, client.client_id, request.connection);
   const address = addressOf(connection, request);
-  const params = request.authParams;
   const link = connection.strategy.sendsLinks && request.send === 'link';
+  const params = link ? linkParametersOf(connection, request) : request.authParams;
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
   // The request of a customized page was already checked.
   if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
@@ -109,6 +110,11 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   ctx.set('Cache-Control', 'no-store');
   const language = ctx.get('X-Request-Language') || undefined;
   ctx.body = { _id, ...connection.strategy.sent(address, language) };
+}
+
+/** What the request says comes before what the connection adds. @throws AuthError 400 for what no link can carry. */
+function linkParametersOf({ authParams = {} }: PasswordlessConnection, request: StartRequest) {
+  return linkParameters({ ...authParams, ...request.authParams }, 'bad.authParams');
 }
 
 async function authenticated(deps: PasswordlessDependencies, ctx: Context): Promise<Client> {

@@ -14,6 +14,7 @@ import { askersOf, type Caller, type KnownCallers } from '../../protection/calle
 import type { Challenges, NewChallenge, Prepared } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Organization } from '../../records/collections.ts';
+import { smsProviderOf } from '../../records/passwordless.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -43,6 +44,9 @@ interface Start {
   languages: Languages;
 }
 
+/** A start, and the caller's `User-Agent`. */
+type Asked = Start & { userAgent: string };
+
 /**
  * Creates and sends a code or link, which replaces the same caller's earlier one. Without telling the caller, nothing is
  * sent to an unknown address on a connection without sign-up, or when strangers have used up their messages.
@@ -53,8 +57,9 @@ interface Start {
 export async function start(
   deps: StartDependencies,
   ctx: Context,
-  request: Start,
+  start: Start,
 ): Promise<string | undefined> {
+  const request: Asked = { ...start, userAgent: ctx.get('User-Agent') };
   const { client, connection, address, caller, session } = request;
   const { record, strategy, digits, ttlSeconds, disableSignup } = connection;
   const { kind } = strategy;
@@ -121,7 +126,7 @@ async function sendNow(letter: Letter): Promise<void> {
 /** Sends nothing, and writes as much as where something is sent: neither time nor answer tells. */
 async function sendNothing(
   { challenges, messages }: StartDependencies,
-  request: Start,
+  request: Asked,
   challenge: NewChallenge,
   { ticket, keep }: ReturnType<typeof prepared>,
 ): Promise<void> {
@@ -143,11 +148,16 @@ function tellRefused({ events }: StartDependencies, { client, connection, addres
   });
 }
 
+/** Characters that a gateway is told of. */
+const LONGEST_USER_AGENT = 512;
+
 function message(
-  { client, connection, address, link, organization, languages, caller }: Start,
+  { client, connection, address, link, organization, languages, caller, userAgent }: Asked,
   secret: string,
   user: User | undefined,
 ): [MessageKind, Notice] {
+  const provider = smsProviderOf(connection.record.options);
+  const isTold = provider?.kind === 'gateway' && provider.forwardsRequest;
   const notice = {
     to: address,
     application: client,
@@ -156,6 +166,7 @@ function message(
     user,
     languages,
     ip: caller.ip,
+    ...(isTold && { userAgent: userAgent.slice(0, LONGEST_USER_AGENT) }),
     ...(link === undefined ? { code: secret } : { url: link(secret) }),
   };
   return [connection.strategy.message, notice];

@@ -4,7 +4,8 @@ import type { MessageKind } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import { callerKeys } from '../../protection/callers.ts';
 import { isTicket } from '../../protection/challenges.ts';
-import { passwordlessOptionsSchema, type StrategyName } from '../../records/connections.ts';
+import type { StrategyName } from '../../records/connections.ts';
+import { passwordlessOptions } from '../../records/passwordless.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { type Proof, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
@@ -76,7 +77,7 @@ export function passwordlessStrategy({ wrong: description, ...reach }: Reach): P
         code({ spend: use, askers: callerKeys(proof.caller), known: room }),
       userOf: async ({ users, events }, proof, { user: seen, version }) => {
         const { clientId, connection, identifier: address, caller, asker } = proof;
-        const { disable_signup } = passwordlessOptionsSchema.parse(connection.options);
+        const { disable_signup } = passwordlessOptions(connection);
         // A user who was removed since the code was sent does not come back where nobody may sign up.
         const identity = { connection: connection.name, provider: name, kind, address };
         const mayCreate = !disable_signup;

@@ -24,7 +24,13 @@ describe('a passwordless link', () => {
   let server: TestServer;
   let people = 0;
   before(async () => {
-    server = await startServer({ tenant });
+    const withParams = {
+      name: 'with-params',
+      strategy: 'email',
+      enabled_clients: ['web'],
+      options: { authParams: { scope: 'openid email', ui_locales: 'de', client_id: 'spa' } },
+    };
+    server = await startServer({ tenant: { ...tenant, connections: [...tenant.connections, withParams] } });
   });
   after(() => server.stop());
 
@@ -77,6 +83,20 @@ describe('a passwordless link', () => {
     expect(back.location.split('?')[0]).to.equal(WEB_CALLBACK);
     expect(responseOf(back)).to.include({ state: 'the-state', iss: server.issuer });
     expect(await userOf(back)).to.include({ email, email_verified: true, nonce: 'the-nonce' });
+  });
+
+  it('has what its connection adds to the request, and nothing that the application says itself', async () => {
+    const email = someone();
+    const answer = await createAgent(server).request('/passwordless/start', {
+      json: { ...web, connection: 'with-params', email, authParams: { ui_locales: 'fr' } },
+    });
+    expect(answer.status, answer.text).to.equal(200);
+    const { searchParams } = new URL((await nextMessageTo(server, email)).link ?? '');
+    expect(Object.fromEntries(searchParams)).to.include({
+      scope: 'openid email',
+      ui_locales: 'fr',
+      client_id: 'web',
+    });
   });
 
   it('opens the session: the next request needs no login', async () => {

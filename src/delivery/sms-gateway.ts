@@ -1,0 +1,78 @@
+// SMS by a program of the operator's: an HTTP endpoint that is posted each message, as JSON.
+import { SignJWT } from 'jose';
+import type { Outbound } from '../http/outbound.ts';
+import { OutboundError } from '../http/outbound-error.ts';
+import type { SmsProvider } from '../records/passwordless.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import { DeliveryError } from './messages.ts';
+import type { OutgoingSms, Transport } from './transport.ts';
+
+type Gateway = Extract<SmsProvider, { kind: 'gateway' }>;
+
+/** Time for a message, milliseconds. */
+const TIMEOUT = 30_000;
+/** How long the token of one request is good, seconds. */
+const TOKEN_TTL = 300;
+
+/** A transport to a gateway. @param clock the time of day. */
+export function createSmsGateway(
+  gateway: Gateway,
+  { outbound, clock }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock },
+): Transport<OutgoingSms> {
+  return {
+    deliver: async (message, id) => {
+      const token = await tokenOf(gateway, clock);
+      const answer = await outbound
+        .fetch(gateway.url, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'Idempotency-Key': `"${id}"`,
+            ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          },
+          body: JSON.stringify(bodyOf(gateway, message)),
+          redirect: 'manual',
+          timeout: TIMEOUT,
+        })
+        .catch((thrown: unknown) => {
+          const isRefused = thrown instanceof OutboundError && thrown.failure === 'refused';
+          const what = isRefused ? 'is at an address that may not be called' : 'cannot be reached';
+          throw new DeliveryError('unavailable', `the SMS gateway ${what}`, { cause: thrown });
+        });
+      refuseFailure(answer.status);
+    },
+    close: async () => {},
+  };
+}
+
+function bodyOf({ forwardsRequest }: Gateway, { to, text, from, about: { notice } }: OutgoingSms): object {
+  return {
+    recipient: to,
+    body: text,
+    ...(from !== undefined && { sender: from }),
+    ...(forwardsRequest && { req: { ip: notice.ip, user_agent: notice.userAgent } }),
+  };
+}
+
+/** A JWT by the secret that we share with the gateway; undefined where it wants none. */
+async function tokenOf({ authentication }: Gateway, clock: Clock): Promise<string | undefined> {
+  if (authentication === undefined) return undefined;
+  const { subject, audience, secret, secret_base64_encoded: isEncoded } = authentication;
+  const now = epochSeconds(clock);
+  const token = new SignJWT()
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setAudience(audience)
+    .setIssuedAt(now)
+    .setExpirationTime(now + TOKEN_TTL);
+  if (subject !== undefined) token.setSubject(subject);
+  return token.sign(Buffer.from(secret, isEncoded ? 'base64url' : 'utf8'));
+}
+
+/** @throws DeliveryError for a status that is no success: nothing else of the answer counts. */
+function refuseFailure(status: number): void {
+  if (status >= 200 && status < 300) return;
+  if (status === 401 || status === 403)
+    throw new DeliveryError('rejected', `Authentication failed while calling the SMS gateway: ${status}`);
+  const isFinal = status >= 300 && status < 500 && status !== 408 && status !== 429;
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', `the SMS gateway answered ${status}`);
+}

@@ -1,0 +1,117 @@
+// The options of passwordless connections, `email` and `sms`.
+import { z } from 'zod';
+import { withoutNull } from './upstream.ts';
+
+/** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
+export const domainAliases = z.array(z.string().toLowerCase()).optional();
+
+const text = z.string().max(100_000).optional();
+
+const parameters = z.record(z.string().max(100), z.union([z.string(), z.number(), z.boolean()]));
+
+const members = {
+  /** `totp` is the hosted service's name, nothing of RFC 6238 is meant. */
+  totp: z
+    .looseObject({
+      /** Seconds that a code or link is good. */
+      time_step: z.number().int().min(30).max(86_400).default(180),
+      /** Digits of a code. */
+      length: z.number().int().min(4).max(40).default(6),
+    })
+    .prefault({}),
+  disable_signup: z.boolean().default(false),
+  brute_force_protection: z.boolean().optional(),
+  domain_aliases: domainAliases,
+};
+
+/** Of an `email` connection. */
+export const emailOptionsSchema = z.preprocess(
+  withoutNull,
+  z.looseObject({
+    ...members,
+    /** The message, in Liquid; what is left out is ours. */
+    email: z
+      .preprocess(withoutNull, z.looseObject({ from: text, subject: text, body: text, syntax: text }))
+      .optional(),
+    /** Parameters of the authorization request that a link leads to, where `/passwordless/start` says no others. */
+    authParams: z.union([z.literal(''), parameters]).optional(),
+  }),
+);
+
+/** A switch; tools write it as a text, too. */
+const flag = z.union([z.boolean(), z.enum(['true', 'false', '']).transform((given) => given === 'true')]);
+
+const gatewayAuthentication = z.looseObject({
+  method: z.enum(['bearer']),
+  subject: z.string().max(64).optional(),
+  audience: z.string().max(128),
+  secret: z.string().min(1).max(5120),
+  secret_base64_encoded: flag.default(false),
+});
+
+const GATEWAY = 'sms_gateway';
+
+/** Of an `sms` connection. */
+export const smsOptionsSchema = z.preprocess(
+  withoutNull,
+  z.looseObject({
+    ...members,
+    provider: z.enum(['twilio', GATEWAY, '']).optional(),
+    /** The sender, as the provider has it. */
+    from: text,
+    template: text,
+    twilio_sid: z.string().max(255).optional(),
+    twilio_token: z.string().max(255).optional(),
+    messaging_service_sid: z.string().max(255).optional(),
+    gateway_url: z
+      .string()
+      .max(2048)
+      .refine((url) => url === '' || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), 'must be an address')
+      .optional(),
+    gateway_authentication: gatewayAuthentication.optional(),
+    /** Whether the gateway is told of the request that asked for the message. */
+    forward_req_info: flag.default(false),
+  }),
+);
+
+/** What the options of both have. */
+export function passwordlessOptions({ options }: { options: unknown }): z.output<typeof common> {
+  return common.parse(withoutNull(options));
+}
+
+const common = z.looseObject({ ...members, authParams: parameters.catch({}).default({}) });
+
+/** Who brings the messages of an `sms` connection. */
+export type SmsProvider =
+  | {
+      kind: 'twilio';
+      accountSid: string;
+      authToken: string;
+      from: string | undefined;
+      messagingServiceSid: string | undefined;
+    }
+  | {
+      kind: 'gateway';
+      url: string;
+      authentication: z.output<typeof gatewayAuthentication> | undefined;
+      forwardsRequest: boolean;
+    };
+
+/** The provider that options name; undefined where they name none, or not all that it takes. */
+export function smsProviderOf(options: unknown): SmsProvider | undefined {
+  const given = smsOptionsSchema.safeParse(options).data;
+  if (given === undefined) return undefined;
+  if (given.provider === GATEWAY) {
+    const { gateway_url: url, gateway_authentication: authentication, forward_req_info } = given;
+    return url ? { kind: 'gateway', url, authentication, forwardsRequest: forward_req_info } : undefined;
+  }
+  const { twilio_sid: accountSid, twilio_token: authToken, from, messaging_service_sid: service } = given;
+  if (!accountSid || !authToken || (!from && !service)) return undefined;
+  return {
+    kind: 'twilio',
+    accountSid,
+    authToken,
+    from: from || undefined,
+    messagingServiceSid: service || undefined,
+  };
+}
