@@ -15,7 +15,13 @@ export function userOf(user: User): Record<string, unknown> {
 
 /** `event.client`. */
 export function clientOf(client: Client | undefined, clientId: string): Record<string, unknown> {
-  return { client_id: clientId, name: client?.name, metadata: client?.client_metadata ?? {} };
+  const policies = client?.refresh_token?.policies;
+  return {
+    client_id: clientId,
+    name: client?.name,
+    metadata: client?.client_metadata ?? {},
+    ...(policies !== undefined && { refresh_token: { policies } }),
+  };
 }
 
 /** `event.connection`. */

@@ -4,6 +4,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Asker } from '../users/asker.ts';
+import { toAudience } from './audience.ts';
 import { upstreamAdditional } from './request-extensions.ts';
 
 /** Parameters that actions may read, of a query and of a body: proofs and secrets are not among them. */
@@ -48,7 +49,15 @@ export function requestOf(
 /** `event.request` of a request to the engine, which keeps what it does not know (`ext-…`) beside its parameters. */
 export function engineRequestOf(ctx: Context | KoaContextWithOIDC): Record<string, unknown> {
   const { body, params = {} } = (ctx as KoaContextWithOIDC).oidc;
-  return requestOf(ctx, { ...(body as object | undefined), ...upstreamAdditional(params), ...params });
+  const { resource, ...own } = params;
+  // `resource` is the engine's own form of the API; an application has sent its identifier.
+  const audience = typeof resource === 'string' ? { audience: toAudience(resource) } : {};
+  return requestOf(ctx, { ...withoutResource(body), ...upstreamAdditional(params), ...own, ...audience });
+}
+
+function withoutResource(body: unknown): object {
+  const { resource: _, ...others } = (body ?? {}) as { resource?: unknown };
+  return others;
 }
 
 /**

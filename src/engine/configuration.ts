@@ -74,7 +74,7 @@ export interface EngineDependencies {
   challenges: Challenges;
   events: Events;
   /** Told which login a request belongs to. */
-  trail: Pick<Trail, 'follow'>;
+  trail: Pick<Trail, 'follow' | 'id'>;
   tickets: LoginTickets;
   signing: Signing;
   actions: Actions;

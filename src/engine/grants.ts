@@ -144,7 +144,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     // That the user is a member was looked at last (policy.ts).
     const kept = organization === undefined ? {} : { organization };
     const connection = connectionOf(session);
-    const way = organization === undefined || connection === undefined ? {} : { connection };
+    const way = connection === undefined ? {} : { connection };
     Object.assign(grant, {
       sessionUid,
       amr,

@@ -1,28 +1,26 @@
 // `event` of `post-login`: the user, and how they logged in for what.
+import type { Context } from 'koa';
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import { clientOf, connectionOf, userOf } from '../actions/facts.ts';
+import { firstMethodOf } from '../records/first-methods.ts';
+import type { Trail } from '../runtime/trail.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import type { Identity } from '../users/identities.ts';
+import { type Identity, primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
-import { detailsIn } from './authorization-details.ts';
+import { actorOf } from './exchanged.ts';
 import { sessionNotes } from './kept-notes.ts';
+import { methodsProved, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
 import { describeRefreshToken } from './refresh-directory.ts';
 import { familyKey } from './refresh-families.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { describeSession } from './session-directory.ts';
-
-/** A custom authentication method that was completed, and when. */
-export interface RecordedMethod {
-  name: string;
-  /** ISO date. */
-  timestamp: string;
-}
+import { transactionOf } from './transaction-event.ts';
 
 /** A login, as its actions are told of it. */
 export interface LoginToJudge {
@@ -46,6 +44,10 @@ export interface LoginToJudge {
   /** The session as the engine has it, and the refresh token that is exchanged. */
   session?: object;
   refreshToken?: RefreshToken;
+  /** The API of a refresh, as an identifier; of any other request it says which one. */
+  audience?: string | undefined;
+  /** Whether the user's logins do not count this one yet. */
+  isUncounted?: boolean;
 }
 
 export interface LoginEventDependencies {
@@ -54,6 +56,7 @@ export interface LoginEventDependencies {
   users: Pick<Users, 'identitiesOf'>;
   secondFactor: Pick<SecondFactor, 'enrolled' | 'standingOf' | 'wasGiven'>;
   organizations: Pick<Organizations, 'rolesOf'>;
+  trail: Pick<Trail, 'id'>;
 }
 
 /** The event, read from what is stored now. */
@@ -64,30 +67,35 @@ export async function loginEvent(
 ): Promise<Record<string, unknown>> {
   const { user, clientId, connection, organization } = login;
   const { params } = ctx.oidc;
-  const [client, from, roles, identities, enrolledFactors, session, refreshToken] = await Promise.all([
+  const identities = login.identities ?? (await deps.users.identitiesOf(user.id));
+  // What was granted before logins kept it does not say it.
+  const came = connection === '' ? primaryIdentity(identities)?.connection : connection;
+  const [client, from, roles, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
-    connection === '' ? undefined : deps.config.connection(connection),
+    came === undefined ? undefined : deps.config.connection(came),
     roleNames(deps, user, organization),
-    login.identities ?? deps.users.identitiesOf(user.id),
     deps.secondFactor.enrolled(user),
     sessionPart(deps, login),
     refreshTokenPart(deps, login),
   ]);
-  const timestamp = new Date((login.authTime ?? 0) * 1000).toISOString();
   return {
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
     ...(from && { connection: connectionOf(from) }),
     ...(await organizationPart(deps.config, organization)),
-    ...apiOf(requestedAudience(params)),
+    ...apiOf(login.audience ?? requestedAudience(params)),
     request: engineRequestOf(ctx),
-    transaction: transactionOf(params, login),
+    transaction: {
+      ...(login.sessionId !== undefined && { id: deps.trail.id() }),
+      ...transactionOf(deps.config, ctx as unknown as Context, { ...login, params: params ?? {} }),
+      ...exchangePart(ctx),
+    },
     ...anonymousSessionPart(params),
     authentication: {
-      methods: [...login.amr.map((name) => ({ name, timestamp })), ...(login.methods ?? [])],
+      methods: [...methodsProved(login, from && firstMethodOf(from.strategy)), ...(login.methods ?? [])],
     },
     authorization: { roles },
-    stats: { logins_count: user.logins_count ?? 0 },
+    stats: { logins_count: (user.logins_count ?? 0) + (login.isUncounted === true ? 1 : 0) },
     security_context: {},
     ...(session && { session }),
     ...(refreshToken && { refresh_token: refreshToken }),
@@ -102,7 +110,8 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   const metadata = await sessionNotes(deps, sessionId);
   const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
   const { session_metadata = {}, authentication: _, ...known } = shown;
-  return { ...known, metadata: session_metadata };
+  // One that begins with this very request is not stored yet.
+  return { ...known, created_at: known.created_at ?? known.authenticated_at, metadata: session_metadata };
 }
 
 async function refreshTokenPart(deps: LoginEventDependencies, { refreshToken }: LoginToJudge) {
@@ -113,6 +122,17 @@ async function refreshTokenPart(deps: LoginEventDependencies, { refreshToken }: 
   return { ...known, metadata: refresh_token_metadata };
 }
 
+/** Who acts for the user of a token exchange, and what the tokens were that it was asked for with. */
+function exchangePart(ctx: KoaContextWithOIDC): Record<string, unknown> {
+  const { subject_token_type, actor_token_type } = ctx.oidc.params ?? {};
+  const actor = actorOf(ctx);
+  return {
+    ...(subject_token_type !== undefined && { subject_token_type }),
+    ...(actor_token_type !== undefined && { actor_token_type }),
+    ...(actor !== undefined && { actor }),
+  };
+}
+
 const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Identity) => ({
   connection,
   provider,
@@ -120,29 +140,6 @@ const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Id
   isSocial,
   ...(profile && { profileData: profile }),
 });
-
-/** `event.transaction` of an authorization request. */
-export function transactionOf(
-  params: Readonly<Record<string, unknown>> | undefined,
-  { protocol, scopes }: Pick<LoginToJudge, 'protocol' | 'scopes'>,
-): Record<string, unknown> {
-  const textOf = (name: string) => (typeof params?.[name] === 'string' ? params[name] : undefined);
-  const words = (name: string) => (textOf(name) ?? '').split(' ').filter((one) => one !== '');
-  return {
-    protocol,
-    requested_scopes: scopes,
-    acr_values: words('acr_values'),
-    ui_locales: words('ui_locales'),
-    prompt: words('prompt'),
-    redirect_uri: textOf('redirect_uri'),
-    response_type: words('response_type'),
-    response_mode: textOf('response_mode'),
-    state: textOf('state'),
-    login_hint: textOf('login_hint'),
-    requested_authorization_details: detailsIn(params?.authorization_details),
-    metadata: {},
-  };
-}
 
 /** The names of a user's roles, with those within the organization of the login. */
 async function roleNames(

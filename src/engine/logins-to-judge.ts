@@ -1,8 +1,10 @@
 // The logins that actions are run for, as a request of the engine's has them.
-import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
+import { toAudience } from './audience.ts';
 import { connectionOf } from './browser-login.ts';
-import type { LoginToJudge, RecordedMethod } from './login-event.ts';
+import type { LoginToJudge } from './login-event.ts';
+import type { RecordedMethod } from './login-methods.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { wantedOf } from './step-up.ts';
 
@@ -62,8 +64,15 @@ export async function loginOfGrant(
     protocol: 'oauth2-refresh-token',
     scopes: [...token.scopes],
     refreshToken: token,
+    audience: audienceOfRefresh(ctx, token),
     identities: await users.identitiesOf(user.id),
   };
+}
+
+/** The API that a refresh is for: one that it names (RefreshTargets), else the one that the token was given for. */
+function audienceOfRefresh({ oidc }: KoaContextWithOIDC, { resource }: RefreshToken): string | undefined {
+  const [own] = [oidc.params?.resource ?? resource ?? []].flat();
+  return typeof own === 'string' ? toAudience(own) : undefined;
 }
 
 /** The custom methods that actions have recorded in a session. */

@@ -96,7 +96,8 @@ export async function respondWithTokens(
     factors: login.userId === given.userId ? known : await factorsOf(login.userId),
     // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
     ...(asked.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
-    ...(organization !== undefined && { organization, connection: login.connection }),
+    ...(organization !== undefined && { organization }),
+    ...(login.connection !== '' && { connection: login.connection }),
   });
   const isRecorded = asked.isRecorded === true && login.userId === given.userId;
   const refusal = await deps.settle.settle(login, clientId, {
@@ -141,7 +142,7 @@ async function judgedLogin(
   const user = await enter(deps, ctx, login, asked);
   const { clientId, organization, scopes } = asked;
   const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
-  const run = { ...toJudge, protocol: protocolOf(asked.gty) };
+  const run = { ...toJudge, protocol: protocolOf(asked.gty), isUncounted: asked.isRecorded !== true };
   const { lacksFactor, primary, keep } = await deps.loginActions.atToken(ctx, run);
   if (primary === undefined) {
     if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);

@@ -19,7 +19,7 @@ const clients = tenant.clients.map((client) =>
   client.client_id === 'web' ? { ...client, client_metadata: { mfa_policy: 'never' } } : client,
 );
 const CODE = `exports.onExecutePostLogin = async (event, api) => {
-  const methods = event.authentication.methods.map(({ name }) => name);
+  const methods = event.authentication.methods.map(({ name, type }) => (type ? name + ' ' + type : name));
   if (event.client.client_id === 'web') api.multifactor.enable('any');
   api.idToken.setCustomClaim('https://example.test/methods', methods);
 };`;
@@ -66,7 +66,7 @@ describe('a second factor that an action asks for', () => {
         redirect_uri: WEB_CALLBACK,
       })
     ).json();
-    expect(payload(tokens.id_token)['https://example.test/methods']).to.include('mfa');
+    expect(payload(tokens.id_token)['https://example.test/methods']).to.deep.equal(['pwd', 'mfa otp']);
     const silent = await authorize(agent, webRequest({ prompt: 'none' }));
     expect(responseOf(silent)).to.have.property('code');
   });

@@ -218,7 +218,7 @@ async function finish(
       identity: identityOfNew(connection, addresses),
       profile: Object.fromEntries(proved.map((kind) => [verifiedBy(kind), true])),
       passwordHash,
-      asker: signUpAsker(ctx, page, addresses),
+      asker: signUpAsker(deps.config, ctx, page, addresses),
     })
     .catch(refusedByCode);
   const name = addresses.email ?? addresses.phone_number ?? addresses.username ?? '';

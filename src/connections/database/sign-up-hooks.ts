@@ -2,22 +2,28 @@
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
-import { transactionOf } from '../../engine/login-event.ts';
+import { transactionOf } from '../../engine/transaction-event.ts';
 import type { RequestPage } from '../../flow/request-page.ts';
 import { AuthError } from '../../http/errors.ts';
 import { scopeValues } from '../../records/scope.ts';
+import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import type { TypedAddresses } from '../../users/signup.ts';
 
 /** Who signs up, for the tenant's own code. */
-export function signUpAsker(ctx: Context, page: RequestPage, typed: TypedAddresses): Asker {
+export function signUpAsker(
+  config: Pick<Config, 'settings'>,
+  ctx: Context,
+  page: RequestPage,
+  typed: TypedAddresses,
+): Asker {
   const { clientId, params } = page.pending;
   const about = { protocol: 'oidc-basic-profile', scopes: scopeValues(params.scope) } as const;
   return {
     ...askerOf(ctx, clientId, typed),
     organization: page.organization,
-    transaction: transactionOf(params, about),
+    transaction: transactionOf(config, ctx, { ...about, params }),
     visitor: anonymousSessionPart(params),
   };
 }

@@ -69,7 +69,7 @@ async function signUpAs(
     if (fault !== undefined) return refused(fault);
     return beginSignUpCodes(deps, ctx, page, { connection, typed: given, ...(signsUp && { password }) });
   }
-  const asker = signUpAsker(ctx, page, given);
+  const asker = signUpAsker(deps.config, ctx, page, given);
   const result = await signUp(deps.users, { connection, ...given, password, asker }).catch(refusedByCode);
   if ('status' in result) {
     const { status, ...said } = result;
