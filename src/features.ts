@@ -79,9 +79,10 @@ export const DECLARATIONS: readonly Declaration[] = [
 export const LIMITS: Limits = collected('limits');
 
 /** The limits of routes, which each process counts for itself. */
-export const ROUTE_LIMITS: ReadonlySet<string> = new Set(
-  FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
-);
+export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
+  ...FEATURES.flatMap(({ routes = {} }) => Object.values(routes).map(({ limit }) => limit)),
+  ...Object.keys(LIMITS).filter((name) => LIMITS[name]?.ofRoute === true),
+]);
 
 /** All log events, by type. */
 export const EVENTS: EventMeanings = collected('events');

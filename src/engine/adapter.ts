@@ -13,6 +13,7 @@ import { OUTRUN } from './failures.ts';
 import { hasOutlived, INTERACTION_SECONDS } from './lifetimes.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { PUSHED_MODEL } from './pushed-requests.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
 import { removeIfOvertaken } from './sessions.ts';
 
@@ -22,6 +23,7 @@ interface AdapterDependencies {
   clock: Clock;
   ownCallbacks: OwnCallbacks;
   commits: Commits;
+  ahead: Pick<ReadAhead, 'artifact'>;
   /** The grant types the token endpoint knows; the same object while they are the same. */
   grantTypes(): ReadonlySet<string>;
 }
@@ -118,7 +120,7 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
       await removeIfOvertaken(artifacts, record);
     },
     find: async (id) => {
-      const found = await artifacts.get(key(id));
+      const found = await deps.ahead.artifact(key(id));
       if (found === undefined || isOver(found)) return undefined;
       const payload = presentedPayload(found, id);
       if (isWithinLeeway(found, epochSeconds(clock))) delete payload.consumed;

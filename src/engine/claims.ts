@@ -4,10 +4,10 @@ import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
-import type { Users } from '../users/users.ts';
 import { admit } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { notPart, type Organizations, organizationOf } from './organizations.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { updatedAtFor } from './standard-claims.ts';
 
 /** The scopes of OpenID Connect, apart from any API's. */
@@ -52,7 +52,7 @@ export function requestedClaims(claims: unknown): string[] {
 export type JudgedUsers = WeakMap<object, User>;
 
 interface AccountDependencies {
-  users: Users;
+  ahead: Pick<ReadAhead, 'user'>;
   config: Config;
   judged: JudgedUsers;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
@@ -75,10 +75,10 @@ async function refuseFormerMember(
  * The engine's `findAccount`: undefined for a removed user.
  * @returns a function that throws `unauthorized` for a blocked user, in every flow.
  */
-export function accounts({ users, config, judged, organizations }: AccountDependencies): FindAccount {
+export function accounts({ ahead, config, judged, organizations }: AccountDependencies): FindAccount {
   return async (ctx, sub): Promise<Account | undefined> => {
     const known = judged.get(ctx.oidc);
-    const user = known?.id === sub ? known : await users.get(sub);
+    const user = known?.id === sub ? known : await ahead.user(sub);
     if (user === undefined) return undefined;
     const refusal = admit(user);
     if (refusal !== undefined) {

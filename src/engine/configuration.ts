@@ -53,6 +53,7 @@ import { interactionPath } from './pending-interaction.ts';
 import { policy } from './policy.ts';
 import { onlyBoundTokens } from './proof-of-possession.ts';
 import type { PushedRequests } from './pushed-requests.ts';
+import type { ReadAhead } from './read-ahead.ts';
 import { keepRefreshTokenAlive } from './refresh.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
@@ -152,6 +153,7 @@ const DISCOVERY: NonNullable<Configuration['discovery']> = {
 export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
+    ahead: ReadAhead;
     judged: JudgedUsers;
     loginActions: LoginActions;
     organizations: Organizations;

@@ -36,6 +36,7 @@ import type { Interactions } from './pending-interaction.ts';
 import { type CheckPossession, proofOfPossession } from './proof-of-possession.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { pushedRequests } from './pushed-requests.ts';
+import { createReadAhead, type ReadAhead } from './read-ahead.ts';
 import { receiveRequests } from './received-request.ts';
 import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
@@ -94,7 +95,12 @@ function measureImplicit(provider: Provider, { measures }: Pick<EngineDependenci
 }
 
 function adaptedProvider(
-  deps: EngineDependencies & { commits: Commits; customClaims: CustomClaims; loginActions: LoginActions },
+  deps: EngineDependencies & {
+    commits: Commits;
+    ahead: ReadAhead;
+    customClaims: CustomClaims;
+    loginActions: LoginActions;
+  },
   configuration: Configuration,
 ): Provider {
   const provider = new Provider(deps.settings.issuer, configuration);
@@ -110,7 +116,9 @@ function adaptedProvider(
     },
   });
   // A code or token is used up before; what is given for it is stored in one commit.
-  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work) => deps.commits.together([], work));
+  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work) =>
+    deps.ahead.around(() => deps.commits.together([], work)),
+  );
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
   measureImplicit(provider, deps);
@@ -183,6 +191,7 @@ function partsOf(
     executions,
     loginActions: loginActions({ ...deps, organizations, executions }),
     commits: createCommits(deps.store),
+    ahead: createReadAhead(deps.store),
     pushedRequests: pushedRequests(deps),
   };
 }

@@ -4,7 +4,7 @@
 // before, which tells of a theft (RFC 9700 §4.14.2).
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/engine.ts';
-import type { Frozen } from '../records/record.ts';
+import { type Frozen, thawed } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -14,6 +14,7 @@ import { artifactKey } from './artifact-keys.ts';
 import type { Commits } from './commit.ts';
 import { deviceOf } from './device.ts';
 import { OUTRUN } from './failures.ts';
+import type { ReadAhead } from './read-ahead.ts';
 
 type Artifact = Frozen<ArtifactRecord>;
 
@@ -37,6 +38,7 @@ interface RefreshTokenDependencies {
   store: Store;
   clock: Clock;
   commits: Commits;
+  ahead: Pick<ReadAhead, 'artifact'>;
 }
 
 /**
@@ -45,7 +47,7 @@ interface RefreshTokenDependencies {
  */
 export function refreshTokenAdapter(
   single: Adapter,
-  { store, clock, commits }: RefreshTokenDependencies,
+  { store, clock, commits, ahead }: RefreshTokenDependencies,
 ): Adapter {
   const artifacts = store.collection('artifacts');
   return {
@@ -53,7 +55,7 @@ export function refreshTokenAdapter(
     find: async (id) => {
       const key = familyKey(id);
       if (key === undefined) return single.find(id);
-      const family = await artifacts.get(key);
+      const family = await ahead.artifact(key);
       return family && presentedToken(family, id, epochSeconds(clock));
     },
     upsert: async (id, payload, expiresIn) => {
@@ -146,7 +148,9 @@ function liveTokens({ payload }: Artifact): readonly LiveToken[] {
 
 /** A token's payload as the engine has it; `consumed` when it was used before. */
 function presentedToken(family: Artifact, id: string, now: number): AdapterPayload {
-  const { tokens: _tokens, ...payload } = structuredClone(family.payload) as AdapterPayload;
+  const { tokens: _tokens, ...kept } = family.payload;
+  // The engine changes what it is given; what the store hands out is the store's.
+  const payload = thawed(kept) as AdapterPayload;
   const found = liveTokens(family).find(({ hash }) => hash === sha256(id));
   if (found === undefined)
     return { ...payload, jti: id, exp: family.expiresAt, consumed: true } as AdapterPayload;

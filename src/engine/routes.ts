@@ -54,7 +54,7 @@ const limits = {
   revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
   introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
   // The specification's: minus one per request, plus one per minute.
-  userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`' },
+  userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 } satisfies Limits;
 

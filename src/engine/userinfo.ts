@@ -2,56 +2,28 @@
 // and tokens bound to an API (docs/wire/token.md).
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
-import type Provider from 'oidc-provider';
-import type { AccessToken, Grant } from 'oidc-provider';
 import { bodyFields } from '../http/body-fields.ts';
 import { profileOf } from '../records/compliance-levels.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { standardClaims } from '../users/profile.ts';
 import type { Users } from '../users/users.ts';
-import { userinfoAudience } from './access-token.ts';
 import { admit } from './admission.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { dpopChallenge } from './dpop.ts';
 import type { Organizations } from './organizations.ts';
-import { readOwnToken } from './own-tokens.ts';
-import {
-  type CheckPossession,
-  type Confirmation,
-  confirmationOf,
-  confirmationOfToken,
-  presentedToken,
-} from './proof-of-possession.ts';
-import type { PublishedKeys } from './published-keys.ts';
+import { type CheckPossession, presentedToken } from './proof-of-possession.ts';
 import { updatedAtFor } from './standard-claims.ts';
+import { type Presented, type UserinfoTokenDependencies, userinfoTokens } from './userinfo-tokens.ts';
 
-export interface UserinfoDependencies {
-  provider: Provider;
-  keys: PublishedKeys;
+export interface UserinfoDependencies extends UserinfoTokenDependencies {
   config: Config;
   users: Users;
-  clock: Clock;
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
   customClaims: CustomClaims;
   checkPossession: CheckPossession;
-}
-
-/** A verified access token, opaque or JWT. */
-interface Presented {
-  userId: string;
-  clientId: string;
-  scopes: string[];
-  /** Epoch seconds. */
-  issuedAt: number;
-  /** Individually requested claims (OIDC Core §5.5). */
-  claims: string[];
-  /** The id of the organization that it is for. */
-  organization?: string | undefined;
-  cnf: Confirmation | undefined;
 }
 
 /** A refusal (RFC 6750 §3.1). */
@@ -100,7 +72,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
     if (token === undefined) throw new Error('userinfo: authenticate has not run');
     return token;
   };
-  const readToken = tokenReader(deps);
+  const readToken = userinfoTokens(deps);
   return {
     authenticate: async (ctx) => {
       const token = accessToken(ctx);
@@ -113,7 +85,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
     },
     respond: async (ctx) => {
       const token = tokenOf(ctx);
-      const user = await deps.users.get(token.userId);
+      const user = token.user ?? (await deps.users.get(token.userId));
       if (user === undefined || admit(user) !== undefined) return refuse(ctx, UNKNOWN);
       const client = await deps.config.client(token.clientId);
       const updatedAt = updatedAtFor(
@@ -166,47 +138,6 @@ function accessToken(ctx: Context): { value: string } | Refusal {
     return { status: 400, error: 'invalid_request', description: 'The access token must be given once' };
   }
   return { value: token };
-}
-
-function tokenReader({ provider, keys, clock }: UserinfoDependencies) {
-  const audience = userinfoAudience(provider.issuer);
-  const readJwt = async (token: string): Promise<Presented | undefined> => {
-    const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
-    if (payload === undefined) return undefined;
-    return {
-      userId: String(payload.sub),
-      clientId: String(payload.azp ?? payload.client_id),
-      scopes: String(payload.scope ?? '').split(' '),
-      issuedAt: Number(payload.iat),
-      // An API's JWT has no record of them.
-      claims: [],
-      organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
-      cnf: confirmationOf(payload),
-    };
-  };
-  return async (token: string): Promise<Presented | undefined> => {
-    if (token.split('.').length === 3) return readJwt(token);
-    const found = await provider.AccessToken.find(token);
-    if (found?.accountId === undefined || found.clientId === undefined) return undefined;
-    // The grant may have been revoked while the token was being issued.
-    const grant = await provider.Grant.find(found.grantId ?? '');
-    if (grant === undefined) return undefined;
-    return {
-      userId: found.accountId,
-      clientId: found.clientId,
-      scopes: [...found.scopes],
-      issuedAt: found.iat ?? 0,
-      claims: allowedClaims(grant, found),
-      organization: (grant as { organization?: string }).organization,
-      cnf: confirmationOfToken(found),
-    };
-  };
-}
-
-/** The individually requested claims that the grant covers; others have no consent. */
-function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {
-  const asked = Object.keys(claims?.userinfo ?? {});
-  return asked.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(asked));
 }
 
 /** The user with the e-mail address at the time of issue; all else is current (spec "User profile"). */

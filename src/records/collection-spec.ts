@@ -9,6 +9,11 @@ export interface CollectionSpec<T> {
   /** Keys that any number of records may share. */
   indexes: Record<string, Key<T>>;
   /**
+   * Indexes whose values name other records: each is the id of one of a collection, after a prefix. They may be read
+   * together with the record (`getWithNamed` of the contract).
+   */
+  named?: Record<string, { collection: string; prefix: string }>;
+  /**
    * What `list` filters and sorts by, beside the id, and the kind of value it has (`a.b` is b within a). `members` is an
    * object whose members, at any depth, can be filtered by, whatever their kind.
    */

@@ -169,6 +169,10 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       account: ({ payload }) => accountsOf(payload),
       session: ({ payload }) => sessionUid(payload),
     },
+    named: {
+      grantId: { collection: 'artifacts', prefix: 'Grant:' },
+      account: { collection: 'users', prefix: '' },
+    },
   },
   consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },
   challenges: {

@@ -14,6 +14,8 @@ export interface Limit extends Bucket {
   per: string;
   /** What takes from it, in a few words. */
   where: string;
+  /** Taken with each request to an endpoint, as its route's is, and counted alike: the request does not wait for the store. */
+  ofRoute?: true;
   /** The stage of `suspiciousIpThrottling` that sets it, too, in the deploy tool's vocabulary. */
   stage?: 'pre-user-registration';
 }

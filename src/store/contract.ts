@@ -109,6 +109,12 @@ export interface Query {
   total?: boolean | number;
 }
 
+/** A record, and those that it names. */
+export interface WithNamed<T> {
+  record: Frozen<T>;
+  named: readonly { collection: CollectionName; record: Frozen<Stored> }[];
+}
+
 /** A record on its way in: the caller's own, or one made of what the store gave. */
 export type Incoming<T> = T | Frozen<T>;
 
@@ -138,6 +144,12 @@ export interface Collection<T extends Stored> {
   put(record: Incoming<T>): Promise<void>;
   /** The record with this id. */
   get(id: string): Promise<Frozen<T> | undefined>;
+  /**
+   * The record with this id, and those that it names (`named` in collections.ts), all as they are at one moment: one
+   * question in place of several. Of those that are named some may be left out, by ids that no index takes. Only engines
+   * that ask another process have it.
+   */
+  getWithNamed?(id: string): Promise<WithNamed<T> | undefined>;
   /**
    * All records whose index or unique key `index` (declared in collections.ts) has this value, in
    * id order. @throws Error when no such index is declared.

@@ -9,6 +9,7 @@ import {
   type LogoutChannel,
 } from '../../src/engine/logout-channels.ts';
 import { createEngine } from '../../src/engine/provider.ts';
+import { createReadAhead } from '../../src/engine/read-ahead.ts';
 import type { Sessions } from '../../src/engine/sessions.ts';
 import { EVENTS } from '../../src/features.ts';
 import { createChallenges } from '../../src/protection/challenges.ts';
@@ -204,6 +205,7 @@ describe('the sessions of a user', () => {
       grantTypes: () => new Set(),
       ...NO_DELEGATED_LOGINS,
       commits: createCommits(server.store),
+      ahead: createReadAhead(server.store),
     });
     await adapter('Session').upsert('again', payload, 60);
     for (const model of ['AuthorizationCode', 'Grant']) {

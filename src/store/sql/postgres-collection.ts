@@ -1,15 +1,16 @@
 // The contract's methods over PostgreSQL. What is asked of it is committed when it resolves; reads see what is
 // committed, and wait for this process's own writes that came before them.
 import { AsyncResource } from 'node:async_hooks';
+import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
 import { checkQuery, defaultLimit } from '../filter.ts';
 import { hasKey } from '../keys.ts';
-import { type AnyRecord, type Encoded, encodeRecord } from '../record.ts';
+import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
 import { postgresDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
 import { slot } from './overlay.ts';
-import { createGets } from './postgres-gets.ts';
+import { createGets, createNamedGets, type StoredRow } from './postgres-gets.ts';
 import { type Pool, stateOf } from './postgres-pool.ts';
 import {
   type Access,
@@ -29,6 +30,8 @@ interface PostgresCollectionOptions {
   pool: Pool;
   /** Called at the start of each method; throws when the store is not to be used. Counts what is under way. */
   track<R>(work: () => Promise<R>): Promise<R>;
+  /** Another collection's. */
+  tableOf(name: string): PostgresTable | undefined;
 }
 
 /** A change that waits for others of its record, to be made with them. */
@@ -43,11 +46,13 @@ export function createPostgresCollection({
   table,
   pool,
   track,
+  tableOf,
 }: PostgresCollectionOptions): Collection<Stored> {
   const { run, read, transaction } = pool;
   const outside = { get: createGets(read, table.statements), transaction };
   const parts: Parts = { table, pool, access: { run, outside }, turns: createTurns<Waiting>() };
-  return tracked({ ...reads(parts), ...writes(parts) }, track);
+  const named = table.spec.named && { getWithNamed: getWithNamed(parts, tableOf) };
+  return tracked({ ...reads(parts), ...named, ...writes(parts) }, track);
 }
 
 interface Parts {
@@ -98,7 +103,38 @@ function reads({ table, pool, access, turns }: Parts): Reads {
   };
 }
 
-function writes({ table, pool, access, turns }: Parts): Omit<Collection<Stored>, keyof Reads> {
+/** Reads a record with those that it names. */
+function getWithNamed(
+  { table, pool, turns }: Parts,
+  tableOf: PostgresCollectionOptions['tableOf'],
+): NonNullable<Collection<Stored>['getWithNamed']> {
+  const rowOf = createNamedGets(pool.read, table.statements);
+  const present = (of: PostgresTable, row: StoredRow) => {
+    const record = recordIn(of, row);
+    return isExpired(record, of.clock()) ? undefined : record;
+  };
+  return async (id) => {
+    await turns.of(id);
+    const found = await rowOf(id);
+    const record = found && present(table, found.row);
+    if (record === undefined) return undefined;
+    const named = (found?.named ?? []).flatMap(({ index, row }) => {
+      const collection = table.spec.named?.[index]?.collection;
+      const of = collection === undefined ? undefined : tableOf(collection);
+      const other = of && present(of, row);
+      // What `tableOf` knows by its name is a collection.
+      return other === undefined ? [] : { collection: collection as CollectionName, record: other };
+    });
+    return { record, named };
+  };
+}
+
+function writes({
+  table,
+  pool,
+  access,
+  turns,
+}: Parts): Omit<Collection<Stored>, keyof Reads | 'getWithNamed'> {
   const { name, clock, statements } = table;
 
   /** Changes a record together with whoever else of this process is about to. */

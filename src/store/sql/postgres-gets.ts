@@ -16,15 +16,49 @@ const mostAtOnce = 100;
 
 /** What gets rows of a collection. */
 export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
-  let waiting = new Map<string, PromiseWithResolvers<StoredRow | undefined>>();
+  return together(async (ids) => {
+    const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
+    return new Map(rows.map((row) => [row[0] ?? '', row]));
+  });
+}
+
+/** A row, and those that it names, by the index that names them. */
+export interface RowWithNamed {
+  row: StoredRow;
+  named: { index: string; row: StoredRow }[];
+}
+
+/** What gets rows with those that they name. */
+export function createNamedGets(
+  run: Run,
+  { getWithNamed }: Pick<Statements, 'getWithNamed'>,
+): (id: string) => Promise<RowWithNamed | undefined> {
+  return together(async (ids) => {
+    const { rows } = await run(getWithNamed, [ids]);
+    const found = new Map<string, RowWithNamed>();
+    // First the rows that were asked for.
+    for (const [index, by, ...row] of rows) {
+      if (index === '') found.set(by ?? '', { row, named: [] });
+      else found.get(by ?? '')?.named.push({ index: index ?? '', row });
+    }
+    return found;
+  });
+}
+
+/**
+ * Asks for many ids at once.
+ * @param ask what it finds, by the id as PostgreSQL has it
+ */
+function together<T>(
+  ask: (ids: string[]) => Promise<Map<string, T>>,
+): (id: string) => Promise<T | undefined> {
+  let waiting = new Map<string, PromiseWithResolvers<T | undefined>>();
   let underWay = 0;
 
-  async function ask(asked: typeof waiting): Promise<void> {
+  async function answer(asked: typeof waiting): Promise<void> {
     underWay += 1;
     try {
-      const ids = [...asked.keys()];
-      const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
-      const found = new Map(rows.map((row) => [row[0], row]));
+      const found = await ask([...asked.keys()]);
       for (const [id, { resolve }] of asked) resolve(found.get(toPostgres(id)));
     } catch (error) {
       for (const { reject } of asked.values()) reject(error);
@@ -34,10 +68,13 @@ export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 
   }
 
   function flush(): void {
-    if (waiting.size === 0 || underWay >= mostUnderWay) return;
+    if (waiting.size > 0 && underWay < mostUnderWay) flushAll();
+  }
+
+  function flushAll(): void {
     const asked = waiting;
     waiting = new Map();
-    void ask(asked);
+    void answer(asked);
   }
 
   return (id) => {
@@ -45,16 +82,10 @@ export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 
     if (waiting.size >= mostAtOnce) flushAll();
     const known = waiting.get(text);
     if (known !== undefined) return known.promise;
-    const one = Promise.withResolvers<StoredRow | undefined>();
+    const one = Promise.withResolvers<T | undefined>();
     waiting.set(text, one);
     // What others ask for in this turn goes along.
     if (waiting.size === 1) queueMicrotask(flush);
     return one.promise;
   };
-
-  function flushAll(): void {
-    const asked = waiting;
-    waiting = new Map();
-    void ask(asked);
-  }
 }

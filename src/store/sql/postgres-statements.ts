@@ -101,6 +101,20 @@ export function refill(name: string, spec: AnySpec): string {
   return `WITH ${[written, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
 }
 
+/**
+ * Rows of ids, and those that they name by their keys: the index that names it (none for a row that was asked for), the id
+ * that was asked for, id, data, version.
+ */
+function gettingNamed(name: string, named: NonNullable<AnySpec['named']>): string {
+  const columns = (row: string) => postgresDialect.stored.map((column) => `${row}.${column}`).join(', ');
+  const asked = 'r.id = ANY ($1::text[])';
+  const others = Object.entries(named).map(
+    ([index, { collection, prefix }]) =>
+      `SELECT '${index}', r.id, ${columns('n')} FROM "${name}" r, unnest(r.indexes) s JOIN "${collection}" n ON n.id = '${prefix}' || ${valueIn('s')} WHERE ${asked} AND ${keyIn('s')} = '${index}'`,
+  );
+  return [`SELECT '', r.id, ${columns('r')} FROM "${name}" r WHERE ${asked}`, ...others].join(' UNION ALL ');
+}
+
 /** Of each collection, prepared in each connection that runs it. */
 export type Statements = ReturnType<typeof postgresStatements>;
 
@@ -122,6 +136,7 @@ export function postgresStatements(name: string, spec: AnySpec) {
   return prepared({
     get,
     getMany: get.replace('r.id = $1', 'r.id = ANY ($1::text[])'),
+    getWithNamed: spec.named === undefined ? '' : gettingNamed(name, spec.named),
     getLocked: `${get} FOR UPDATE`,
     getAllLocked: `${get.replace('r.id = $1', 'r.id = ANY ($1::text[])')} ORDER BY r.id FOR UPDATE`,
     // What a collection has no table for is never asked.

@@ -97,7 +97,12 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
   const { track } = underWay;
   const collections = new Map(
     [...tables].map(([name, table]): [string, Collection<Stored>] => {
-      const collection = createPostgresCollection({ table, pool, track });
+      const collection = createPostgresCollection({
+        table,
+        pool,
+        track,
+        tableOf: (other) => tables.get(other),
+      });
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );

@@ -1,0 +1,50 @@
+// What a token names, its grant and its user, comes with the token, in one question to a store that has to ask elsewhere.
+// It counts for the request that reads the token, and once: whatever looks at it again reads it again.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ArtifactRecord } from '../records/engine.ts';
+import type { Frozen, Stored } from '../records/record.ts';
+import type { UserRecord } from '../records/users.ts';
+import type { Store } from '../store/contract.ts';
+
+export interface ReadAhead {
+  /** Does what begins with reading a token. */
+  around<T>(work: () => Promise<T>): Promise<T>;
+  /** An artifact, by its key in the store. */
+  artifact(key: string): Promise<Frozen<ArtifactRecord> | undefined>;
+  /** A user, by their id. */
+  user(id: string): Promise<Frozen<UserRecord> | undefined>;
+}
+
+/** Reads ahead in a store. */
+export function createReadAhead(store: Store): ReadAhead {
+  const artifacts = store.collection('artifacts');
+  const users = store.collection('users');
+  const { getWithNamed } = artifacts;
+  if (getWithNamed === undefined)
+    return {
+      around: (work) => work(),
+      artifact: (key) => artifacts.get(key),
+      user: (id) => users.get(id),
+    };
+  const open = new AsyncLocalStorage<Map<string, Frozen<Stored>>>();
+  const taken = (collection: string, id: string) => {
+    const known = open.getStore();
+    const place = `${collection}\n${id}`;
+    const record = known?.get(place);
+    known?.delete(place);
+    return record;
+  };
+  return {
+    around: (work) => open.run(new Map(), work),
+    artifact: async (key) => {
+      const known = open.getStore();
+      const before = taken('artifacts', key) as Frozen<ArtifactRecord> | undefined;
+      if (before !== undefined || known === undefined) return before ?? artifacts.get(key);
+      const found = await getWithNamed(key);
+      for (const { collection, record } of found?.named ?? [])
+        known.set(`${collection}\n${record.id}`, record);
+      return found?.record;
+    },
+    user: async (id) => (taken('users', id) as Frozen<UserRecord> | undefined) ?? users.get(id),
+  };
+}

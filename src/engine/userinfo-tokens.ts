@@ -1,0 +1,77 @@
+// The access tokens that `/userinfo` answers to: opaque ones, and JWTs that name it as an audience.
+import type Provider from 'oidc-provider';
+import type { AccessToken, Grant } from 'oidc-provider';
+import type { Clock } from '../runtime/clock.ts';
+import type { User } from '../users/user.ts';
+import { userinfoAudience } from './access-token.ts';
+import { readOwnToken } from './own-tokens.ts';
+import { type Confirmation, confirmationOf, confirmationOfToken } from './proof-of-possession.ts';
+import type { PublishedKeys } from './published-keys.ts';
+import type { ReadAhead } from './read-ahead.ts';
+
+export interface UserinfoTokenDependencies {
+  provider: Provider;
+  keys: PublishedKeys;
+  clock: Clock;
+  ahead: ReadAhead;
+}
+
+/** A verified access token, opaque or JWT. */
+export interface Presented {
+  userId: string;
+  clientId: string;
+  scopes: string[];
+  /** Epoch seconds. */
+  issuedAt: number;
+  /** Individually requested claims (OIDC Core §5.5). */
+  claims: string[];
+  /** The id of the organization that it is for. */
+  organization?: string | undefined;
+  cnf: Confirmation | undefined;
+  /** Read with the token. */
+  user?: User | undefined;
+}
+
+/** What reads the access tokens that `/userinfo` answers to. The function it gives finds nothing of one that is not good. */
+export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDependencies) {
+  const audience = userinfoAudience(provider.issuer);
+  const readJwt = async (token: string): Promise<Presented | undefined> => {
+    const payload = await readOwnToken({ issuer: provider.issuer, keys, clock }, token, { audience });
+    if (payload === undefined) return undefined;
+    return {
+      userId: String(payload.sub),
+      clientId: String(payload.azp ?? payload.client_id),
+      scopes: String(payload.scope ?? '').split(' '),
+      issuedAt: Number(payload.iat),
+      // An API's JWT has no record of them.
+      claims: [],
+      organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
+      cnf: confirmationOf(payload),
+    };
+  };
+  const readOpaque = async (token: string): Promise<Presented | undefined> => {
+    const found = await provider.AccessToken.find(token);
+    if (found?.accountId === undefined || found.clientId === undefined) return undefined;
+    // The grant may have been revoked while the token was being issued.
+    const grant = await provider.Grant.find(found.grantId ?? '');
+    if (grant === undefined) return undefined;
+    return {
+      userId: found.accountId,
+      clientId: found.clientId,
+      scopes: [...found.scopes],
+      issuedAt: found.iat ?? 0,
+      claims: allowedClaims(grant, found),
+      organization: (grant as { organization?: string }).organization,
+      cnf: confirmationOfToken(found),
+      user: await ahead.user(found.accountId),
+    };
+  };
+  return (token: string): Promise<Presented | undefined> =>
+    token.split('.').length === 3 ? readJwt(token) : ahead.around(() => readOpaque(token));
+}
+
+/** The individually requested claims that the grant covers; others have no consent. */
+function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {
+  const asked = Object.keys(claims?.userinfo ?? {});
+  return asked.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(asked));
+}
