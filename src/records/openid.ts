@@ -55,6 +55,8 @@ const openIdMembers = {
   /** What an exported connection has of its provider's discovery document. */
   oidc_metadata: z.record(z.string(), z.unknown()).default({}),
   scope: SCOPE.optional(),
+  /** Further ones, beside those that options ask for. */
+  freeform_scopes: SCOPE.optional(),
   connection_settings: z
     .looseObject({ pkce: z.enum(['auto', 'S256', 'plain', 'disabled']).default('auto') })
     .prefault({}),
@@ -104,8 +106,9 @@ export function lackingOpenId(options: KeptOptions, names: readonly string[] = [
 
 /** As {@link lackingOpenId}, of `waad`: one for all organizations, or of WS-Federation, needs no domain. */
 export function lackingWaad(options: KeptOptions): string[] {
-  const { useCommonEndpoint, use_wsfed, waad_protocol } = options;
-  const needsNone = useCommonEndpoint === true || use_wsfed === true || waad_protocol === 'ws-federation';
+  const { useCommonEndpoint, waad_common_endpoint, use_wsfed, waad_protocol } = options;
+  const isForAll = useCommonEndpoint === true || waad_common_endpoint === true;
+  const needsNone = isForAll || use_wsfed === true || waad_protocol === 'ws-federation';
   return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
 }
 
@@ -151,6 +154,8 @@ export const waadOptionsSchema = z.preprocess(
     waad_protocol: z.enum(['openid-connect', 'ws-federation']).default('openid-connect'),
     use_wsfed: flag,
     useCommonEndpoint: flag,
+    waad_common_endpoint: flag,
+    max_groups_to_retrieve: z.union([z.string().regex(/^\d{0,6}$/), z.number()]).optional(),
     userid_attribute: z.enum(['oid', 'sub']).default('sub'),
   }),
 );
@@ -160,7 +165,10 @@ export const adfsOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
     adfs_server: z.string().max(1024).optional(),
-    fedMetadataXml: z.string().optional(),
+    fedMetadataXml: z
+      .string()
+      .max(1024 * 1024)
+      .optional(),
     user_id_attribute: z.string().max(255).optional(),
   }),
 );
@@ -170,7 +178,7 @@ const audiences = { allowed_audiences: z.array(z.string().min(1).max(255)).max(1
 /** Of `google-oauth2`. */
 export const googleOptionsSchema = z.preprocess(
   withoutNull,
-  optionsOf({ ...audiences, freeform_scopes: z.array(z.string()).optional(), offline_access: flag }),
+  optionsOf({ ...audiences, offline_access: flag }),
 );
 
 /** Of `google-apps`. */

@@ -164,14 +164,15 @@ function addressesIn({ email, username }: RootProfile, unique: readonly AddressK
 /** What an identity keeps of a login, beside its addresses. */
 function identityMembers(
   upstream: UpstreamUser,
-  before: Pick<Identity, 'upstream'>,
+  before: Pick<Identity, 'upstream' | 'attributes'>,
 ): Pick<IdentityRecord, 'isSocial'> & Partial<Pick<IdentityRecord, 'attributes' | 'upstream'>> {
   const attributes = attributesOf(upstream);
   // Providers give a refresh token the first time alone.
   const refresh_token = upstream.grant?.refresh_token ?? before.upstream?.refresh_token;
   return {
     isSocial: upstream.isSocial,
-    ...(Object.keys(attributes).length > 0 && { attributes }),
+    // What a provider says no more does not stay: groups, for instance, that the user has left.
+    ...((Object.keys(attributes).length > 0 || before.attributes !== undefined) && { attributes }),
     ...(upstream.grant !== undefined && {
       upstream: { ...upstream.grant, ...(refresh_token !== undefined && { refresh_token }) },
     }),

@@ -69,13 +69,29 @@ function challenge(method: 'S256' | 'plain' | undefined, verifier: string): Reco
   return { code_challenge, code_challenge_method: method };
 }
 
+function namesIn(scopes: string | readonly string[] | undefined): string[] {
+  return [scopes ?? []].flat().flatMap((one) => one.split(/[\s,]+/));
+}
+
 /** The scopes of the connection, and those that the application asks for beside; always `openid`. */
 function scopeOf<Options extends OpenIdOptions>(
   { preset, options }: Pick<OpenIdConnection<Options>, 'preset' | 'options'>,
   asked = '',
 ): string {
-  const { scope = preset.scope, attribute_map } = options;
-  const own = [scope].flat().flatMap((one) => one.split(' '));
-  const all = ['openid', ...own, ...attribute_map.userinfo_scope.split(' '), ...asked.split(/[ ,]/)];
+  const { scope, freeform_scopes, attribute_map } = options;
+  const said = Object.entries(preset.scopes ?? {});
+  const refused = new Set(said.flatMap(([option, one]) => (options[option] === false ? [one] : [])));
+  const usual = preset.scope.split(' ').filter((one) => !refused.has(one));
+  const chosen = said.flatMap(([option, one]) => (options[option] === true ? [one] : []));
+  const own = scope === undefined ? usual : [scope].flat().flatMap((one) => one.split(' '));
+  const all = [
+    'openid',
+    ...own,
+    ...chosen,
+    ...namesIn(freeform_scopes),
+    ...(preset.furtherScopes?.(options) ?? []),
+    ...attribute_map.userinfo_scope.split(' '),
+    ...asked.split(/[ ,]/),
+  ];
   return [...new Set(all.filter((one) => one !== ''))].join(' ');
 }

@@ -119,8 +119,11 @@ export async function identityOfTokens<Options extends OpenIdOptions>(
   }
   const claims = await claimsOf(deps, connection, id_token, { nonce, accessToken: access_token });
   const userInfo = await userInfoOf(deps, connection, access_token, claims.sub);
+  const further = await connection.preset.further?.(deps, connection, access_token);
+  const identity = identityOf(connection, { claims, userInfo, parameters });
   return {
-    ...identityOf(connection, { claims, userInfo, parameters }),
+    ...identity,
+    profile: { ...identity.profile, ...further },
     grant: grantOf(tokens, deps.wallClock),
   };
 }

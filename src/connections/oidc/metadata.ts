@@ -8,6 +8,8 @@ export interface Metadata {
   userinfo_endpoint?: string | undefined;
   jwks_uri?: string | undefined;
   end_session_endpoint?: string | undefined;
+  /** The host of Microsoft Graph. */
+  msgraph_host?: string | undefined;
   code_challenge_methods_supported?: readonly string[] | undefined;
   authorization_response_iss_parameter_supported?: boolean | undefined;
 }

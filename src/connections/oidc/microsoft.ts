@@ -8,6 +8,8 @@ import {
   waadOptionsSchema,
 } from '../../records/openid.ts';
 import { upstreamFault } from '../redirect.ts';
+import { readMetadata } from '../samlp/metadata-import.ts';
+import { graphProfile, graphScopes } from './graph.ts';
 import type { Preset } from './preset.ts';
 
 const LOGIN = 'https://login.microsoftonline.com';
@@ -43,10 +45,17 @@ export const waad: Preset<WaadOptions> = {
     throw upstreamFault('access_denied', 'The account has no oid.');
   },
   profile: (profile, _said, options) => withEmail(profile, options, ['preferred_username', 'upn']),
+  furtherScopes: graphScopes,
+  further: graphProfile,
 };
 
+/** By either name that the hosted service has had for it. */
+function isForAll({ useCommonEndpoint, waad_common_endpoint }: WaadOptions): boolean {
+  return useCommonEndpoint === true || waad_common_endpoint === true;
+}
+
 function tenantOf(options: WaadOptions): string | undefined {
-  if (options.useCommonEndpoint === true) return 'common';
+  if (isForAll(options)) return 'common';
   return [options.tenantId, options.tenant_domain, options.domain].find((one) => one);
 }
 
@@ -56,12 +65,9 @@ function tenantIn({ tid }: JWTPayload): string {
 }
 
 /** Keys of the common document sign for every organization: whose users may log in is what the connection says. */
-function isOfTenant(
-  { tid }: JWTPayload,
-  { useCommonEndpoint, tenantId = '' }: WaadOptions,
-  { issuer }: { issuer: string },
-): boolean {
-  if (useCommonEndpoint === true) return true;
+function isOfTenant({ tid }: JWTPayload, options: WaadOptions, { issuer }: { issuer: string }): boolean {
+  const { tenantId = '' } = options;
+  if (isForAll(options)) return true;
   if (GUID.test(tenantId)) return typeof tid === 'string' && tid.toLowerCase() === tenantId.toLowerCase();
   return !issuer.includes(TEMPLATE);
 }
@@ -74,9 +80,12 @@ export const adfs: Preset<AdfsOptions> = {
   parse: (options) => adfsOptionsSchema.parse(options),
   type: 'back_channel',
   scope: 'openid profile email',
-  discovery: ({ adfs_server: server = '' }) => {
-    const host = URL.parse(server.includes('://') ? server : `https://${server}`)?.host;
-    return host ? `https://${host}/adfs` : undefined;
+  discovery: ({ adfs_server: server = '', fedMetadataXml: metadata = '' }) => {
+    // Its federation metadata are of SAML and WS-Federation, at the same host.
+    const address = server === '' && metadata !== '' ? readMetadata(metadata).signInEndpoint : server;
+    const at = URL.parse(address.includes('://') ? address : `https://${address}`);
+    if (!at?.host) return undefined;
+    return `${address === server ? 'https:' : at.protocol}//${at.host}/adfs`;
   },
   idOf: (claims, { user_id_attribute: name }) => {
     if (!name) return claims.sub;

@@ -27,6 +27,16 @@ export interface Preset<Options extends OpenIdOptions> {
   type: 'back_channel' | 'front_channel';
   /** The scopes of a connection that says none. */
   scope: string;
+  /** Scopes by the option, a boolean, that asks for them; false leaves one of `scope` out. */
+  scopes?: Readonly<Record<string, string>>;
+  /** Scopes that what a connection asks {@link further} for takes. */
+  furtherScopes?(options: Options): string[];
+  /** What the provider says of the user elsewhere, which comes before what its ID token says. @throws AuthError by `upstreamFault`. */
+  further?(
+    deps: UpstreamDependencies,
+    connection: { options: Options; metadata: Metadata },
+    accessToken: string,
+  ): Promise<Record<string, unknown>>;
   /**
    * The issuer, or the address of the discovery document, where the options do not say it; undefined for none.
    * @throws AuthError by `upstreamFault` for a connection of another protocol.

@@ -9,6 +9,7 @@ import {
 import { type RedirectStrategy, upstreamFault } from '../redirect.ts';
 import { appleName, appleSecret } from './apple.ts';
 import { openIdStrategy } from './core.ts';
+import { GOOGLE_SCOPES } from './google-scopes.ts';
 import type { Claims } from './id-token.ts';
 import { adfs, waad } from './microsoft.ts';
 import type { Preset } from './preset.ts';
@@ -50,6 +51,7 @@ export const google = {
   parse: (options: unknown) => googleOptionsSchema.parse(options),
   type: 'back_channel',
   scope: SCOPE,
+  scopes: GOOGLE_SCOPES,
   discovery: () => GOOGLE,
   isIssuer: isGoogle,
   parameters: ({ offline_access }): Record<string, string> =>
@@ -70,6 +72,8 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
   parse: (options) => googleAppsOptionsSchema.parse(options),
   type: 'back_channel',
   scope: SCOPE,
+  // The address is asked for always: users are known by it.
+  scopes: { profile: 'profile' },
   discovery: () => GOOGLE,
   isIssuer: isGoogle,
   parameters: (options): Record<string, string> => {
@@ -98,6 +102,7 @@ export const apple = {
   parse: (options: unknown) => appleOptionsSchema.parse(options),
   type: 'back_channel',
   scope: 'name email',
+  scopes: { name: 'name', email: 'email' },
   discovery: () => 'https://appleid.apple.com',
   // Apple sends names and addresses by no other.
   responseMode: 'form_post',

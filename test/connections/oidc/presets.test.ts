@@ -1,8 +1,11 @@
 // Strategies that are an OpenID provider with rules of its own, against one that stands in for theirs.
+import type http from 'node:http';
 import { expect } from 'chai';
 import { decodeProtectedHeader, exportPKCS8, exportSPKI, generateKeyPair, importSPKI, jwtVerify } from 'jose';
+import { makeCertificate } from '../../saml/support.ts';
 import { createAgent } from '../../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../../support/flows.ts';
+import { json } from '../../support/oauth2-provider.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../../support/openid-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { logInUpstream } from '../../support/upstream-login.ts';
@@ -10,6 +13,13 @@ import { logInUpstream } from '../../support/upstream-login.ts';
 const TENANT = '11111111-2222-3333-4444-555555555555';
 const OTHER_TENANT = '99999999-2222-3333-4444-555555555555';
 const OID = 'AAAAAAAA-bbbb-cccc-dddd-eeeeeeeeeeee';
+
+/** As AD FS publishes it, as far as it is read. */
+function federationMetadata(url: string, certificate: string): string {
+  const key = `<KeyDescriptor use="signing"><KeyInfo xmlns="http://www.w3.org/2000/09/xmldsig#"><X509Data><X509Certificate>${certificate.replaceAll(/-----[^-]+-----|\s/g, '')}</X509Certificate></X509Data></KeyInfo></KeyDescriptor>`;
+  const signOn = `<SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="${url}/adfs/ls/"/>`;
+  return `<EntityDescriptor xmlns="urn:oasis:names:tc:SAML:2.0:metadata" entityID="http://sts.example.test/adfs/services/trust"><IDPSSODescriptor protocolSupportEnumeration="urn:oasis:names:tc:SAML:2.0:protocol">${key}${signOn}</IDPSSODescriptor></EntityDescriptor>`;
+}
 
 describe('a strategy of an OpenID provider', () => {
   let provider: OpenIdProvider;
@@ -20,6 +30,7 @@ describe('a strategy of an OpenID provider', () => {
     provider = await startOpenIdProvider(await signingKey('k1'));
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     teamKey = await exportSPKI(publicKey);
+    const { certificate } = await makeCertificate();
     const document = '.well-known/openid-configuration';
     const connection = (name: string, strategy: string, options: object, path = '') => ({
       name,
@@ -55,14 +66,39 @@ describe('a strategy of an OpenID provider', () => {
             },
             'common/v2.0/',
           ),
+          connection(
+            'entra-groups',
+            'waad',
+            {
+              tenantId: TENANT,
+              ext_profile: true,
+              ext_account_enabled: true,
+              ext_nested_groups: true,
+              ext_group_ids: true,
+              max_groups_to_retrieve: '3',
+            },
+            // Documents are kept by their address.
+            'groups/v2.0/',
+          ),
           connection('federation', 'waad', { discovery_url: '', waad_protocol: 'ws-federation' }),
           connection('adfs', 'adfs', { adfs_server: 'sts.example.test', user_id_attribute: 'upn' }),
+          connection('adfs-metadata', 'adfs', {
+            discovery_url: '',
+            fedMetadataXml: federationMetadata(provider.url, certificate),
+          }),
           connection('google', 'google-oauth2', { offline_access: true }),
+          connection('google-apis', 'google-oauth2', {
+            profile: false,
+            gmail_readonly: true,
+            orkut: true,
+            freeform_scopes: ['https://www.googleapis.com/auth/documents'],
+          }),
           connection('workspace', 'google-apps', { domain: 'acme.example.test' }),
           connection('workspace-id', 'google-apps', {
             domain: 'acme.example.test',
             map_user_id_to_id: true,
           }),
+          connection('apple-nameless', 'apple', { name: false, email: true, team_id: 'TEAM', kid: 'KEY' }),
           connection('apple', 'apple', {
             client_secret: '',
             team_id: 'TEAM',
@@ -137,6 +173,90 @@ describe('a strategy of an OpenID provider', () => {
       expect(await told('entra-all', lie)).to.include({ error: 'access_denied' });
     });
 
+    describe('asked for more than an ID token says', () => {
+      const group = (name: string, type = 'group') => ({
+        '@odata.type': `#microsoft.graph.${type}`,
+        id: `id of ${name}`,
+        displayName: name,
+      });
+      const answer = (body: object) => (response: http.ServerResponse) => json(response, body);
+      const failing = (status: number) => (response: http.ServerResponse) => json(response, {}, status);
+      const ME = '/v1.0/me';
+      const GROUPS = `${ME}/transitiveMemberOf`;
+      const claims = () => ({
+        iss: issuer(TENANT),
+        tid: TENANT,
+        sub: 'pairwise-groups',
+        groups: ['of the token'],
+        department: 'of the token',
+      });
+      const attributes = async () =>
+        (await server.store.collection('identities').get('entra-groups|pairwise-groups'))?.attributes ?? {};
+      beforeEach(() => {
+        Object.assign(provider.document, { msgraph_host: new URL(provider.url).host });
+        provider.instead = {
+          [ME]: answer({ accountEnabled: true, jobTitle: 'Admiral', city: null, mail: 'evil@x.test' }),
+          [GROUPS]: answer({
+            value: [group('crew'), group('Global Administrator', 'directoryRole'), null],
+            '@odata.nextLink': `${provider.url}${GROUPS}/2`,
+          }),
+          [`${GROUPS}/2`]: answer({
+            value: [group('officers'), group('admirals'), group('one too many')],
+            '@odata.nextLink': `${provider.url}${GROUPS}/2`,
+          }),
+        };
+      });
+      afterEach(() => {
+        provider.instead = {};
+      });
+
+      it('has attributes and groups of Microsoft Graph, by the user’s own token', async () => {
+        const away = await authorize(createAgent(server), webRequest({ connection: 'entra-groups' }));
+        expect(new URL(away.location).searchParams.get('scope')?.split(' ')).to.include.members([
+          'User.Read',
+          'GroupMember.Read.All',
+        ]);
+        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await attributes()).to.include({ job_title: 'Admiral', account_enabled: true });
+        const { groups, group_ids } = await attributes();
+        expect(groups).to.deep.equal(['crew', 'officers', 'admirals']);
+        expect(group_ids).to.deep.equal(['id of crew', 'id of officers', 'id of admirals']);
+        const asked = provider.seen.filter(({ path }) => path.startsWith(ME));
+        expect(asked.every(({ headers }) => headers.authorization?.startsWith('Bearer access-'))).to.equal(
+          true,
+        );
+        // Nothing else of Graph's user: an address there is what an administrator wrote.
+        expect((await user('waad|pairwise-groups'))?.email).to.equal(undefined);
+      });
+
+      it('shows the token to nobody whom an answer names', async () => {
+        provider.instead[GROUPS] = answer({
+          value: [group('crew')],
+          '@odata.nextLink': `http://localhost:${new URL(provider.url).port}${GROUPS}/elsewhere`,
+        });
+        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect((await attributes()).groups).to.deep.equal(['crew']);
+        expect(provider.count(`${GROUPS}/elsewhere`)).to.equal(0);
+      });
+
+      it('ends though the answers go round', async () => {
+        provider.instead[GROUPS] = answer({ value: [], '@odata.nextLink': `${provider.url}${GROUPS}` });
+        const before = provider.count(GROUPS);
+        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(provider.count(GROUPS) - before).to.equal(20);
+      });
+
+      it('leaves out what was not consented to, and logs nobody in where Graph fails', async () => {
+        provider.instead[GROUPS] = failing(403);
+        expect(await told('entra-groups', claims())).to.have.property('code');
+        expect(await attributes())
+          .to.include({ job_title: 'Admiral' })
+          .and.not.have.property('group_ids');
+        provider.instead[GROUPS] = failing(503);
+        expect(await told('entra-groups', claims())).to.include({ error: 'invalid_request' });
+      });
+    });
+
     it('says that WS-Federation is not there', async () => {
       const agent = createAgent(server);
       const end = await follow(
@@ -152,6 +272,26 @@ describe('a strategy of an OpenID provider', () => {
     expect(await told('adfs', { upn: 'grace@corp.example.test' })).to.have.property('code');
     expect(await user('adfs|adfs|grace@corp.example.test')).to.include({ email_verified: false });
     expect(await told('adfs', {})).to.include({ error: 'access_denied' });
+  });
+
+  it('adfs: is found by its federation metadata', async () => {
+    provider.document = { issuer: `${provider.url}/adfs` };
+    expect(await told('adfs-metadata', { iss: `${provider.url}/adfs` })).to.have.property('code');
+  });
+
+  it('asks for the scopes of the options that stand for them', async () => {
+    const scopesOf = async (connection: string) => {
+      const away = await authorize(createAgent(server), webRequest({ connection }));
+      return new URL(away.location).searchParams.get('scope')?.split(' ');
+    };
+    expect(await scopesOf('google-apis')).to.have.members([
+      'openid',
+      'email',
+      'https://www.googleapis.com/auth/gmail.readonly',
+      'https://www.googleapis.com/auth/documents',
+    ]);
+    expect(await scopesOf('apple-nameless')).to.have.members(['openid', 'email']);
+    expect(await scopesOf('apple')).to.have.members(['openid', 'name', 'email']);
   });
 
   it('google-oauth2: a user by Google’s own id', async () => {

@@ -103,6 +103,16 @@ describe('a user of a provider', () => {
     expect(identity?.attributes).to.deep.equal({ city: 'Graz' });
   });
 
+  it('has at a login what the provider says then beyond the profile, and no group that it says no more', async () => {
+    provider.user = { ...provider.user, groups: ['admins'] };
+    const { id } = await logInBy('acme');
+    const attributes = async () => (await server.users.identitiesOf(id))[0]?.attributes ?? {};
+    expect(await attributes()).to.deep.equal({ groups: ['admins'] });
+    provider.user = { id: provider.user.id, name: 'Grace' };
+    await logInBy('acme');
+    expect(await attributes()).to.deep.equal({});
+  });
+
   it('has fields by other names, as the connection maps them', async () => {
     provider.user = { id: ids, display: 'Shown', login: 'mapped@upstream.test' };
     expect(await logInBy('mapped')).to.include({ name: 'Shown', email: 'mapped@upstream.test' });

@@ -1,0 +1,161 @@
+// What Microsoft Graph says of a user of Entra beyond the ID token: the attributes and groups that a connection asks for
+// (`ext_…`), by the user's own access token.
+import type { WaadOptions } from '../../records/openid.ts';
+import { jsonOf } from '../../runtime/json.ts';
+import { askProvider, endpointFault } from '../oauth2/ask.ts';
+import type { UpstreamDependencies } from '../redirect.ts';
+import type { Metadata } from './metadata.ts';
+
+/** Properties of Graph's user, by the option without `ext_`, which names the attribute here, too. */
+const PROPERTIES: Readonly<Record<string, string>> = {
+  account_enabled: 'accountEnabled',
+  assigned_licenses: 'assignedLicenses',
+  assigned_plans: 'assignedPlans',
+  azure_id: 'id',
+  city: 'city',
+  country: 'country',
+  department: 'department',
+  dir_sync_enabled: 'onPremisesSyncEnabled',
+  fax: 'faxNumber',
+  job_title: 'jobTitle',
+  last_sync: 'onPremisesLastSyncDateTime',
+  mobile: 'mobilePhone',
+  phone: 'businessPhones',
+  physical_delivery_office_name: 'officeLocation',
+  postal_code: 'postalCode',
+  preferred_language: 'preferredLanguage',
+  provisioned_plans: 'provisionedPlans',
+  proxy_addresses: 'proxyAddresses',
+  state: 'state',
+  street_address: 'streetAddress',
+  upn: 'userPrincipalName',
+  usage_location: 'usageLocation',
+};
+
+/** What `ext_profile` stands for. */
+const PROFILE = [
+  ...['city', 'country', 'department', 'job_title', 'mobile', 'phone', 'physical_delivery_office_name'],
+  ...['postal_code', 'preferred_language', 'state', 'street_address', 'usage_location'],
+];
+
+/** Groups that are read where `max_groups_to_retrieve` says nothing, and at most; those of one answer; and answers. */
+const USUAL_GROUPS = 250;
+const MOST_GROUPS = 5_000;
+const PAGE = 500;
+const MOST_PAGES = 20;
+
+/** What a connection asks for. */
+interface Asked {
+  attributes: readonly string[];
+  /** Which of a user's groups; undefined for none. */
+  groups: 'memberOf' | 'transitiveMemberOf' | undefined;
+}
+
+function askedBy(options: WaadOptions): Asked {
+  // Tokens of the older endpoints are for an API that has ended.
+  if (options.identity_api !== 'microsoft-identity-platform-v2.0')
+    return { attributes: [], groups: undefined };
+  const has = (name: string) => options[`ext_${name}`] === true;
+  const named = Object.keys(PROPERTIES).filter(has);
+  const attributes = [...new Set([...(has('profile') ? PROFILE : []), ...named])];
+  if (has('nested_groups')) return { attributes, groups: 'transitiveMemberOf' };
+  return { attributes, groups: has('groups') || has('group_ids') ? 'memberOf' : undefined };
+}
+
+/** The scopes that a connection's requests to Graph need. */
+export function graphScopes(options: WaadOptions): string[] {
+  const { attributes, groups } = askedBy(options);
+  return [
+    ...(attributes.length > 0 ? ['User.Read'] : []),
+    ...(groups === undefined ? [] : ['GroupMember.Read.All']),
+  ];
+}
+
+/**
+ * What a connection asks for of the owner of an access token. What the organization has not consented to is left out.
+ * @throws AuthError by `upstreamFault` where Graph does not answer: who lost a group in a bad hour would get it back later.
+ */
+export async function graphProfile(
+  { fetch }: Pick<UpstreamDependencies, 'fetch'>,
+  { options, metadata }: { options: WaadOptions; metadata: Metadata },
+  accessToken: string,
+): Promise<Record<string, unknown>> {
+  const { attributes, groups } = askedBy(options);
+  const base = `${graphOrigin(metadata)}/v1.0/me`;
+  const ask = (url: string) => askGraph({ fetch }, url, accessToken);
+  const [user, member] = await Promise.all([
+    attributes.length === 0 ? undefined : ask(`${base}?$select=${selectOf(attributes)}`),
+    groups && groupsOf(ask, `${base}/${groups}?$select=id,displayName&$top=${PAGE}`, mostGroups(options)),
+  ]);
+  const found = attributes.flatMap((name) => {
+    const value = user?.[PROPERTIES[name] ?? ''];
+    return value === undefined || value === null ? [] : [[name, value] as const];
+  });
+  return {
+    ...Object.fromEntries(found),
+    ...(member && options.ext_group_ids === true && { group_ids: member.map(({ id }) => id) }),
+    ...(member && { groups: member.map(({ name }) => name) }),
+  };
+}
+
+const selectOf = (attributes: readonly string[]) => attributes.map((name) => PROPERTIES[name]).join(',');
+
+function mostGroups({ max_groups_to_retrieve: given }: WaadOptions): number {
+  const most = Number(given === '' ? undefined : given);
+  return Number.isInteger(most) && most > 0 ? Math.min(most, MOST_GROUPS) : USUAL_GROUPS;
+}
+
+/** National clouds have a host of their own, which their document names; the scheme is that of its endpoints. */
+function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata): string {
+  const isHost = typeof host === 'string' && /^[A-Za-z0-9.-]+(:\d+)?$/.test(host);
+  if (!isHost) return 'https://graph.microsoft.com';
+  return `${URL.parse(String(endpoint))?.protocol ?? 'https:'}//${host}`;
+}
+
+type Ask = (url: string) => Promise<Record<string, unknown> | undefined>;
+
+/** @returns undefined where the organization has not consented to it. */
+async function askGraph(
+  deps: Pick<UpstreamDependencies, 'fetch'>,
+  url: string,
+  accessToken: string,
+): ReturnType<Ask> {
+  const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` };
+  const { response, text } = await askProvider(deps, 'profile endpoint', url, { headers });
+  if (response.status === 401 || response.status === 403) return undefined;
+  if (response.status !== 200)
+    throw endpointFault('profile endpoint', `answered with status ${response.status}`);
+  const answer = jsonOf(text);
+  if (typeof answer === 'object' && answer !== null) return answer as Record<string, unknown>;
+  throw endpointFault('profile endpoint', 'sent an answer that is no JSON');
+}
+
+interface Group {
+  id: string;
+  name: string;
+}
+
+/** The groups of a user, over all pages of the answer. @returns undefined as {@link askGraph}. */
+async function groupsOf(ask: Ask, first: string, most: number): Promise<Group[] | undefined> {
+  const found: Group[] = [];
+  const { origin } = new URL(first);
+  let next: string | undefined = first;
+  for (let page = 0; next !== undefined && page < MOST_PAGES && found.length < most; page++) {
+    const answer: Record<string, unknown> | undefined = await ask(next);
+    if (answer === undefined) return undefined;
+    found.push(...groupsIn(answer.value));
+    const { '@odata.nextLink': link } = answer;
+    // The token is shown to nobody else.
+    next = typeof link === 'string' && URL.parse(link)?.origin === origin ? link : undefined;
+  }
+  return found.slice(0, most);
+}
+
+/** Of what a user is a member of, the groups: directory roles and administrative units are there, too. */
+function groupsIn(value: unknown): Group[] {
+  return (Array.isArray(value) ? value : []).flatMap((one: Record<string, unknown> | null) => {
+    const { '@odata.type': type, id, displayName: name } = one ?? {};
+    const isGroup = type === '#microsoft.graph.group' && typeof id === 'string' && typeof name === 'string';
+    return isGroup ? [{ id, name }] : [];
+  });
+}
