@@ -30,8 +30,17 @@ const MOST_ROUNDS = 15;
 /** bcrypt looks at no more than 72 bytes. Characters. */
 const LONGEST_SECRET = 1024;
 
-/** The functions, by the name that the shims call them by. Each throws an Error whose message scripts may read. */
-export const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
+/** Calls the function that the shims call by that name. @throws Error whose message scripts may read. */
+export function compute(
+  name: string,
+  [first = '', second = '', third = '', fourth = '']: readonly Plain[],
+): Plain {
+  const known = Object.hasOwn(HOST_FUNCTIONS, name) ? HOST_FUNCTIONS[name] : undefined;
+  if (known === undefined) throw new Error(`there is no ${name}`);
+  return known(first, second, third, fourth);
+}
+
+const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
   encode: (text, encoding) => Buffer.from(textOf(text), encodingOf(encoding)),
   decode: (bytes, encoding) => Buffer.from(bytesOf(bytes)).toString(encodingOf(encoding)),
   uuid: () => randomUUID(),

@@ -17,6 +17,9 @@ export interface ScriptLimits {
   requests: number;
 }
 
+/** The memory that a sandbox begins with: QuickJS asks for so much. Bytes. */
+export const FIRST_BYTES = 16 * 1024 * 1024;
+
 /** The limits of the hosted service, where it has them. */
 export const SCRIPT_LIMITS: ScriptLimits = {
   wallMs: 20_000,

@@ -4,6 +4,11 @@ import type { ScriptFailure, ScriptLimits } from './limits.ts';
 export interface ThreadData {
   wasmModule: WebAssembly.Module;
   limits: ScriptLimits;
+  /**
+   * Where several run in one thread: which of them uses it now (0: none), and how often that has changed. Shared with the
+   * process, which reads it while the thread is busy; scripts know nothing of it.
+   */
+  entered?: Int32Array | undefined;
 }
 
 /** A file of a package, with what it requires: the key of another file by name; empty for what is nothing here. */
@@ -33,13 +38,16 @@ export interface Passing {
   most: number;
 }
 
-/** Scripts to run, one after the other. */
-export interface RunMessage {
+/** Scripts that are to run, one after the other. @see ScriptRuns */
+export interface Trip {
+  jobs: readonly Job[];
+  passing: Passing;
+}
+
+export interface RunMessage extends Trip {
   type: 'run';
   /** The number of the first one's run in the thread, from 1; the others count on. */
   run: number;
-  jobs: readonly Job[];
-  passing: Passing;
 }
 
 /** The answer to a request of the script. */
@@ -52,12 +60,18 @@ export interface AnswerMessage {
   content: string | Uint8Array;
 }
 
-/** To the thread; `take`: to one that others have had, which says that it is ready. */
-export type ToThread = RunMessage | AnswerMessage | { type: 'take' };
+/** To one that others have had, which says that it is ready. */
+interface TakeMessage extends Pick<ThreadData, 'entered'> {
+  type: 'take';
+}
+
+/** To the thread; `drop`: nobody waits for the outcome of a run. */
+export type ToThread = RunMessage | AnswerMessage | TakeMessage | { type: 'drop'; run: number };
 
 /** A request that a script makes. */
 export interface RequestMessage {
   type: 'request';
+  run: number;
   id: string;
   /** As JSON, written by the script: anything. */
   head: string;
@@ -66,6 +80,7 @@ export interface RequestMessage {
 
 export interface OutcomeMessage {
   type: 'outcome';
+  run: number;
   /** The result as JSON. */
   result?: string;
   failure?: ScriptFailure;
@@ -82,6 +97,6 @@ export interface OutcomeMessage {
 /** From the thread; `ready`: it can take a run. */
 export type FromThread =
   | { type: 'ready'; processorMs: OutcomeMessage['processorMs'] }
-  | { type: 'log'; level: string; text: string }
+  | { type: 'log'; run: number; level: string; text: string }
   | RequestMessage
   | OutcomeMessage;

@@ -1,5 +1,6 @@
 // Whose script runs next: one script in a thread at a time, and nobody's scripts in all of them.
-import type { JobOutcome, Thread, Trip } from './thread.ts';
+import type { Trip } from './messages.ts';
+import type { JobOutcome, Thread } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
 export interface Pool {

@@ -23,6 +23,16 @@ const CODES: Record<OutboundFailure, string> = {
   invalid: 'ECONNRESET',
 };
 
+/** Whether a request asks for something and changes nothing (RFC 9110 §9.2.1). */
+export function isReading({ head }: RequestMessage): boolean {
+  try {
+    const { method } = requestSchema.parse(JSON.parse(head));
+    return ['GET', 'HEAD'].includes(method.toUpperCase());
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Makes a request of a script.
  * @param signal aborts it, when the script has ended.

@@ -10,6 +10,7 @@ import {
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
+import { FIRST_BYTES } from './limits.ts';
 import { STAND_INS } from './stand-ins.ts';
 
 /** What those and the globals are made of besides. */
@@ -21,8 +22,6 @@ const WRAPPERS = ['action', 'rule'];
 const variant = quickjs.default as unknown as QuickJSSyncVariant;
 
 const WASM_PAGE = 65_536;
-/** The module asks for so many pages to begin with. */
-const FIRST_PAGES = 256;
 /** The depth of calls, bytes of stack: below that of the WebAssembly stack, so that it ends in an error of the script. */
 const STACK = 256 * 1024;
 
@@ -72,7 +71,7 @@ export async function createSandbox({
 }: SandboxOptions): Promise<Sandbox> {
   // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
   const pages = Math.floor(memoryBytes / WASM_PAGE);
-  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum: pages });
+  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: pages });
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);

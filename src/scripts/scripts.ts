@@ -3,6 +3,7 @@
 
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
+import { createLightScripts } from './light.ts';
 import {
   SCRIPT_LIMITS,
   type ScriptFailure,
@@ -12,7 +13,9 @@ import {
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
 import type { Job, ModuleFiles, Passing } from './messages.ts';
+import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
+import { createShared } from './shared.ts';
 import type { JobOutcome } from './thread.ts';
 
 export interface ScriptRun {
@@ -88,13 +91,21 @@ export function createScripts({
   waitMs = WAIT,
   spareThreads,
 }: ScriptsDependencies): Scripts {
-  const pool = createPool({ outbound, limits, most: threads, idleMs: IDLE, waitMs, spareThreads });
+  const common = { outbound, limits, idleMs: IDLE, loadModule: moduleLoader(), spareThreads };
+  const pool = createPool({ ...common, most: threads, waitMs });
+  const light = createLightScripts();
+  const shared = createShared(common);
   const log = createScriptLog(keepsLog);
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const jobs = runs.slice(0, tooLong < 0 ? runs.length : tooLong).map(jobOf);
-    const outcomes = await pool.run(runs[0]?.of ?? '', { jobs, passing });
+    const [key, trip] = [runs[0]?.of ?? '', { jobs, passing }];
+    const script = jobs.map(({ source, entry }) => `${key} ${entry} ${source}`).join();
+    const outcomes =
+      (light.has(script) ? await shared.run(key, trip, () => light.refuse(script)) : undefined) ??
+      (await pool.run(key, trip));
+    if (outcomes !== undefined) light.note(script, outcomes);
     return outcomes?.map(readOutcome) ?? [failed('busy', 'there was no thread to run it')];
   };
   const runAll = async (asked: ScriptRuns): Promise<ScriptOutcome[]> => {
@@ -111,7 +122,9 @@ export function createScripts({
   };
   return {
     log,
-    close: () => pool.close(),
+    close: async () => {
+      await Promise.all([shared.close(), pool.close()]);
+    },
     runAll,
     run: async (run) => {
       const [outcome] = await runAll({ runs: [run], passing: { methods: [], most: 0 } });

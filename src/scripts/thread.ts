@@ -8,21 +8,14 @@ import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, Script
 import type {
   AnswerMessage,
   FromThread,
-  Job,
   OutcomeMessage,
-  Passing,
   RequestMessage,
   ThreadData,
   ToThread,
+  Trip,
 } from './messages.ts';
 import { scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
-
-/** Runs that are about to begin, one after the other. @see ScriptRuns */
-export interface Trip {
-  jobs: readonly Job[];
-  passing: Passing;
-}
 
 export interface JobOutcome {
   /** JSON. */
@@ -43,10 +36,13 @@ export interface Thread {
   leave(): Promise<unknown>;
 }
 
-interface ThreadOptions extends ThreadData {
-  outbound: Outbound;
+export interface WorkerOptions extends ThreadData {
   /** Where it is taken from, and put when nobody here needs it; otherwise it is started, and ended. */
   spareThreads?: SpareThreads | undefined;
+}
+
+interface ThreadOptions extends WorkerOptions {
+  outbound: Outbound;
   /** It can take a run. */
   onReady(): void;
   /** Its run has ended, and it makes another sandbox. */
@@ -59,7 +55,7 @@ interface ThreadOptions extends ThreadData {
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
 /** A run. */
-interface Current {
+export interface Current {
   run: number;
   began: number;
   printed: ScriptLine[];
@@ -153,12 +149,14 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let done: ((outcomes: JobOutcome[]) => void) | undefined;
   let stopWatch = () => {};
   let used = 0;
-  const { wallMs, cpuMs, graceMs } = limits;
-  const tooLate = () => kill('wall', `it did not answer within ${wallMs} ms`);
+  const { cpuMs, graceMs } = limits;
+  const late = () => {
+    const { kind, message } = tooLate(limits);
+    kill(kind, message);
+  };
   const tooMuch = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
   const next = (run: number) => {
-    const wall = setTimeout(tooLate, wallMs);
-    current = { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
+    current = beginRun(run, late, limits);
     stopWatch();
     stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch });
   };
@@ -197,9 +195,22 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   };
 }
 
+/** A run that begins. */
+export const beginRun = (run: number, late: () => void, { wallMs }: ScriptLimits): Current => {
+  const wall = setTimeout(late, wallMs);
+  return { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
+};
+
+/** The failure of a run that did not end in time. */
+export const tooLate = ({ wallMs }: ScriptLimits): ScriptFailure => ({
+  kind: 'wall',
+  message: `it did not answer within ${wallMs} ms`,
+});
+
 const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to its end'];
 
-function endRun(
+/** A run has ended: nothing of it goes on. @returns what became of it. */
+export function endRun(
   { began, printed, over, wall }: Current,
   outcome: Pick<JobOutcome, 'result' | 'failure'>,
   used: Omit<ScriptUsage, 'wallMs'>,
@@ -210,13 +221,13 @@ function endRun(
 }
 
 /** What a thread runs in: started, or of those that others have had. */
-function openWorker({ wasmModule, limits, spareThreads }: ThreadOptions) {
+export function openWorker({ wasmModule, limits, entered, spareThreads }: WorkerOptions) {
   const work = `script ${JSON.stringify(limits)}`;
   const spare = spareThreads?.take(work);
-  const worker = spare ?? newWorker({ wasmModule, limits });
+  const worker = spare ?? newWorker({ wasmModule, limits, entered });
   const say = (message: ToThread) => worker.postMessage(message);
   // That it is ready a new one says by itself.
-  if (spare !== undefined) say({ type: 'take' });
+  if (spare !== undefined) say({ type: 'take', entered });
   return {
     worker,
     say,
@@ -240,10 +251,12 @@ function newWorker(workerData: ThreadData): Worker {
   });
 }
 
-const outcomeOf = ({ result, failure }: OutcomeMessage): Pick<JobOutcome, 'result' | 'failure'> =>
+/** What a thread says of a run. */
+export const outcomeOf = ({ result, failure }: OutcomeMessage): Pick<JobOutcome, 'result' | 'failure'> =>
   failure === undefined ? { result: result ?? 'null' } : { failure };
 
-const usageOf = ({ cpuMs, memoryBytes, outputBytes, requests }: OutcomeMessage) => ({
+/** What it says that a run used. */
+export const usageOf = ({ cpuMs, memoryBytes, outputBytes, requests }: OutcomeMessage) => ({
   cpuMs,
   memoryBytes,
   outputBytes,

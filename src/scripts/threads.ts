@@ -1,10 +1,9 @@
 // The threads that scripts run in: started when they are needed, ended when they are not.
-import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptLimits } from './limits.ts';
+import type { LoadModule } from './module.ts';
 import { startThread, type Thread } from './thread.ts';
 
 export interface Threads {
@@ -20,6 +19,7 @@ export interface Threads {
 
 export interface ThreadsOptions {
   outbound: Outbound;
+  loadModule: LoadModule;
   spareThreads?: SpareThreads | undefined;
   limits: ScriptLimits;
   /** Threads at most. */
@@ -77,7 +77,7 @@ export function createThreads(
     const thread: Thread = startThread({ ...options, wasmModule, onReady, onMaking, onEnd });
     for (const set of [coming, all]) set.add(thread);
   };
-  const starter = createStarter(begin, () => tell('failed'));
+  const starter = createStarter(options.loadModule, begin, () => tell('failed'));
   return {
     take: () => {
       if (quick() >= PROCESSORS) return undefined;
@@ -106,9 +106,12 @@ export function createThreads(
 const isQuick = (thread: Thread, since: number): boolean =>
   !thread.isAsking() && performance.now() - since < SLOW;
 
-/** Starts threads; where QuickJS cannot be loaded, the next one tries anew. */
-function createStarter(begin: (module: WebAssembly.Module) => void, failed: () => void) {
-  let wasmModule: Promise<WebAssembly.Module> | undefined;
+/** Starts threads. */
+function createStarter(
+  loadModule: LoadModule,
+  begin: (module: WebAssembly.Module) => void,
+  failed: () => void,
+) {
   let starting = 0;
   return {
     /** How many are being started. */
@@ -116,20 +119,12 @@ function createStarter(begin: (module: WebAssembly.Module) => void, failed: () =
     start: async () => {
       starting++;
       try {
-        wasmModule ??= loadModule();
-        begin(await wasmModule);
+        begin(await loadModule());
       } catch {
-        wasmModule = undefined;
         failed();
       } finally {
         starting--;
       }
     },
   };
-}
-
-/** QuickJS, compiled once for all threads. */
-async function loadModule(): Promise<WebAssembly.Module> {
-  const file = import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm');
-  return WebAssembly.compile(await readFile(fileURLToPath(file)));
 }

@@ -41,3 +41,39 @@ const processorTime = (worker: Worker): Promise<number> =>
     ({ user, system }) => (user + system) / 1000,
     () => 0,
   );
+
+/** How often a thread of several runs is looked at, milliseconds. */
+const STALL_CHECK = 50;
+/** What one of them may use of the processor before others have their turn, milliseconds. */
+const STALL = 100;
+
+/**
+ * Looks for a run that keeps a thread from others.
+ * @param entered the number of the run that is in it (0: none), and how often that has changed.
+ * @param stalled is called with the run's number.
+ */
+export function watchForStalls(worker: Worker, entered: Int32Array, stalled: (run: number) => void) {
+  let timer: NodeJS.Timeout | undefined;
+  let before: { turn: number; at: number; used: number } | undefined;
+  const look = async () => {
+    const [run, turn] = [Atomics.load(entered, 0), Atomics.load(entered, 1)];
+    if (run === 0 || turn !== before?.turn) {
+      before = { turn, at: performance.now(), used: -1 };
+      return;
+    }
+    const since = before;
+    const used = TELLS ? await processorTime(worker) : performance.now() - since.at;
+    if (since.used < 0) since.used = used;
+    const isSame = timer !== undefined && Atomics.load(entered, 1) === since.turn;
+    if (isSame && used - since.used >= STALL) stalled(run);
+  };
+  return {
+    start: () => {
+      timer ??= setInterval(() => void look(), STALL_CHECK);
+    },
+    stop: () => {
+      clearInterval(timer);
+      timer = undefined;
+    },
+  };
+}

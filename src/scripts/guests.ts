@@ -1,0 +1,159 @@
+// Those who share a thread, seen from this process: what they ask for, and what becomes of them.
+import type { Outbound } from '../http/outbound.ts';
+import type { ScriptLimits } from './limits.ts';
+import type { FromThread, OutcomeMessage, RequestMessage, ToThread, Trip } from './messages.ts';
+import { isReading, scriptRequest } from './requests.ts';
+import { beginRun, type Current, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
+
+/** Scripts at once: each has 16 MiB of memory, of which it uses two or three. */
+const PLACES = 32;
+const PLACES_OF_ONE = PLACES / 2;
+
+/** How one fails that needs more than it may have here. */
+const NEEDS_MORE: readonly string[] = ['cpu', 'memory', 'crashed'];
+
+/** Scripts that run one after the other. */
+interface Guest {
+  key: string;
+  current: Current;
+  /** Requests of the current one that have no answer. */
+  unanswered: number;
+  outcomes: JobOutcome[];
+  tell(): void;
+  done(outcomes: JobOutcome[] | undefined): void;
+}
+
+/** Who is in a thread, by the number of the run of the moment. */
+export interface Guests {
+  isEmpty(): boolean;
+  /** Whether the thread may still say something of a run that nobody waits for. */
+  hasDropped(): boolean;
+  hasPlace(key: string): boolean;
+  /** @see Shared */
+  add(key: string, trip: Trip, tell: () => void): Promise<JobOutcome[] | undefined>;
+  /** What the thread says of one. */
+  hear(message: Exclude<FromThread, { type: 'ready' }>): void;
+  /** One is in the way of all others. */
+  accuse(run: number): void;
+  /** All are to be run by themselves. */
+  leaveAll(): void;
+}
+
+interface GuestsOptions {
+  outbound: Outbound;
+  limits: ScriptLimits;
+  /** To the thread. */
+  say(message: ToThread): void;
+  /** One has left. */
+  onLeft(): void;
+}
+
+/** Those who are there, and how they leave. */
+function createRegister({ say, onLeft }: GuestsOptions) {
+  const guests = new Map<number, Guest>();
+  let hasDropped = false;
+  const drop = (run: number) => {
+    hasDropped = true;
+    say({ type: 'drop', run });
+  };
+  const leave = (guest: Guest, outcomes: JobOutcome[] | undefined) => {
+    guests.delete(guest.current.run);
+    guest.done(outcomes);
+    onLeft();
+  };
+  const sendAway = (guest: Guest) => {
+    const { run, wall, over } = guest.current;
+    clearTimeout(wall);
+    over?.abort();
+    drop(run);
+    leave(guest, undefined);
+  };
+  return {
+    guests,
+    drop,
+    leave,
+    sendAway,
+    /** It does not belong here. */
+    refuse: (guest: Guest) => {
+      guest.tell();
+      sendAway(guest);
+    },
+    hasDropped: () => hasDropped,
+  };
+}
+
+/** Nobody yet. */
+export function createGuests(options: GuestsOptions): Guests {
+  const { say } = options;
+  const { guests, drop, leave, sendAway, refuse, hasDropped } = createRegister(options);
+  let last = 0;
+  const begin = (guest: Omit<Guest, 'current' | 'unanswered'>, run: number) => {
+    const late = () => {
+      drop(run);
+      leave(begun, [...begun.outcomes, lateOutcome(begun, options)]);
+    };
+    const begun: Guest = Object.assign(guest, {
+      current: beginRun(run, late, options.limits),
+      unanswered: 0,
+    });
+    guests.set(run, begun);
+  };
+  const ask = async (guest: Guest, asked: RequestMessage) => {
+    if (!isReading(asked)) return refuse(guest);
+    const { current } = guest;
+    const answer = await answered(guest, asked, options);
+    if (guest.current !== current || guests.get(current.run) !== guest) return;
+    // To abort what has ended costs more than a request.
+    if (--guest.unanswered === 0) current.over = undefined;
+    say({ type: 'answer', run: current.run, id: asked.id, ...answer });
+  };
+  const finish = (guest: Guest, message: OutcomeMessage) => {
+    if (NEEDS_MORE.includes(message.failure?.kind ?? '')) return refuse(guest);
+    guest.outcomes.push(endRun(guest.current, outcomeOf(message), usageOf(message)));
+    if (message.next !== 'run') return leave(guest, guest.outcomes);
+    guests.delete(message.run);
+    begin(guest, message.run + 1);
+  };
+  return {
+    isEmpty: () => guests.size === 0,
+    hasDropped,
+    hasPlace: (key) => hasPlace([...guests.values()], key),
+    add: (key, trip, tell) => {
+      const { promise, resolve: done } = Promise.withResolvers<JobOutcome[] | undefined>();
+      const run = last + 1;
+      last += trip.jobs.length;
+      begin({ key, outcomes: [], tell, done }, run);
+      say({ type: 'run', run, ...trip });
+      return promise;
+    },
+    hear: (message) => {
+      const guest = guests.get(message.run);
+      if (guest === undefined) return;
+      if (message.type === 'outcome') finish(guest, message);
+      else if (message.type === 'request') void ask(guest, message);
+      else guest.current.printed.push({ level: message.level, text: message.text });
+    },
+    accuse: (run) => guests.get(run)?.tell(),
+    leaveAll: () => {
+      for (const guest of guests.values()) sendAway(guest);
+    },
+  };
+}
+
+const hasPlace = (guests: readonly Guest[], key: string): boolean =>
+  guests.length < PLACES && guests.filter((one) => one.key === key).length < PLACES_OF_ONE;
+
+/** The answer to a request. */
+function answered(guest: Guest, asked: RequestMessage, { outbound, limits }: GuestsOptions) {
+  const { current } = guest;
+  current.requests++;
+  guest.unanswered++;
+  current.over ??= new AbortController();
+  return scriptRequest(outbound, asked, current.over.signal, limits.wallMs);
+}
+
+/** What became of one that did not answer in time. */
+function lateOutcome({ current }: Guest, { limits }: GuestsOptions): JobOutcome {
+  const used = { cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: current.requests };
+  return endRun(current, { failure: tooLate(limits) }, used);
+}

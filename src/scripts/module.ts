@@ -1,0 +1,24 @@
+// QuickJS, as WebAssembly.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+export type LoadModule = () => Promise<WebAssembly.Module>;
+
+/** What compiles it, once for all threads; where it cannot be loaded, the next time tries anew. */
+export function moduleLoader(): LoadModule {
+  let loaded: Promise<WebAssembly.Module> | undefined;
+  return async () => {
+    try {
+      loaded ??= load();
+      return await loaded;
+    } catch (error) {
+      loaded = undefined;
+      throw error;
+    }
+  };
+}
+
+async function load(): Promise<WebAssembly.Module> {
+  const file = import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm');
+  return WebAssembly.compile(await readFile(fileURLToPath(file)));
+}

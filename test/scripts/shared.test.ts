@@ -1,0 +1,252 @@
+// Scripts that share a thread: one runs while others wait, nobody finds anything of another, and what one does is not at the expense
+// of others.
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
+import { every, until } from '../support/patience.ts';
+import { type Provider, startProvider, startSandbox } from './support.ts';
+
+const MIB = 1024 * 1024;
+const LIMITS = { wallMs: 60_000, cpuMs: 400, memoryBytes: 32 * MIB };
+/** Of one key at once, in threads of their own: half of the threads. */
+const ALONE = 2;
+
+describe('scripts that share a thread', () => {
+  let provider: Provider;
+  let sandbox: ReturnType<typeof startSandbox>;
+  /** Those that wait for others to come. */
+  let gathered: ServerResponse[] = [];
+  let holds = false;
+  const held: ServerResponse[] = [];
+  before(async () => {
+    provider = await startProvider({
+      '/gather': (_request, response) => {
+        gathered.push(response);
+        const all = gathered;
+        if (all.length > ALONE) gathered = [];
+        const answer = all.length > ALONE ? 'shared' : 'alone';
+        const tell = () => {
+          for (const one of all) if (!one.writableEnded) one.end(answer);
+          if (gathered === all) gathered = [];
+        };
+        if (all.length > ALONE) tell();
+        else setTimeout(tell, 100);
+      },
+      '/held': (_request, response) => void (holds ? held.push(response) : response.end('{}')),
+    });
+    sandbox = startSandbox({ limits: LIMITS, threads: 2 * ALONE });
+  });
+  after(async () => {
+    await sandbox.stop();
+    await provider.stop();
+  });
+  const seen = (path: string) => provider.seen.filter(({ url }) => url.startsWith(path)).length;
+
+  /** A script that is run with various contexts, once it shares a thread. */
+  const sharing = async (body: string, one = sandbox) => {
+    const source = `async function (token, context) {
+      const ask = async (path, init) => (await fetch('${provider.url}' + path, init)).text();
+      if (context.gather) return ask('/gather');
+      ${body}
+    }`;
+    const run = (context: object) => one.run(source, { args: ['token', context] });
+    // More than may run in threads of their own are there at the same time.
+    await until(async () => {
+      const outcomes = await Promise.all(Array.from({ length: ALONE + 1 }, () => run({ gather: true })));
+      return outcomes.every(({ result }) => result === 'shared');
+    });
+    return run;
+  };
+
+  it('have each what is their own', async () => {
+    const run = await sharing(`
+      globalThis.seen = (globalThis.seen ?? []).concat(context.n);
+      Object.prototype.left = context.n;
+      const before = [seen.join(), {}.left, Math.random()];
+      const { url } = JSON.parse(await ask('/echo?' + context.n));
+      console.log('run ' + context.n);
+      return [...before, url, seen.join(), {}.left];`);
+    const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => run({ n })));
+    const numbers = new Set<unknown>();
+    for (const [n, { result, printed, used }] of outcomes.entries()) {
+      const [own, left, random, ...later] = result as unknown[];
+      expect([own, left, ...later]).to.deep.equal([String(n), n, `/echo?${n}`, String(n), n]);
+      expect(printed.map(({ text }) => text)).to.deep.equal([`run ${n}`]);
+      expect(used.requests).to.equal(1);
+      numbers.add(random);
+    }
+    expect(numbers.size).to.equal(40);
+  });
+
+  it('leave nothing to those after them in the same sandbox', async () => {
+    const run = await sharing(`
+      if (context.spoil) {
+        globalThis.left = 1; Array.prototype.map = () => 'evil'; JSON.parse = () => 'evil';
+        setInterval(() => console.log('timer'), 1); void ask('/echo').then(() => console.log('answer'));
+        return 1;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return [typeof left, [1].map((x) => x + 1), JSON.parse('2')];`);
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(Array.from({ length: 8 }, () => run({ spoil: true })));
+      for (const { result, printed } of await Promise.all(Array.from({ length: 8 }, () => run({})))) {
+        expect(result).to.deep.equal(['undefined', [2], 2]);
+        expect(printed).to.deep.equal([]);
+      }
+    }
+  });
+
+  /** Five that wait for an answer that does not come, and one beside them that does not let go of the processor. */
+  const beside = async (bomb: string) => {
+    // Another text each time: one that was in the way of others is not beside them again.
+    const run = await sharing(`
+      // ${Math.random()}
+      if (context.bomb) { ${bomb} }
+      console.log('waits');
+      await ask('/held');
+      return 'done';`);
+    const before = seen('/held');
+    holds = true;
+    const others = Promise.all(Array.from({ length: 5 }, () => run({})));
+    await Promise.race([until(() => seen('/held') >= before + 5, every(20)), every(10_000)()]);
+    // Whoever asked before is not answered: they end only where they are begun again.
+    holds = false;
+    const { failure } = await run({ bomb: true });
+    return { failure, others };
+  };
+  const goOn = async (others: Promise<ScriptOutcome[]>) => {
+    for (const response of held.splice(0)) response.end('{}');
+    for (const { result, printed, used } of await others) {
+      expect(result).to.equal('done');
+      expect(printed.map(({ text }) => text)).to.deep.equal(['waits']);
+      expect(used.requests).to.equal(1);
+    }
+  };
+
+  const bombs: [string, string][] = [
+    ['a loop', 'for (;;);'],
+    ['a regular expression', 'return /^(a+)+$/.test("a".repeat(40) + "b");'],
+  ];
+  for (const [what, bomb] of bombs) {
+    it(`others go on where one does not let go of the processor, by ${what}`, async () => {
+      const { failure, others } = await beside(bomb);
+      expect(failure).to.include({ kind: 'cpu' });
+      await goOn(others);
+    });
+  }
+
+  it('others are begun again where one cannot be made to let go of the processor', async () => {
+    await until(async () => {
+      const { failure, others } = await beside('return new Array(1e9) + "";');
+      expect(failure?.kind, failure?.message).to.be.oneOf(['cpu', 'memory']);
+      const areOver = await Promise.race([others.then(() => true), every(20_000)().then(() => false)]);
+      // On a busy machine some may not have been in the thread that is shared.
+      await goOn(others);
+      return areOver;
+    });
+  });
+
+  it('end each at its own limits, and others go on', async () => {
+    for (const kind of ['output', 'requests', 'memory', 'cpu']) {
+      // Another text for each: one that needs much is not beside others again.
+      const run = await sharing(`
+        // ${kind}
+        if (context.memory) { const all = []; for (;;) all.push(new Uint8Array(1e6)); }
+        if (context.cpu) for (;;) await 0;
+        if (context.output) return 'x'.repeat(100001);
+        if (context.requests) for (;;) await ask('/echo');
+        await ask('/echo');
+        return 'done';`);
+      const [one, ...others] = await Promise.all([run({ [kind]: true }), run({}), run({}), run({})]);
+      expect(one?.failure, kind).to.include({ kind });
+      for (const { result } of others) expect(result).to.equal('done');
+    }
+  });
+
+  it('end when they have not answered in time', async () => {
+    const hasty = startSandbox({ limits: { ...LIMITS, wallMs: 1_500 }, threads: 2 * ALONE });
+    try {
+      const run = await sharing('return new Promise((resolve) => setTimeout(resolve, 1e9));', hasty);
+      expect((await run({})).failure).to.include({ kind: 'wall' });
+    } finally {
+      await hasty.stop();
+    }
+  });
+
+  it('may take more memory and time by themselves than beside others', async () => {
+    const run = await sharing(`
+      if (context.memory) return new Uint8Array(18e6).length;
+      const until = Date.now() + context.ms;
+      while (Date.now() < until) await 0;
+      return 'done';`);
+    const outcomes = await Promise.all([run({ memory: true }), run({ ms: 200 }), run({ ms: 0 })]);
+    expect(outcomes.map(({ result }) => result)).to.deep.equal([18e6, 'done', 'done']);
+  });
+
+  it('that would change something elsewhere run by themselves: nothing is sent twice', async () => {
+    const run = await sharing(`
+      await ask('/echo?' + context.n);
+      return ask('/echo?post' + context.n, { method: context.method, body: 'x' });`);
+    for (const [n, method] of ['POST', 'PUT', 'PATCH', 'DELETE', 'post'].entries()) {
+      const outcomes = await Promise.all([run({ n, method }), run({ n: `${n}b`, method })]);
+      for (const { failure } of outcomes) expect(failure).to.equal(undefined);
+      for (const one of [`/echo?post${n}`, `/echo?post${n}b`]) {
+        expect(provider.seen.filter(({ url }) => url === one).length, one).to.equal(1);
+      }
+    }
+  });
+
+  it('may ask for anything: what is no request is an error of theirs', async () => {
+    const run = await sharing(`
+      if (context.spoil) JSON.stringify = () => context.spoil;
+      try { await ask('/echo'); } catch (error) { return 'refused'; }
+      return 'done';`);
+    for (const spoil of [
+      '{',
+      'null',
+      '[]',
+      '{"method":1}',
+      '{"url":"http://169.254.169.254/","method":"GET","headers":[]}',
+    ]) {
+      const [one, other] = await Promise.all([run({ spoil }), run({})]);
+      expect(one?.failure ?? one?.result).to.not.equal('done');
+      expect(other?.result).to.equal('done');
+    }
+  });
+
+  it('run in turn there, too', async () => {
+    const run = await sharing('return 1;');
+    expect((await run({})).result).to.equal(1);
+    const source = `async (index) => {
+      const { url } = JSON.parse(await (await fetch('${provider.url}/echo?turn' + index)).text());
+      const before = typeof left;
+      globalThis.left = index;
+      return [{ method: 'tell', args: [url, before] }];
+    }`;
+    const inTurn = () =>
+      sandbox.scripts.runAll({
+        passing: { methods: ['tell'], most: 20 },
+        runs: [0, 1, 2].map((index) => ({ of: 'turn', source, entry: 'run', args: [index] })),
+      });
+    for (let n = 0; n < 4; n++) await inTurn();
+    for (const outcomes of await Promise.all(Array.from({ length: 10 }, inTurn))) {
+      expect(outcomes.map(({ result }) => result)).to.deep.equal(
+        [0, 1, 2].map((index) => [{ method: 'tell', args: [`/echo?turn${index}`, 'undefined'] }]),
+      );
+    }
+  });
+
+  it('are ended with the server', async () => {
+    const ending = startSandbox({ limits: LIMITS, threads: 2 * ALONE });
+    const run = await sharing(`await ask('/held');`, ending);
+    const before = seen('/held');
+    holds = true;
+    const waiting = run({});
+    await until(() => seen('/held') > before);
+    await ending.stop();
+    holds = false;
+    expect((await waiting).failure)
+      .to.have.property('kind')
+      .that.is.oneOf(['busy', 'crashed']);
+  });
+});
