@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
+import { CHANNEL } from '../../src/store/sql/postgres-schema.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
 import { rejection } from '../store/contract.ts';
 import { until } from '../support/patience.ts';
-import { type Cluster, startCluster } from '../support/postgres.ts';
+import { type Cluster, queryOnce, startCluster } from '../support/postgres.ts';
 import { stopwatch } from '../support/timing.ts';
 
 describe('a connection to PostgreSQL by TLS', () => {
@@ -138,6 +139,22 @@ describe('the configuration in PostgreSQL', () => {
 
   it('that another process has written is heard within a second', async () => {
     expect(await heard('rol_1')).to.be.below(1000);
+  });
+
+  it('is not hidden by a notification that somebody else has made up', async () => {
+    await cluster.query(`CREATE ROLE stranger LOGIN; GRANT CONNECT ON DATABASE postgres TO stranger`);
+    const other = stores[1] as Store;
+    const { rows } = await cluster.query(
+      `SELECT value::bigint + 1 AS next FROM gatehouse_meta WHERE name = 'revision'`,
+    );
+    const before = other.revision();
+    const strange = cluster.url().replace('//postgres:', '//stranger:');
+    await queryOnce(
+      strange,
+      `NOTIFY ${CHANNEL}, 'public no number'; NOTIFY ${CHANNEL}, 'public ${rows[0]?.next}'`,
+    );
+    await until(() => other.revision() >= before + 2);
+    await heard('rol_hidden');
   });
 
   it('is heard of, too, where notifications do not arrive, and after connections were lost', async () => {

@@ -209,6 +209,47 @@ describe('the schema of a PostgreSQL database', () => {
     expect(errors).to.deep.equal([]);
   });
 
+  it('is given its indexes beside another schema of the database, which it neither waits for nor ends', async () => {
+    const url = await emptyDatabase();
+    await execute(url, ['CREATE SCHEMA one', 'CREATE SCHEMA "Two"']);
+    const one = `${url}?options=-csearch_path%3Done`;
+    const two = `${url}?options=-csearch_path%3D%22Two%22`;
+    for (const address of [one, two]) await (await open(address)).close();
+    const [holder, watcher] = [new pg.Client(url), new pg.Client(url)];
+    await Promise.all([holder.connect(), watcher.connect()]);
+    await holder.query('DROP INDEX one.logs_by_ip, "Two".logs_by_ip');
+    await holder.query('BEGIN; LOCK TABLE one.logs, "Two".logs IN ROW EXCLUSIVE MODE');
+    const making = async (schema: string): Promise<number[]> => {
+      const { rows } = await watcher.query(
+        `SELECT pid FROM pg_stat_activity WHERE query ~ '^CREATE INDEX' AND strpos(query, $1) > 0 AND state = 'active'`,
+        [`${schema}."logs"`],
+      );
+      return rows.map(({ pid }) => pid);
+    };
+    const errors: object[] = [];
+    const stores = [await open(one, [], errors), await open(two, [], errors)];
+    await until(async () => (await making('one')).length === 1 && (await making('"Two"')).length === 1);
+    const first = await making('one');
+    await stores[1]?.close();
+    expect(await making('"Two"')).to.deep.equal([]);
+    expect(await making('one')).to.deep.equal(first);
+    await holder.query('ROLLBACK');
+    const valid = async (schema: string) =>
+      (
+        await watcher.query('SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND indisvalid', [
+          `${schema}.logs_by_ip`,
+        ])
+      ).rowCount === 1;
+    await until(() => valid('one'));
+    await stores[0]?.close();
+    expect(await valid('"Two"')).to.equal(false);
+    const again = await open(two, [], errors);
+    await until(() => valid('"Two"'));
+    await again.close();
+    await Promise.all([holder.end(), watcher.end()]);
+    expect(errors).to.deep.equal([]);
+  });
+
   it('of a newer release is refused, in a sentence', async () => {
     const url = await emptyDatabase();
     await (await open(url)).close();

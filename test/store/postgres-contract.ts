@@ -2,7 +2,7 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openPostgres } from '../../src/store/sql/postgres-store.ts';
-import type { Cluster } from '../support/postgres.ts';
+import { type Cluster, copyDatabase } from '../support/postgres.ts';
 import { QUICK } from '../support/quick-directory.ts';
 import { storeContract } from './contract.ts';
 
@@ -25,7 +25,7 @@ export function postgresContract(
   storeContract(name, async (clock) => {
     databases += 1;
     const database = `store_${databases}`;
-    await cluster().query(`CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY file_copy`);
+    await copyDatabase(cluster().url(), database, template);
     const dataDir = await mkdtemp(join(QUICK, 'gatehouse-store-'));
     await cp(empty, dataDir, { recursive: true });
     const open = () => openPostgres({ url: urlOf(database), dataDir, clock });

@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import { queryOnce } from './postgres.ts';
+import { copyDatabase, queryOnce } from './postgres.ts';
 
 /** The database that others are copies of, with ready-made keys, and the directory of what goes with it. */
 export const TEMPLATE = 'gatehouse_template';
@@ -32,8 +32,8 @@ export async function databaseFor(
   const name = `t${hash('sha256', directory).slice(0, 24)}`;
   const { rowCount } = await queryOnce(server, `SELECT 1 FROM pg_database WHERE datname = '${name}'`);
   if (rowCount === 0) {
-    const template = ready ? ` TEMPLATE ${TEMPLATE} STRATEGY file_copy` : '';
-    await queryOnce(server, `CREATE DATABASE ${name}${template}`);
+    if (ready) await copyDatabase(server, name, TEMPLATE);
+    else await queryOnce(server, `CREATE DATABASE ${name}`);
     const from = process.env.TEST_TEMPLATE_DIRECTORY ?? '';
     for (const part of ready ? (tls ? ['keys', 'tls'] : ['keys']) : []) {
       cpSync(join(from, part), join(directory, part), { recursive: true });

@@ -141,6 +141,15 @@ export async function queryOnce(url: string, sql: string): Promise<pg.QueryResul
   }
 }
 
+/** Makes a database as a copy of another one's files, which is quicker than by the log; PostgreSQL 14 knows no other way. */
+export async function copyDatabase(url: string, name: string, template: string): Promise<void> {
+  const copy = `CREATE DATABASE ${name} TEMPLATE ${template}`;
+  await queryOnce(url, `${copy} STRATEGY file_copy`).catch((thrown: unknown) => {
+    if (!(thrown instanceof pg.DatabaseError) || thrown.code !== '42601') throw thrown;
+    return queryOnce(url, copy);
+  });
+}
+
 /**
  * The programs, where the user that runs them can read them: those that npm installs, or of another version in the
  * directory that POSTGRES_PROGRAMS names (the one that has `bin` in it).

@@ -32,26 +32,29 @@ const LOOKED_AGAIN = 2_000;
 /** What says that an index is being made. */
 const HOW = 'CONCURRENTLY';
 
-const declaredIndexes = (): Index[] =>
-  collectionSpecs().flatMap(([table, spec]) =>
-    spec.kept === undefined
-      ? textIndexes(table, spec, postgresDialect, HOW).map(({ index, sql }) => ({
-          table,
-          index,
-          drop: `DROP INDEX ${HOW} IF EXISTS "${index}"`,
-          sql,
-        }))
-      : [],
-  );
+/** @param schema its name, quoted: the statements of one schema are told by their texts from those of others. */
+const declaredIndexes = (schema: string): Index[] =>
+  collectionSpecs().flatMap(([name, spec]) => {
+    const table = `${schema}."${name}"`;
+    if (spec.kept !== undefined) return [];
+    return textIndexes(name, spec, postgresDialect, HOW, table).map(({ index, sql }) => ({
+      table,
+      index,
+      drop: `DROP INDEX ${HOW} IF EXISTS ${schema}."${index}"`,
+      sql,
+    }));
+  });
 
 /** Those of the declared indexes that are not there, or were begun and not finished. */
 export async function missingIndexes(run: Run): Promise<Index[]> {
-  const all = declaredIndexes();
+  const { rows: schemas } = await run({ text: 'SELECT quote_ident(current_schema())' }, []);
+  const schema = schemas[0]?.[0] ?? '';
+  const all = declaredIndexes(schema);
   const { rows } = await run(
     {
-      text: 'SELECT i FROM unnest($1::text[]) i WHERE NOT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass(quote_ident(i)) AND indisvalid)',
+      text: `SELECT i FROM unnest($1::text[]) i WHERE NOT EXISTS (SELECT 1 FROM pg_index WHERE indexrelid = to_regclass($2 || '.' || quote_ident(i)) AND indisvalid)`,
     },
-    [all.map(({ index }) => index)],
+    [all.map(({ index }) => index), schema],
   );
   const missing = new Set(rows.map(([index]) => index));
   return all.filter(({ index }) => missing.has(index));
@@ -78,8 +81,7 @@ export function makeIndexes(pool: Pool, { missing, way, log }: Making): () => Pr
       await run({ text: sql }, []);
     }
     // Until then the database knows nothing of a field in a record's text, and would rather read the table in its order.
-    for (const table of new Set(missing.map((one) => one.table)))
-      await run({ text: `ANALYZE "${table}"` }, []);
+    for (const table of new Set(missing.map((one) => one.table))) await run({ text: `ANALYZE ${table}` }, []);
   };
   const makeNow = (run: Run) => {
     isMaking = true;

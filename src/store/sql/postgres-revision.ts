@@ -23,13 +23,6 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
   let asking: Promise<void> | undefined;
   let stopped = false;
 
-  function hear(count: number, isOwn: boolean): void {
-    // Also where it is less: a standby that has taken over may lack the latest.
-    if (count === known) return;
-    known = count;
-    if (!isOwn) raised += 1;
-  }
-
   async function listen(): Promise<void> {
     const next = new pg.Client({ ...pool.settings });
     const lose = () => {
@@ -39,7 +32,11 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
     next.on('end', lose);
     next.on('notification', ({ payload = '', processId }) => {
       const at = payload.lastIndexOf(' ');
-      if (payload.slice(0, at) === schema) hear(Number(payload.slice(at + 1)), pool.isOwn(processId));
+      if (payload.slice(0, at) !== schema) return;
+      // Others' count is not believed, since whoever may connect to the database can say any: said too early it would hide a
+      // change. The next look has the configuration read once more for that.
+      if (pool.isOwn(processId)) known = Number(payload.slice(at + 1));
+      else raised += 1;
     });
     try {
       await next.connect();
@@ -54,7 +51,10 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
   async function ask(): Promise<void> {
     try {
       if (client === undefined) await listen();
-      hear(Number(await meta(pool.run, 'revision')), false);
+      const count = Number(await meta(pool.run, 'revision'));
+      // Also where it is less: a standby that has taken over may lack the latest.
+      if (count !== known) raised += 1;
+      known = count;
     } catch {
       // Requests say what is wrong with the database; here it is asked again.
     }

@@ -67,18 +67,20 @@ export function creation(dialect: Dialect): string[] {
 }
 
 /**
- * What creates the indexes of a collection's records' own text. @param how such as CONCURRENTLY.
+ * What creates the indexes of a collection's records' own text.
+ * @param how such as CONCURRENTLY. @param table where it is not the one of this name that the database finds.
  */
 export function textIndexes(
   name: string,
   { indexedText = [] }: AnySpec,
   dialect: Dialect,
   how = '',
+  table = `"${name}"`,
 ): { index: string; sql: string }[] {
   return indexedText.map((path) => {
     const index = fieldIndex(name, path);
     const field = fieldOf(dialect, 'data', path);
-    return { index, sql: `CREATE INDEX ${how} IF NOT EXISTS "${index}" ON "${name}" ((${field}), id)` };
+    return { index, sql: `CREATE INDEX ${how} IF NOT EXISTS "${index}" ON ${table} ((${field}), id)` };
   });
 }
 
