@@ -1,6 +1,13 @@
 // What is around an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here protects
 // anybody: what was recorded is checked by the server.
-async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = [], modules = [] } = {}) => {
+async (
+  event,
+  code,
+  entry,
+  methods,
+  kept,
+  { now, issuer, canRedirect, rules = [], userRoles = [], modules = [] } = {},
+) => {
   const commands = [];
   const api = {};
   /** What of a group answers at once, beside what it records. */
@@ -40,14 +47,32 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
         return claims;
       },
     }),
-    transaction: ({ setMetadata }) => ({
-      setMetadata: (key, value) => {
-        const { metadata } = event.transaction;
-        if (value === null) delete metadata[key];
-        else metadata[key] = value;
-        return setMetadata(key, value);
-      },
+    transaction: ({ setMetadata, setTargetScopes }) => ({
+      ...(setMetadata && {
+        setMetadata: (key, value) => {
+          const { metadata } = event.transaction;
+          if (value === null) delete metadata[key];
+          else metadata[key] = value;
+          return setMetadata(key, value);
+        },
+      }),
+      ...(setTargetScopes && targetScopes(setTargetScopes)),
     }),
+  };
+  /** The scopes that a token of an application is to have: what they are in the end is recorded, and seen at once. */
+  const targetScopes = (record) => {
+    const set = (scopes) => {
+      if (!Array.isArray(scopes)) return record(scopes);
+      event.transaction.target_scopes = [...new Set(scopes)];
+      return record(event.transaction.target_scopes);
+    };
+    const now = () => event.transaction.target_scopes;
+    return {
+      setTargetScopes: (scopes) => set(scopes),
+      addTargetScope: (scope) => set([...now(), scope]),
+      removeTargetScope: (scope) => set(now().filter((one) => one !== scope)),
+      clearTargetScopes: () => set([]),
+    };
   };
   const groups = {};
   for (const method of methods) {
@@ -77,6 +102,29 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
       },
     });
   }
+  if (methods.includes('user.setUserMetadata') && methods.includes('redirect.sendUserTo')) {
+    /** A page of roles. `from` is where the page before it ended. */
+    const page = ({ take = 50, from = '0' } = {}) => {
+      const [begin, most] = [Number(from), Math.min(Number(take), 100)];
+      const end = begin + most;
+      return {
+        roles: userRoles.slice(begin, end),
+        ...(end < userRoles.length && { next: String(end) }),
+      };
+    };
+    const among = (member) => async (given) => ({
+      roles: userRoles.filter((role) => given.includes(role[member])),
+    });
+    api.roles = {
+      getUserEffectiveRoles: async (asked) => page(asked),
+      getUserEffectiveRolesByIds: among('id'),
+      getUserEffectiveRolesByNames: among('name'),
+    };
+    const noGroups = () => {
+      throw new Error('groups: there are none here; roles and organizations say who may do what');
+    };
+    api.groups = { getUserGroups: noGroups, hasGroupMembership: noGroups };
+  }
   if (methods.includes('redirect.sendUserTo')) {
     api.rules = { wasExecuted: (id) => rules.includes(id) };
     api.prompt = {
@@ -91,10 +139,12 @@ async (event, code, entry, methods, kept, { now, issuer, canRedirect, rules = []
   api.cache = {
     get: (key) => cache.get(String(key)),
     set: (key, value, options = {}) => {
-      const soon = Date.now() + 24 * 3600 * 1000;
-      const until =
-        options.expires_at ?? (options.ttl === undefined ? soon : Date.now() + Number(options.ttl));
-      const record = { value: String(value), expires_at: Math.min(Number(until), soon) };
+      const minute = 60 * 1000;
+      const { ttl, expires_at: end } = options ?? {};
+      const said = [ttl === undefined ? [] : Date.now() + Number(ttl), end === undefined ? [] : Number(end)];
+      const until = Math.min(...said.flat(), Date.now() + 24 * 60 * minute);
+      const expires_at = ttl === undefined && end === undefined ? Date.now() + 15 * minute : until;
+      const record = { value: String(value), expires_at };
       if (!(record.expires_at > 0)) return { type: 'error', code: 'FAILED_TO_SET_CACHE' };
       cache.set(String(key), record);
       commands.push({ method: 'cache.set', args: [String(key), record.value, record.expires_at] });

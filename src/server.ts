@@ -189,7 +189,9 @@ function routesOf(
       ...endings,
       limitLogin,
       log,
+      organizations,
       showNext: createShowNext(pages),
+      store,
     }),
     ...bind(passwordless, {
       ...firstFactor,

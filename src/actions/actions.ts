@@ -8,7 +8,7 @@ import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
-import type { Answered, Call } from './ask.ts';
+import type { Answered, Call, UserRole } from './ask.ts';
 import { type ActionCache, createActionCache } from './cache.ts';
 import { type ActionOutcome, type Command, METHODS, takeCommand } from './commands.ts';
 import { type ActionEvent, eventNow, eventOfRules } from './event-now.ts';
@@ -42,6 +42,8 @@ interface RunOptions {
   execution?: string | undefined;
   /** None begins after that, epoch milliseconds: those that are left fail. */
   until?: number;
+  /** What `api.roles` answers with. */
+  userRoles?: readonly UserRole[];
   /** Whether one of the second factors that an action asks for was given already. */
   isGiven?: (factors: FactorsAsked) => Promise<boolean>;
 }
@@ -129,7 +131,7 @@ async function runBound(
   { trigger, event, about: who, ...options }: RunOptions & Told,
 ): Promise<ActionRun> {
   const { config, executions, cache, note, take, wallClock } = deps;
-  const { progress: before, canRedirect = false, hidden = [] } = options;
+  const { progress: before, canRedirect = false, hidden = [], userRoles = [] } = options;
   const execution = executions.begin(trigger, options.execution);
   const about = { ...who, execution: execution.id };
   const bound = options.bound ?? config.actions(trigger);
@@ -152,7 +154,7 @@ async function runBound(
     const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
     const asked = {
       event: request === undefined ? told : { ...told, request },
-      how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [] },
+      how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [], userRoles },
       kept: cache.of(trigger),
       hidden,
     };

@@ -20,11 +20,18 @@ export interface AskDependencies {
 
 type AskedAction = Omit<BoundAction, 'isOptional'>;
 
+/** A role of the user. */
+export interface UserRole {
+  id: string;
+  name: string;
+  description?: string | undefined;
+}
+
 /** What one is called with. */
 export interface Asked {
   event: object;
   /** `rules`: the ids of those that ran before it. */
-  how: Asking & { rules: string[] };
+  how: Asking & { rules: string[]; userRoles?: readonly UserRole[] };
   /** What is in the cache of its trigger. */
   kept: object;
   /** What is to be read nowhere, beside its secrets. */
@@ -91,6 +98,7 @@ async function runOf(
         issuer: hostname,
         canRedirect: how.canRedirect,
         rules: how.rules,
+        userRoles: how.userRoles,
         modules,
       },
     ],

@@ -5,7 +5,7 @@ import { ASSERTION_TAKE } from './assertion-asked.ts';
 import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
 import { FACTORS_TAKE } from './factors-asked.ts';
 import { LOGIN_TAKE, type LoginAsked, nothingOfLogin, RESET_TAKE } from './login-asked.ts';
-import { pair, setMember, type Take, taking, text } from './taking.ts';
+import { pair, scopeToken, setMember, type Take, taking, text } from './taking.ts';
 
 /** What all actions of a trigger asked for together. */
 export interface ActionOutcome {
@@ -19,6 +19,8 @@ export interface ActionOutcome {
   appMetadata: Record<string, unknown>;
   /** A second factor has to be given. */
   multifactor: boolean;
+  /** The scopes that the token of an application is to have, as far as it may. */
+  targetScopes?: string[];
   login: LoginAsked;
   exchange: ExchangeAsked;
 }
@@ -38,6 +40,14 @@ export function nothingAsked(): ActionOutcome {
 
 const METADATA = ['user.setUserMetadata', 'user.setAppMetadata'] as const;
 
+/** The sandbox records what the scopes are after each as the first of them. */
+const TARGET_SCOPES = [
+  'transaction.setTargetScopes',
+  'transaction.addTargetScope',
+  'transaction.removeTargetScope',
+  'transaction.clearTargetScopes',
+] as const;
+
 /** The methods of `api`, by trigger; `cache` is there for all. */
 export const METHODS: Record<Trigger, readonly string[]> = {
   'post-login': [
@@ -45,10 +55,11 @@ export const METHODS: Record<Trigger, readonly string[]> = {
     'idToken.setCustomClaim',
     'accessToken.setCustomClaim',
     'multifactor.enable',
+    'validation.error',
     ...METADATA,
     ...Object.keys(LOGIN_TAKE),
   ],
-  'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim'],
+  'credentials-exchange': ['access.deny', 'accessToken.setCustomClaim', ...TARGET_SCOPES],
   'pre-user-registration': ['access.deny', 'validation.error', ...METADATA],
   'post-user-registration': [],
   'post-change-password': [],
@@ -71,6 +82,7 @@ const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') 
 
 const reasons = z.tuple([text]).rest(z.unknown());
 const anything = z.array(z.unknown());
+const scopes = z.tuple([z.array(scopeToken).max(1000)]).rest(z.unknown());
 
 /** What each method does; false for arguments that it does not take. */
 const TAKE: Record<string, Take<ActionOutcome>> = {
@@ -86,6 +98,9 @@ const TAKE: Record<string, Take<ActionOutcome>> = {
   }),
   'validation.error': taking(z.tuple([text, text]).rest(z.unknown()), (outcome, [code, userMessage]) => {
     outcome.denied ??= { code, reason: userMessage, userMessage };
+  }),
+  'transaction.setTargetScopes': taking<ActionOutcome, typeof scopes>(scopes, (outcome, [wanted]) => {
+    outcome.targetScopes = wanted;
   }),
   'idToken.setCustomClaim': member('idToken'),
   'accessToken.setCustomClaim': member('accessToken'),
@@ -117,6 +132,7 @@ const GATES: ReadonlySet<string> = new Set([
   'multifactor.enable',
   'redirect.sendUserTo',
   'accessToken.removeScope',
+  ...TARGET_SCOPES,
   ...['session', 'refreshToken'].flatMap((of) => [
     `${of}.revoke`,
     `${of}.setExpiresAt`,

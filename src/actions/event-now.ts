@@ -14,10 +14,12 @@ export function eventOfRules(event: ActionEvent, request: ActionEvent | undefine
 /** The event as the next action sees it. @param now an ISO date. */
 export function eventNow(
   event: ActionEvent,
-  { userMetadata, appMetadata, login }: ActionOutcome,
+  { userMetadata, appMetadata, login, targetScopes }: ActionOutcome,
   now: string,
 ): ActionEvent {
   const user = event.user as Record<string, object> | undefined;
+  if (user === undefined && targetScopes !== undefined)
+    return { ...event, transaction: { ...(event.transaction as object), target_scopes: targetScopes } };
   if (user === undefined) return event;
   const { transaction, authentication } = event as {
     transaction?: object;

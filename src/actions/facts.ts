@@ -1,5 +1,6 @@
 // What actions of any trigger are told of users, applications and connections.
 import type { Client, Connection } from '../records/collections.ts';
+import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 
 /** `event.user`: what is known of the user, without what only the server is concerned with. */
@@ -29,3 +30,12 @@ export function connectionOf(connection: Connection): Record<string, unknown> {
   const { id, name, strategy } = connection;
   return { id, name, strategy, metadata: (connection as { metadata?: object }).metadata ?? {} };
 }
+
+/** One of `event.user.identities`. */
+export const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Identity) => ({
+  connection,
+  provider,
+  user_id: upstream_id,
+  isSocial,
+  ...(profile && { profileData: profile }),
+});

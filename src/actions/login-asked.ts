@@ -5,7 +5,7 @@ import { isLoopback } from '../http/loopback.ts';
 import { ASSERTION_TAKE, type AssertionAsked, nothingOfAssertion } from './assertion-asked.ts';
 import { FACTORS_TAKE, type FactorsAsked } from './factors-asked.ts';
 import { KEPT_TAKE, type KeptAsked, nothingKept } from './kept-asked.ts';
-import { name, setMember, type Take } from './taking.ts';
+import { name, scopeToken, setMember, type Take } from './taking.ts';
 
 /** What the actions of a login asked for together, beside what is in every outcome. */
 export interface LoginAsked {
@@ -110,13 +110,12 @@ const setPrimaryUser: Take<WithLogin> = ({ login }, given) => {
   return true;
 };
 
-/** RFC 6749 §3.3. */
-const scopeToken = z.tuple([z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/)]).rest(z.unknown());
+const scopeArgument = z.tuple([scopeToken]).rest(z.unknown());
 
 const setScope =
   (isAdded: boolean): Take<WithLogin> =>
   ({ login }, given) => {
-    const read = scopeToken.safeParse(given);
+    const read = scopeArgument.safeParse(given);
     if (read.success) setMember(login.scopes, read.data[0], isAdded);
     return read.success;
   };

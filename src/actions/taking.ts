@@ -5,6 +5,9 @@ import { z } from 'zod';
 export const name = z.string().min(1).max(255);
 export const text = z.string().max(1000);
 
+/** RFC 6749 §3.3. */
+export const scopeToken = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/);
+
 /** The value of a member; what cannot be written as JSON was left out on the way here. */
 const value = z.unknown().transform((one) => one ?? null);
 

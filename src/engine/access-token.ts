@@ -1,6 +1,7 @@
 // The JWT access token of an API, in the API's dialect: the hosted service's, or RFC 9068 where it asks for that.
 import type { AccessToken, ClientCredentials, JWTStructured, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
+import type { ResourceServer as Api } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Config } from '../tenant/config.ts';
@@ -53,18 +54,18 @@ export function accessTokenFormat({
   return async (ctx, token, jwt) => {
     const { payload } = jwt;
     const userId = 'accountId' in token ? token.accountId : undefined;
-    const scope = typeof payload.scope === 'string' ? payload.scope : '';
+    const asked = typeof payload.scope === 'string' ? payload.scope : '';
     const resource = token.resourceServer?.identifier();
     const api = resource === undefined ? undefined : await config.resourceServer(toAudience(resource));
     const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
     const client = payload.client_id;
     const gty = grantType(token, userId);
     const organization = userId === undefined ? machines.of(ctx?.req) : organizationOf(ctx);
-    const machine = { clientId: String(client), audience: api?.identifier, scope, organization };
-    const ofActions =
+    const machine = { clientId: String(client), api, scope: asked, organization };
+    const { claims: ofActions, scope } =
       userId !== undefined
-        ? loginActions.claimsOf(ctx)?.accessToken
-        : await machineClaims({ actions, config }, ctx, { ...machine, isOurs: api?.is_system === true });
+        ? { claims: loginActions.claimsOf(ctx)?.accessToken, scope: asked }
+        : await ofMachine({ actions, config }, ctx, token, machine);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       // First: they are no claim of ours.
@@ -103,6 +104,24 @@ export function accessTokenFormat({
         : await secondFactor.tokenClaims(api.identifier, loginOf(ctx, userId))),
     };
   };
+}
+
+/** What actions make of the token of an application for itself, which then has the scopes that they say. */
+async function ofMachine(
+  deps: Pick<AccessTokenDependencies, 'actions' | 'config'>,
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+  {
+    api,
+    ...about
+  }: { clientId: string; api: Api | undefined; scope: string; organization: string | undefined },
+): ReturnType<typeof machineClaims> {
+  const allowed = scopeValues(token.resourceServer?.scope);
+  const isOurs = api?.is_system === true;
+  const made = await machineClaims(deps, ctx, { ...about, audience: api?.identifier, allowed, isOurs });
+  // The response says it, too.
+  if (made.scope !== about.scope) Object.assign(token, { scope: made.scope || undefined });
+  return made;
 }
 
 /** The login that a grant was made by; a grant of an older version proves only who the user is. */

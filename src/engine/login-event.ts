@@ -1,7 +1,8 @@
 // `event` of `post-login`: the user, and how they logged in for what.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
-import { clientOf, connectionOf, userOf } from '../actions/facts.ts';
+import type { UserRole } from '../actions/ask.ts';
+import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
 import { firstMethodOf } from '../records/first-methods.ts';
 import type { Trail } from '../runtime/trail.ts';
 import type { Store } from '../store/contract.ts';
@@ -64,16 +65,16 @@ export async function loginEvent(
   deps: LoginEventDependencies,
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
+  roles: readonly UserRole[],
 ): Promise<Record<string, unknown>> {
   const { user, clientId, connection, organization } = login;
   const { params } = ctx.oidc;
   const identities = login.identities ?? (await deps.users.identitiesOf(user.id));
   // What was granted before logins kept it does not say it.
   const came = connection === '' ? primaryIdentity(identities)?.connection : connection;
-  const [client, from, roles, enrolledFactors, session, refreshToken] = await Promise.all([
+  const [client, from, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
     came === undefined ? undefined : deps.config.connection(came),
-    roleNames(deps, user, organization),
     deps.secondFactor.enrolled(user),
     sessionPart(deps, login),
     refreshTokenPart(deps, login),
@@ -94,7 +95,7 @@ export async function loginEvent(
     authentication: {
       methods: [...methodsProved(login, from && firstMethodOf(from.strategy)), ...(login.methods ?? [])],
     },
-    authorization: { roles },
+    authorization: { roles: roles.map(({ name }) => name) },
     stats: { logins_count: (user.logins_count ?? 0) + (login.isUncounted === true ? 1 : 0) },
     security_context: {},
     ...(session && { session }),
@@ -133,21 +134,14 @@ function exchangePart(ctx: KoaContextWithOIDC): Record<string, unknown> {
   };
 }
 
-const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Identity) => ({
-  connection,
-  provider,
-  user_id: upstream_id,
-  isSocial,
-  ...(profile && { profileData: profile }),
-});
-
-/** The names of a user's roles, with those within the organization of the login. */
-async function roleNames(
-  { store, organizations }: LoginEventDependencies,
-  user: User,
-  organization: string | undefined,
-): Promise<string[]> {
+/** A user's roles, with those within the organization of the login. */
+export async function rolesOf(
+  { store, organizations }: Pick<LoginEventDependencies, 'store' | 'organizations'>,
+  { user, organization }: Pick<LoginToJudge, 'user' | 'organization'>,
+): Promise<UserRole[]> {
   const ids = new Set([...(user.roles ?? []), ...(await organizations.rolesOf(organization, user.id))]);
   const roles = await Promise.all([...ids].map((id) => store.collection('roles').get(id)));
-  return roles.flatMap((role) => (role === undefined ? [] : [role.name]));
+  return roles.flatMap((role) =>
+    role === undefined ? [] : [{ id: role.id, name: role.name, description: role.description }],
+  );
 }

@@ -17,19 +17,28 @@ interface MachineToken {
   clientId: string;
   audience: string | undefined;
   scope: string;
+  /** What its client grant allows. */
+  allowed: readonly string[];
   /** For an API of ours: an action that fails could not be mended by the API that it is kept by. */
   isOurs: boolean;
   /** The id of the organization that it is for. */
   organization: string | undefined;
 }
 
-/** The claims that actions give a token. @throws errors.CustomOIDCProviderError when one denies it, or fails. */
+/** What actions make of a token. */
+interface MachineOutcome {
+  claims: Record<string, unknown>;
+  /** The scopes that it is to have. */
+  scope: string;
+}
+
+/** The claims that actions give a token, and its scopes. @throws errors.CustomOIDCProviderError when one denies it, or fails. */
 export async function machineClaims(
   { actions, config }: MachineActionsDependencies,
   ctx: KoaContextWithOIDC | undefined,
-  { clientId, audience, scope, organization, isOurs }: MachineToken,
-): Promise<Record<string, unknown>> {
-  if (ctx === undefined || isOurs || !actions.isBound('credentials-exchange')) return {};
+  { clientId, audience, scope, allowed, organization, isOurs }: MachineToken,
+): Promise<MachineOutcome> {
+  if (ctx === undefined || isOurs || !actions.isBound('credentials-exchange')) return { claims: {}, scope };
   const about = { client_id: clientId, ip: ctx.ip };
   const requested_scopes = scopeValues(scope);
   const outcome = await actions
@@ -40,16 +49,21 @@ export async function machineClaims(
         ...apiOf(audience),
         ...(await organizationPart(config, organization)),
         request: engineRequestOf(ctx),
-        transaction: { requested_scopes },
+        transaction: { requested_scopes, target_scopes: requested_scopes },
         accessToken: { customClaims: {}, scope: requested_scopes },
       },
       about,
     )
     .catch(inEngineTerms);
-  const { denied, accessToken } = outcome;
+  const { denied, accessToken, targetScopes } = outcome;
   if (denied !== undefined)
     throw new errors.CustomOIDCProviderError(denied.code ?? 'access_denied', denied.reason);
-  return allowedClaims(actions, { trigger: 'credentials-exchange', to: 'access_token', about }, accessToken);
+  const told = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
+  return {
+    claims: allowedClaims(actions, told, accessToken),
+    // No action gives more than the client grant does.
+    scope: targetScopes?.filter((one) => allowed.includes(one)).join(' ') ?? scope,
+  };
 }
 
 /** @throws errors.CustomOIDCProviderError for an action that failed. */

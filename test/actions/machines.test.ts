@@ -78,6 +78,37 @@ describe('actions of credentials-exchange', () => {
     expect(await actionFailures(server)).to.deep.equal([]);
   });
 
+  it('say which scopes the token has, within the client grant', async () => {
+    await managed(server, 'PATCH', `/resource-servers/${encodeURIComponent(API)}`, {
+      scopes: ['read:things', 'write:things', 'drop:things'].map((value) => ({ value })),
+    });
+    const { body: grants } = await managed(server, 'GET', '/client-grants?client_id=m2m');
+    const grant = grants.find(({ audience }: { audience: string }) => audience === API);
+    await managed(server, 'PATCH', `/client-grants/${grant.id}`, { scope: ['read:things', 'write:things'] });
+    await bindActions(
+      server,
+      TRIGGER,
+      {
+        code: action(`
+          api.transaction.addTargetScope('write:things');
+          api.transaction.addTargetScope('drop:things');
+          api.transaction.removeTargetScope('read:things');`),
+      },
+      { code: action(`api.accessToken.setCustomClaim('${NS}now', event.transaction.target_scopes);`) },
+    );
+    const { body } = await ask({ scope: 'read:things' });
+    expect(payload(body.access_token)).to.deep.include({
+      scope: 'write:things',
+      [`${NS}now`]: ['write:things', 'drop:things'],
+    });
+    expect(body.scope).to.equal('write:things');
+    await bindActions(server, TRIGGER, { code: action('api.transaction.clearTargetScopes();') });
+    const { body: none } = await ask();
+    expect(payload(none.access_token)).not.to.have.property('scope');
+    await bindActions(server, TRIGGER, { code: action(`api.transaction.setTargetScopes('all');`) });
+    expect((await ask()).status).to.equal(403);
+  });
+
   it('never set a claim of the protocol: it is refused and logged', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
@@ -174,5 +205,19 @@ describe('actions of credentials-exchange', () => {
     });
     expect((await claims())[`${NS}counts`]).to.deep.equal([1, 0]);
     expect((await claims())[`${NS}counts`]).to.deep.equal([1, 1]);
+  });
+
+  it('keep text for a quarter of an hour, or for the shorter of the times that they say', async () => {
+    await bindActions(server, TRIGGER, {
+      code: action(`
+        const minutes = (options) => {
+          const { record } = api.cache.set('key', 'value', options);
+          return Math.round((record.expires_at - Date.now()) / 60000);
+        };
+        api.accessToken.setCustomClaim('${NS}minutes', [
+          minutes(), minutes({ ttl: 60000 }), minutes({ ttl: 600000, expires_at: Date.now() + 120000 }),
+          minutes({ ttl: 1e12 }), api.cache.set('key', 'value', { expires_at: 'soon' }).type]);`),
+    });
+    expect((await claims())[`${NS}minutes`]).to.deep.equal([15, 1, 2, 1440, 'error']);
   });
 });

@@ -57,6 +57,11 @@ describe('actions of password-reset-post-challenge', () => {
     const page = await agent.get(await link());
     expect(page.status).to.equal(200);
     const text = await printed(server, `reset of ${USER.email} at users by email`);
+    const told = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
+    expect(told.authorization).to.deep.equal({ roles: [] });
+    expect(told.transaction).to.include({ locale: 'en' });
+    expect(told.user.identities).to.have.length(1);
+    expect(told.user.identities[0]).to.include({ connection: 'users', provider: 'auth0' });
     expect(text).not.to.contain(readForm(page, 'password').fields.ticket);
     // A mistake is corrected in the same form.
     const differs = await set(agent, page, { repeat: 'other' });

@@ -111,6 +111,29 @@ describe('actions of post-login', () => {
     expect((await refresh(refresh_token)).status).to.equal(200);
   });
 
+  it('refuse a login by a validation error, and know the roles of the user', async () => {
+    const { body: made } = await managed(server, 'POST', '/roles', { name: 'Keeper', description: 'Keeps' });
+    const { sub } = payload((await password()).body.id_token);
+    await managed(server, 'POST', `/users/${encodeURIComponent(sub)}/roles`, { roles: [made.id] });
+    await bind(`const { roles, next } = await api.roles.getUserEffectiveRoles({ take: 10 });
+      const named = await api.roles.getUserEffectiveRolesByNames(['Keeper', 'Captain']);
+      const known = await api.roles.getUserEffectiveRolesByIds(['${made.id}']);
+      const none = await api.roles.getUserEffectiveRolesByIds(['rol_of_nobody']);
+      api.idToken.setCustomClaim('${NS}roles', { roles, next, named, known, none });`);
+    const roles = [{ id: made.id, name: 'Keeper', description: 'Keeps' }];
+    expect(payload((await password()).body.id_token)[`${NS}roles`]).to.deep.equal({
+      roles,
+      named: { roles },
+      known: { roles },
+      none: { roles: [] },
+    });
+    await bind(`api.validation.error('no_country', 'Tell us your country first.');`);
+    expect(await password()).to.deep.equal({
+      status: 403,
+      body: { error: 'access_denied', error_description: 'Tell us your country first.' },
+    });
+  });
+
   it('that fail end a login', async () => {
     await bind('event.nothing.deep;');
     expect((await password()).status).to.equal(403);

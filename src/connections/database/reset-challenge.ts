@@ -2,10 +2,13 @@
 // set. What they allow holds for the form of that answer alone: who posts another, or none, has them run first.
 import type { Context } from 'koa';
 import type { Actions } from '../../actions/actions.ts';
-import { clientOf, connectionOf, userOf } from '../../actions/facts.ts';
+import { clientOf, connectionOf, identityOf, userOf } from '../../actions/facts.ts';
 import type { Progress } from '../../actions/progress.ts';
 import { requestOf } from '../../engine/action-event.ts';
+import { rolesOf } from '../../engine/login-event.ts';
+import type { Organizations } from '../../engine/organizations.ts';
 import type { SecondFactor } from '../../engine/second-factor.ts';
+import { localeOf } from '../../engine/transaction-event.ts';
 import type { Brought } from '../../engine/waiting-actions.ts';
 import type { AwayUsers } from '../../flow/away.ts';
 import { browserCookie } from '../../http/browser-cookie.ts';
@@ -14,8 +17,10 @@ import type { Challenges } from '../../protection/challenges.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
+import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
+import type { Users } from '../../users/users.ts';
 import type { OpenReset } from './reset.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 
@@ -25,7 +30,10 @@ export interface ResetChallengeDependencies {
   challenges: Challenges;
   config: Config;
   events: Events;
+  organizations: Pick<Organizations, 'rolesOf'>;
   random: Random;
+  store: Store;
+  users: Users;
   secondFactor: Pick<SecondFactor, 'challenge' | 'enrolled' | 'standingOf'>;
   wallClock: Clock;
 }
@@ -171,11 +179,7 @@ export async function broughtTo(
 const uidOf = (ticket: string) => `reset-${sha256(ticket)}`;
 
 async function eventOf(
-  {
-    config,
-    secondFactor,
-    wallClock,
-  }: Pick<ResetChallengeDependencies, 'config' | 'secondFactor' | 'wallClock'>,
+  { config, organizations, secondFactor, store, users, wallClock }: ResetChallengeDependencies,
   ctx: Context,
   open: OpenReset,
   given: readonly string[],
@@ -183,15 +187,21 @@ async function eventOf(
   const { user, connection } = open;
   const { clientId } = clientOfReset(open);
   const client = clientId === undefined ? undefined : await config.client(clientId);
+  const [enrolledFactors, identities, roles] = await Promise.all([
+    secondFactor.enrolled(user),
+    users.identitiesOf(user.id),
+    rolesOf({ store, organizations }, { user, organization: undefined }),
+  ]);
   const timestamp = new Date(wallClock()).toISOString();
   const second = given.length > 0 ? [{ name: 'mfa', timestamp }] : [];
   return {
-    user: { ...userOf(user), enrolledFactors: await secondFactor.enrolled(user) },
+    user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     connection: connectionOf(connection),
     ...(client && { client: clientOf(client, client.client_id) }),
     request: requestOf(ctx, undefined),
+    authorization: { roles: roles.map(({ name }) => name) },
     authentication: { methods: [{ name: 'email', timestamp }, ...second] },
     stats: { logins_count: user.logins_count ?? 0 },
-    transaction: { metadata: {} },
+    transaction: { locale: localeOf(config, ctx), ui_locales: [], metadata: {} },
   };
 }
