@@ -59,6 +59,8 @@ export const databaseOptionsSchema = z.looseObject({
   /** Of which kind a name is taken to be first, where it could be several. */
   precedence: z.array(z.enum(ADDRESS_KINDS)).max(3).nullish(),
   disable_signup: z.boolean().default(false),
+  /** Whether users cannot ask for a mail by which they set a new password. */
+  disable_self_service_change_password: z.boolean().nullish(),
   brute_force_protection: z.boolean().default(true),
   domain_aliases: domainAliases,
   /** Whether the users are, or were, kept in a database elsewhere, which `customScripts` ask. */

@@ -138,6 +138,12 @@ export function changesPasswords(connection: Connection): boolean {
   );
 }
 
+/** Whether users may ask for a mail by which they set a new password; administrators and tickets can all the same. */
+export function offersReset(connection: Connection): boolean {
+  const { disable_self_service_change_password: isOff } = databaseOptions(connection);
+  return isOff !== true && changesPasswords(connection);
+}
+
 function canChange(connection: Connection, name: CustomScriptName): boolean {
   return (
     customDatabase(connection) !== 'elsewhere' ||

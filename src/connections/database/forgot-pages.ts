@@ -15,7 +15,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { nameKey } from '../../protection/counts.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Connection } from '../../records/collections.ts';
-import { databaseOptions } from '../../records/database-options.ts';
+import { databaseOptions, offersReset } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
@@ -38,10 +38,13 @@ export const forgotPages: RouteDeclarations<ForgotPagesDependencies> = {
 
 async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
-  if (!waitsForLogin(page.pending)) return ctx.redirect(`/u/${page.pending.uid}`);
+  const elsewhere = `/u/${page.pending.uid}`;
+  if (!waitsForLogin(page.pending)) return ctx.redirect(elsewhere);
+  const { names, connection } = await forgetful(deps, page);
+  if (!offersReset(connection)) return ctx.redirect(elsewhere);
   await renderPage(deps, ctx, page, 'account/forgot', {
     ...pageModel(page, 'forgot-password'),
-    ...(await forgetful(deps, page)),
+    names,
     email: identifierOf(page) ?? page.pending.params.login_hint ?? '',
     loginUrl: stepPath(page.pending, 'login'),
   });

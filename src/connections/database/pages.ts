@@ -4,9 +4,9 @@ import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { attributesOf, usernameLength } from '../../records/database-attributes.ts';
 import {
-  changesPasswords,
   codeKinds,
   databaseOptions,
+  offersReset,
   passwordUse,
   takesSignUps,
 } from '../../records/database-options.ts';
@@ -68,7 +68,7 @@ export function loginPage(
     values: { username: shown.username },
     connections,
     ...(managesPasswords &&
-      changesPasswords(connection) && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
+      offersReset(connection) && { forgotPasswordUrl: stepPath(page.pending, 'forgot-password') }),
     ...(shown.alert === undefined ? {} : { alert: shown.alert }),
     ...(offersSignUp ? { signupUrl: stepPath(page.pending, 'signup') } : {}),
   };

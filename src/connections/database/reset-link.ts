@@ -6,7 +6,7 @@ import { askersOf, type Caller, type KnownCallers } from '../../protection/calle
 import type { Challenges } from '../../protection/challenges.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Client, Connection, Organization } from '../../records/collections.ts';
-import { changesPasswords } from '../../records/database-options.ts';
+import { changesPasswords, offersReset } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Store, Write } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -119,13 +119,13 @@ async function sendLink(
   const { connection, client, organization, languages, caller } = request;
   const { ip } = caller;
   const asked = { connection, identifier: request.email, clientId: client?.client_id, ip, organization };
-  const identity = changesPasswords(connection)
+  const identity = offersReset(connection)
     ? await deps.users.identityInConnection(connection, request.email)
     : undefined;
   // Whichever name was typed, the mail goes to the address of the account.
   const email = identity === undefined ? normalizeEmail(request.email) : identity.email;
   const user =
-    email === undefined || !changesPasswords(connection)
+    email === undefined || !offersReset(connection)
       ? undefined
       : ((identity && (await deps.users.get(identity.user_id))) ?? (await deps.find(asked)));
   const seen = {
@@ -135,8 +135,7 @@ async function sendLink(
     ...(client && { client_id: client.client_id }),
   };
   if (email === undefined || user === undefined) {
-    const why = changesPasswords(connection) ? 'there is no such user' : 'there is no script change_password';
-    deps.events.record({ ...seen, type: 'fcpr', description: why });
+    deps.events.record({ ...seen, type: 'fcpr', description: whyNobody(connection) });
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
@@ -166,6 +165,11 @@ async function sendLink(
   const letter = deps.messages.letter('reset_email', notice, { ref, ttlSeconds });
   await keep([letter.write, done]);
   letter.post();
+}
+
+function whyNobody(connection: Connection): string {
+  if (!changesPasswords(connection)) return 'there is no script change_password';
+  return offersReset(connection) ? 'there is no such user' : 'the connection lets nobody ask for it';
 }
 
 /** Strangers share one limit; known callers have their own. */

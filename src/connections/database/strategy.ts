@@ -2,9 +2,9 @@
 import type { Connection } from '../../records/collections.ts';
 import { attributesOf, usernameLength } from '../../records/database-attributes.ts';
 import {
-  changesPasswords,
   customDatabase,
   databaseOptions,
+  offersReset,
   passwordUse,
   takesSignUps,
 } from '../../records/database-options.ts';
@@ -24,7 +24,7 @@ function describe(connection: Connection): object {
   return {
     ...widgetPolicy(options),
     showSignup: takesSignUps(connection),
-    showForgot: changesPasswords(connection),
+    showForgot: offersReset(connection),
     requires_username: signUp === 'required',
     ...(hasLengths && { validation: { username: usernameLength(options) } }),
   };

@@ -32,11 +32,18 @@ const tenant = {
       hosted: generous,
     },
   },
-  databases: base.databases.map((database) =>
-    database.name === 'users'
-      ? { ...database, options: { ...database.options, password_history: { enable: true, size: 2 } } }
-      : database,
-  ),
+  databases: [
+    ...base.databases.map((database) =>
+      database.name === 'users'
+        ? { ...database, options: { ...database.options, password_history: { enable: true, size: 2 } } }
+        : database,
+    ),
+    {
+      name: 'without-reset',
+      enabled_clients: ['web'],
+      options: { disable_self_service_change_password: true },
+    },
+  ],
 };
 
 const resultTenant = {
@@ -490,6 +497,23 @@ describe('resetting a password', () => {
       expect(
         (await reset(new URL((await nextMessageTo(server, email)).link ?? '').href, NEW)).status,
       ).to.equal(200);
+    });
+
+    it('is not offered where the connection switches it off, and sends nothing', async () => {
+      const email = `forgetful-${++people}@example.test`;
+      await server.users.create({ connection: 'without-reset', email, password: USER.password });
+      const browser = createAgent(server);
+      const start = await authorize(browser, webRequest({ connection: 'without-reset' }));
+      const login = await browser.get(start.location);
+      expect(login.text).not.to.contain('forgot-password');
+      expect(readForm(login, 'password').fields).to.have.property('username');
+      const { location } = await browser.get(`${new URL(start.location).pathname}/forgot-password`);
+      expect(new URL(location).pathname).to.equal(new URL(start.location).pathname);
+      const asked = await ask({ client_id: 'web', connection: 'without-reset', email });
+      // As for an address that nobody has: the answer is the connection's, and not the account's.
+      expect(asked.text).to.equal((await ask({ email: 'nobody@example.test' })).text);
+      await server.tenant.close();
+      expect(await messagesTo(server, email)).to.deep.equal([]);
     });
 
     it('writes in the language of the page, also where `ui_locales` names none of ours', async () => {
