@@ -68,7 +68,9 @@ export async function endSessionOf<Options extends OpenIdOptions>(
   const address: unknown =
     options.end_session_endpoint ??
     (await metadataOf(deps, preset, options).catch(() => old)).end_session_endpoint;
-  return typeof address === 'string' ? { address, clientId: options.client_id } : undefined;
+  return typeof address === 'string' && isHttpsOrLoopback(address)
+    ? { address, clientId: options.client_id }
+    : undefined;
 }
 
 const ENDPOINTS = [

@@ -56,6 +56,7 @@ export async function userOf(
 
 /** @throws AuthError by {@link upstreamFault} for an id that nobody can be known by. */
 export function refuseUnusable({ id }: Pick<UpstreamIdentity, 'id'>): void {
-  if (id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id)) return;
+  // Half of a character stands in no address and no UTF-8, where it becomes the same as every other half.
+  if (id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id) && id.isWellFormed()) return;
   throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
 }
