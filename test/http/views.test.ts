@@ -5,6 +5,7 @@ import { nameField } from '../../src/connections/name-field.ts';
 import {
   accessibilityFaults,
   BY_COLOUR,
+  bringAxe,
   faultsInAllLooks,
   NARROWEST,
   sidewaysScroll,
@@ -24,24 +25,33 @@ const TEMPLATES = new Set(
 describe('the pages', () => {
   let site: Site;
   let browser: TestBrowser;
+  let undrawn: TestBrowser;
 
   before(async () => {
     site = await startSite(PAGES);
     browser = await launchBrowser(site.ca);
+    undrawn = await launchBrowser(site.ca, { draws: false });
   });
   after(async () => {
     await browser?.close();
+    await undrawn?.close();
     await site?.stop();
   });
   afterEach(() => site.setTenant({}));
 
   /** Does something with a page of a browser of its own. */
-  const inBrowser = async (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => {
-    const context = await browser.newContext({ viewport: WIDE, ...options });
-    const page = await context.newPage();
-    await use(page);
+  const inBrowser = async (
+    options: BrowserContextOptions,
+    use: (page: Page) => Promise<void>,
+    from = browser,
+  ) => {
+    const context = await from.newContext({ viewport: WIDE, ...options });
+    await use(await context.newPage());
     await context.close();
   };
+  /** Only asks a page for its styles and its layout, or has axe do so. */
+  const undrawnIn = (options: BrowserContextOptions, use: (page: Page) => Promise<void>) =>
+    inBrowser(options, use, undrawn);
 
   describe('each visited once', () => {
     const faults: string[] = [];
@@ -51,7 +61,8 @@ describe('the pages', () => {
 
     before(async function visits() {
       // A colour that is still on its way to the other scheme's is no fault.
-      await inBrowser({ colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
+      await undrawnIn({ colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
+        await bringAxe(page);
         page.on('console', (message) => said.push(message.text()));
         page.on('pageerror', (error) => said.push(String(error)));
         page.on('request', (request) => origins.add(new URL(request.url()).origin));
@@ -95,7 +106,8 @@ describe('the pages', () => {
     ]) {
       it(`keep their contrast: ${colorScheme}, ${primary} on ${page_background}`, async () => {
         site.setTenant({ branding: { colors: { primary, page_background } } });
-        await inBrowser({ colorScheme }, async (page) => {
+        await undrawnIn({ colorScheme }, async (page) => {
+          await bringAxe(page);
           for (const path of ['/login-choices', '/signup-failed', '/account', '/home']) {
             await page.goto(site.url + path);
             expect(await accessibilityFaults(page, BY_COLOUR), path).to.deep.equal([]);
@@ -111,7 +123,7 @@ describe('the pages', () => {
     ['ar', [...TEMPLATES]],
   ] as const) {
     it(`fit on the narrowest phone: ${locale}`, async () => {
-      await inBrowser({ locale, viewport: NARROWEST }, async (page) => {
+      await undrawnIn({ locale, viewport: NARROWEST }, async (page) => {
         for (const path of paths) {
           await page.goto(site.url + path);
           expect(await sidewaysScroll(page), path).to.equal(0);

@@ -42,6 +42,11 @@ export async function faultsInAllLooks(
   return faults;
 }
 
+/** Puts axe into whatever a page goes to from now on: it need not be sent, and its source read, for each. */
+export function bringAxe(page: Page): Promise<unknown> {
+  return page.addInitScript({ content: SOURCE });
+}
+
 /** How much further a page goes than it is wide, pixels. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');

@@ -38,18 +38,33 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
-/** The browsers of this process, by the certificate that they trust. */
-const browsers = new Map<string | undefined, Promise<Browser>>();
+/**
+ * It draws no frame that it is not told to, and none tells it. Styles and layout are worked out when a script asks for them, as
+ * ever; drawing a page takes as much of a processor as all else. Browsers of macOS cannot do it.
+ */
+const UNDRAWN = process.platform === 'darwin' ? [] : ['--enable-begin-frame-control'];
+
+/** The browsers of this process, by their switches. */
+const browsers = new Map<string, Promise<Browser>>();
 
 /**
  * A browser, started once per process and certificate; it ends with the process, or by {@link closeBrowsers}. On
  * systems other than Linux, CHROMIUM_PATH names the browser to use.
  * @param ca a certificate (PEM) to trust wherever it is in a chain, of the test server's CA say: by its
  *   public key, so that all others are checked as ever.
+ * @param draws whether pages are drawn: for pages that are only asked for styles and layout they need not be. Where they are
+ *   not, nothing can be clicked: that waits for a frame.
  */
-export async function launchBrowser(ca?: string): Promise<TestBrowser> {
-  const known = browsers.get(ca);
-  const browser = await (known ?? start(ca));
+export async function launchBrowser(ca?: string, { draws = true } = {}): Promise<TestBrowser> {
+  const switches = [
+    ...SWITCHES,
+    ...(draws ? [] : UNDRAWN),
+    ...(ca === undefined ? [] : [`--ignore-certificate-errors-spki-list=${publicKeyHash(ca)}`]),
+  ];
+  const key = switches.join(' ');
+  const starting = browsers.get(key) ?? launch(switches);
+  browsers.set(key, starting);
+  const browser = await starting;
   const contexts: BrowserContext[] = [];
   return {
     newContext: async (options) => {
@@ -64,22 +79,9 @@ export async function launchBrowser(ca?: string): Promise<TestBrowser> {
   };
 }
 
-function start(ca: string | undefined): Promise<Browser> {
-  const starting = launch(ca);
-  browsers.set(ca, starting);
-  return starting;
-}
-
-async function launch(ca: string | undefined): Promise<Browser> {
+async function launch(args: string[]): Promise<Browser> {
   const { executablePath, env } = await installation();
-  return chromium.launch({
-    executablePath,
-    env: { ...process.env, ...env },
-    args: [
-      ...SWITCHES,
-      ...(ca === undefined ? [] : [`--ignore-certificate-errors-spki-list=${publicKeyHash(ca)}`]),
-    ],
-  });
+  return chromium.launch({ executablePath, env: { ...process.env, ...env }, args });
 }
 
 /** Ends the browsers of this process. */
