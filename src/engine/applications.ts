@@ -8,6 +8,7 @@ import type { Client } from '../records/collections.ts';
 import { allowedGrants, clientFaults } from '../records/compliance.ts';
 import { type Profile, profileOf } from '../records/compliance-levels.ts';
 import type { Frozen } from '../records/record.ts';
+import type { SessionTransfer } from '../records/session-transfer.ts';
 import type { ClientRecord } from '../records/tenant.ts';
 import { type CertificateRules, certificateAuthentication, certificateRules } from './certificate-rules.ts';
 import { clientEncryption } from './encryption.ts';
@@ -37,6 +38,8 @@ export interface ApplicationSettings {
   refreshToken: Frozen<ClientRecord['refresh_token']>;
   /** Whether users log in as members of an organization. */
   organizationUsage: 'deny' | 'allow' | 'require';
+  /** Sessions that are handed over. */
+  sessionTransfer: Frozen<Partial<SessionTransfer>>;
   /** How one is asked for where it is required. */
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Codes are only for our internal requests on its behalf. */
@@ -109,6 +112,7 @@ export function clientMetadata(
     idTokenLifetime: client.jwt_configuration.lifetime_in_seconds,
     refreshToken: client.refresh_token,
     organizationUsage: client.organization_usage ?? 'deny',
+    sessionTransfer: client.session_transfer ?? {},
     organizationPrompt: client.organization_require_behavior ?? 'no_prompt',
     codeForUsOnly,
     certificates: certificateRules(client, now),

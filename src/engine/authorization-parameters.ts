@@ -1,6 +1,7 @@
 // Parameters of /authorize beyond the standard, translated for the engine (docs/wire/authorize.md): `response_type=token`,
 // `audience`, a missing scope, `offline_access` without consent prompt, parameters for upstream providers.
 import type { ParsedUrlQuery } from 'node:querystring';
+import { isTicket } from '../protection/challenges.ts';
 import { namedApi, toResource } from './audience.ts';
 import { POPUP_MODE } from './message-modes.ts';
 import type { ReceivedRequest } from './received-request.ts';
@@ -47,12 +48,16 @@ const ENGINE_PARAMETERS = [
   'ui_locales',
 ];
 
+/** A session that is handed over. */
+const TRANSFER_PARAMETER = 'session_transfer_token';
+
 /** Never forwarded upstream: internal parameters, and those that SDKs add for themselves. */
 const NOT_FORWARDED = new Set([
   EXTENSIONS_PARAMETER,
   'auth0Client',
   'login_ticket',
   'anon_transfer_token',
+  TRANSFER_PARAMETER,
   'realm',
   'owp',
   'protocol',
@@ -94,6 +99,7 @@ export function normalizeRequest(
     ...(pushed !== undefined && { pushed }),
     ...((isSigned || pushed !== undefined) && { isFixed: true }),
     ...(typeof query.login_ticket === 'string' && { loginTicket: query.login_ticket }),
+    ...(isToken(query[TRANSFER_PARAMETER]) && { transferToken: query[TRANSFER_PARAMETER] }),
     ...('fault' in api && { invalidTarget: api.fault }),
   };
   request[EXTENSIONS_PARAMETER] = JSON.stringify(extensions);
@@ -119,6 +125,8 @@ function normalizeResponseType(request: ParsedUrlQuery): boolean {
   if (!givesIdToken && !scopes(request).includes('openid')) delete request.nonce;
   return false;
 }
+
+const isToken = (value: unknown): value is string => typeof value === 'string' && isTicket(value);
 
 function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;

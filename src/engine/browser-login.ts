@@ -18,6 +18,7 @@ import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type Device, deviceOf } from './device.ts';
+import { keptOfTransfer } from './handed-over.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
@@ -168,9 +169,16 @@ async function conclude(
   const { proved } = answer;
   // Nothing but ours answers a request, and always with the login.
   if (proved === undefined) throw new errors.LoginRequired('Login required');
-  const { userId, connection, credentialVersion, providerSession, isTimeUnproved: unproved } = proved;
+  const {
+    userId,
+    connection,
+    credentialVersion,
+    providerSession,
+    isTimeUnproved: unproved,
+    transfer,
+  } = proved;
   const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
-  Object.assign(session, kept, connection !== '' && { connection });
+  Object.assign(session, kept, keptOfTransfer(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([

@@ -58,6 +58,8 @@ import { keepRefreshTokenAlive } from './refresh.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import { engineKeys } from './renewal.ts';
 import type { SecondFactor } from './second-factor.ts';
+import type { SessionTransfers } from './session-transfer.ts';
+import type { HandedSessions } from './session-transfer-use.ts';
 import type { VendorGrant } from './tokens.ts';
 
 export interface EngineDependencies {
@@ -160,6 +162,8 @@ export function engineConfiguration(
     machines: MachineOrganizations;
     customClaims: CustomClaims;
     targets: RefreshTargets;
+    handed: HandedSessions;
+    transfers: SessionTransfers;
     pushedRequests: PushedRequests;
     /** @see dpopFeature */
     nonceSecret: Buffer;
@@ -233,13 +237,13 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
 }
 
 /** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
-function rotates(
-  deps: EngineDependencies & { commits: Commits; targets: RefreshTargets; loginActions: LoginActions },
-): Configuration['rotateRefreshToken'] {
+function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration['rotateRefreshToken'] {
   return async (ctx) => {
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;
     if (token === undefined || client === undefined) return true;
+    deps.transfers.check(ctx);
     await deps.targets.decide(ctx, client, token);
+    await deps.handed.checkRefresh(ctx);
     await refuseUnboundRefresh(deps, ctx, { client, token });
     await deps.loginActions.atRefresh(ctx);
     if (applicationSettings(client).refreshToken.rotation_type === 'rotating') return true;

@@ -39,6 +39,7 @@ export const authorizationParameters = z.looseObject({
   display: optional('`page`, `popup`, `touch` or `wap`; all are shown alike.'),
   request: optional('The parameters as a signed JWT (OpenID Connect Core §6.1).'),
   login_ticket: optional('A login that was done before: of `/co/authenticate` or a login link.'),
+  session_transfer_token: optional('A session that an application hands over to the browser.'),
   connection_scope: optional('For the upstream provider.'),
 });
 

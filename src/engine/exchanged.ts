@@ -3,6 +3,8 @@ import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Transfer } from '../users/login.ts';
+import { delegationEnd, transferOf } from './handed-over.ts';
 
 /** Of the tokens of an exchange. */
 export interface Exchanged {
@@ -43,7 +45,13 @@ export function keepActor(ctx: Context, actor: Readonly<Record<string, unknown>>
 /** Who acts for the user of a request (RFC 8693 §4.1), if anybody does. */
 export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
   const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
-  return actor ?? exchangedOf(ctx)?.act;
+  return actor ?? exchangedOf(ctx)?.act ?? delegationOf(ctx)?.act;
+}
+
+/** How the session of a request was handed over, where what the request gives is given in it. */
+function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined {
+  const { entities, session } = ctx?.oidc ?? {};
+  return transferOf(entities?.Grant) ?? transferOf(session);
 }
 
 /** What a request exchanges; undefined for every other request. */
@@ -57,7 +65,7 @@ export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | un
  * @param seconds its own.
  */
 export function withinExchanged(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
-  const { endsAt } = exchangedOf(ctx) ?? {};
+  const endsAt = exchangedOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
   if (endsAt === undefined) return seconds;
   // Rounded down: the engine dates the token a moment later, which may be another second. It takes no lifetime of none.
   return Math.max(1, Math.min(seconds, endsAt - Math.ceil(clock() / 1000)));

@@ -4,6 +4,7 @@ import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { isCurrent } from './admission.ts';
 import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
+import { transferOf } from './handed-over.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
@@ -40,5 +41,6 @@ export async function firstFactorOf(
     ip,
     credentialVersion,
     providerSession: providerSessionOf(open),
+    transfer: transferOf(open),
   };
 }

@@ -14,6 +14,7 @@ import { toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 import { OIDC_SCOPES, scopesOfClaims } from './claims.ts';
+import { transferOf } from './handed-over.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
@@ -155,6 +156,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
       ...kept,
       ...way,
       actions: loginActions.claimsOf(ctx),
+      transfer: transferOf(session),
     });
     Object.assign(session, kept);
     // The id is assigned synchronously; `kept` handles a failure.

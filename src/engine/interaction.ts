@@ -83,6 +83,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
       if (interaction === undefined) return undefined;
       const described = describe(interaction);
       if (described.prompt !== 'login' || described.loginTicket !== undefined) return undefined;
+      if (described.handed !== undefined) return undefined;
       if ((await firstFactorOf(provider, deps.users, interaction, ctx.ip)) !== undefined) return undefined;
       return described;
     },
@@ -175,6 +176,7 @@ function describe(
     offer,
     upstream: readExtensions(params).upstream,
     loginTicket: readExtensions(params).loginTicket,
+    handed: readExtensions(params).handed,
     userId: interaction.session?.accountId,
     missing: missingConsent(interaction),
     factors: waitingActionsOf(interaction.prompt)?.factors,

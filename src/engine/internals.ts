@@ -85,13 +85,13 @@ function knowAlgorithms(provider: Provider): void {
 export function aroundGrants(
   provider: Provider,
   grantTypes: readonly string[],
-  around: (work: () => Promise<void>) => Promise<void>,
+  around: (work: () => Promise<void>, ctx: KoaContextWithOIDC) => Promise<void>,
 ): void {
   const { grantTypeHandlers: handlers } = instance(provider);
   for (const grantType of grantTypes) {
     const handle = handlers.get(grantType);
     if (handle === undefined) throw new Error(`the engine has no grant ${grantType}`);
-    handlers.set(grantType, (ctx) => around(() => handle(ctx)));
+    handlers.set(grantType, (ctx) => around(() => handle(ctx), ctx));
   }
 }
 
@@ -205,6 +205,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'organization',
     'connection',
     'actions',
+    'transfer',
   ]);
   extendPayload(Session, [
     'connection',
@@ -215,6 +216,7 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     'lastUsed',
     'providerSession',
     'isTimeUnproved',
+    'transfer',
     'methods',
     'bounds',
   ]);

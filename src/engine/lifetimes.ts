@@ -5,6 +5,7 @@ import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { type Bounds, boundsOf, leftWithin } from './bounds.ts';
 import { withinExchanged } from './exchanged.ts';
+import { transferOf } from './handed-over.ts';
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -95,12 +96,13 @@ export function sessionLifetime(config: Config, clock: Clock, session: Session):
 export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
   const { loginTs } = session;
   if (typeof loginTs !== 'number') return false;
+  const begun = { loginTs, transfer: transferOf(session) };
   const now = epochSeconds(clock);
-  return (
-    leftWithin(boundsOf(session), lifetimeLeft(config, now, { loginTs }), Number.POSITIVE_INFINITY, now) <= 0
-  );
+  return leftWithin(boundsOf(session), lifetimeLeft(config, now, begun), Number.POSITIVE_INFINITY, now) <= 0;
 }
 
-function lifetimeLeft(config: Config, now: number, { loginTs }: { loginTs?: number | undefined }): number {
-  return Math.min(loginTs ?? now, now) + config.settings().tenant.session_lifetime * HOUR - now;
+/** One that was handed over begins then: its login may be of long ago. */
+function lifetimeLeft(config: Config, now: number, session: { loginTs?: number | undefined }): number {
+  const begun = transferOf(session)?.at ?? session.loginTs ?? now;
+  return Math.min(begun, now) + config.settings().tenant.session_lifetime * HOUR - now;
 }

@@ -14,6 +14,7 @@ import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
 import { actorOf } from './exchanged.ts';
+import { transferOf } from './handed-over.ts';
 import { sessionNotes } from './kept-notes.ts';
 import { methodsProved, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
@@ -92,6 +93,7 @@ export async function loginEvent(
       ...exchangePart(ctx),
     },
     ...anonymousSessionPart(params),
+    ...transferPart(login.session),
     authentication: {
       methods: [...methodsProved(login, from && firstMethodOf(from.strategy)), ...(login.methods ?? [])],
     },
@@ -112,7 +114,17 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
   const { session_metadata = {}, authentication: _, ...known } = shown;
   // One that begins with this very request is not stored yet.
-  return { ...known, created_at: known.created_at ?? known.authenticated_at, metadata: session_metadata };
+  const created_at = known.created_at ?? known.authenticated_at;
+  const { act: actor } = transferOf(session) ?? {};
+  return { ...known, created_at, metadata: session_metadata, ...(actor && { actor }) };
+}
+
+/** `event.session_transfer_token`, in a session that was handed over. */
+function transferPart(session: object | undefined): Record<string, unknown> {
+  const transfer = transferOf(session);
+  if (transfer === undefined) return {};
+  const { clientId: client_id, ip, userAgent: user_agent } = transfer;
+  return { session_transfer_token: { client_id, request: { ip, user_agent, geoip: {} } } };
 }
 
 async function refreshTokenPart(deps: LoginEventDependencies, { refreshToken }: LoginToJudge) {

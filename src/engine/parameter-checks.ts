@@ -5,6 +5,7 @@ import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
 import { VENDOR_PARAMETERS } from './authorization-parameters.ts';
+import { transferOf } from './handed-over.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
@@ -14,8 +15,8 @@ type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Cl
 /** Why an application's request may not name a connection; undefined when it may. */
 export type ConnectionFault = (clientId: string, name: string) => Promise<string | undefined>;
 
-/** Completes a silent request with the login of its ticket. */
-export type UseTicket = (ctx: KoaContextWithOIDC, ticket: string | undefined) => Promise<void>;
+/** Completes a silent request with the login that it brings. */
+export type UseTicket = (ctx: KoaContextWithOIDC) => Promise<void>;
 
 /**
  * The engine's `extraParams`: our parameters and their checks. The engine runs them after its own checks and before it
@@ -46,7 +47,7 @@ export function extraParameters(
     [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {
       const { params } = ctx.oidc;
       if (params === undefined) return;
-      const { offline, withoutNonce, loginTicket, invalidTarget } = readExtensions(params);
+      const { offline, withoutNonce, invalidTarget } = readExtensions(params);
       if (invalidTarget !== undefined) throw new errors.InvalidTarget(invalidTarget);
       if (
         applicationSettings(client).codeForUsOnly &&
@@ -58,8 +59,8 @@ export function extraParameters(
       // What follows is for the request in its browser; here it is only pushed.
       if (ctx.oidc.route === 'pushed_authorization_request') return;
       if (withoutNonce) params.nonce = undefined;
-      if (offline && (await mayStayOnline(config, params, client))) stayOnline(params);
-      await useTicket(ctx, loginTicket);
+      await useTicket(ctx);
+      if (offline && (await mayStayOnline(config, ctx, client))) stayOnline(params);
     },
   };
 }
@@ -77,9 +78,12 @@ function stayOnline(params: Record<string, unknown>): void {
 
 async function mayStayOnline(
   config: Config,
-  params: Readonly<Record<string, unknown>>,
+  { oidc: { params = {}, session } }: KoaContextWithOIDC,
   client: Client,
 ): Promise<boolean> {
+  const transfer = readExtensions(params).handed?.transfer ?? transferOf(session);
+  const { allow_refresh_token: allows } = applicationSettings(client).sessionTransfer;
+  if (transfer !== undefined && (transfer.act !== undefined || allows !== true)) return false;
   if (!client.grantTypeAllowed('refresh_token')) return false;
   if (!String(params.response_type).split(' ').includes('code')) return false;
   const audience = requestedAudience(params);

@@ -19,6 +19,8 @@ export interface PendingInteraction {
   upstream: Readonly<Record<string, string>>;
   /** The ticket of a login done before the request, as the application sent it. */
   loginTicket: string | undefined;
+  /** The login of a session that was handed over to the browser with the request. */
+  handed: Login | undefined;
   /** Who is logged in already. */
   userId: string | undefined;
   /** The connection that they came by, where it is known. */

@@ -9,12 +9,14 @@ import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
+import { transferOf } from './handed-over.ts';
 import type { LoginActions } from './login-actions.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
+import { takesDelegation } from './session-transfer-use.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
@@ -27,7 +29,7 @@ export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   config: Pick<Config, 'resourceServer'>;
-  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent'>;
+  ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent' | 'has'>;
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
@@ -55,6 +57,9 @@ export function policy({
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
   // The engine would ask for one login after another.
+  login.checks.add(
+    new Check('delegation', LOGIN_REQUIRED, 'login_required', isDelegatedElsewhere(ownCallbacks)),
+  );
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
   const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
   login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
@@ -119,10 +124,20 @@ function isAskedAgain(
   };
 }
 
-/** A login ticket is used by the login page, even when somebody is logged in. */
+/** A login that a request brings is used by the login page, even when somebody is logged in. */
 function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
-  const brings = readExtensions(oidc.params ?? {}).loginTicket !== undefined;
+  const { loginTicket, handed } = readExtensions(oidc.params ?? {});
+  const brings = loginTicket !== undefined || handed !== undefined;
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
+}
+
+/** A session in which somebody acts for its user answers the requests alone of applications that take such sessions. */
+function isDelegatedElsewhere(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
+  return ({ oidc: { session, client, params = {}, result } }: KoaContextWithOIDC): boolean => {
+    if (transferOf(session)?.act === undefined || client === undefined || result?.login !== undefined)
+      return Check.NO_NEED_TO_PROMPT;
+    return takesDelegation(client, params, ownCallbacks) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+  };
 }
 
 /** An organization is required, and is asked for now. */

@@ -41,6 +41,8 @@ import { receiveRequests } from './received-request.ts';
 import { refreshTargets } from './refresh-targets.ts';
 import { renewal } from './renewal.ts';
 import { announceSessions } from './session-management.ts';
+import { type SessionTransfers, sessionTransfers } from './session-transfer.ts';
+import { handedSessions } from './session-transfer-use.ts';
 import { createSessions, type Sessions } from './sessions.ts';
 import { createSettle, type Settle } from './settle.ts';
 import { logInSilently } from './silent-login.ts';
@@ -100,6 +102,7 @@ function adaptedProvider(
     ahead: ReadAhead;
     customClaims: CustomClaims;
     loginActions: LoginActions;
+    transfers: SessionTransfers;
   },
   configuration: Configuration,
 ): Provider {
@@ -116,8 +119,13 @@ function adaptedProvider(
     },
   });
   // A code or token is used up before; what is given for it is stored in one commit.
-  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work) =>
-    deps.ahead.around(() => deps.commits.together([], work)),
+  aroundGrants(provider, ['authorization_code', 'refresh_token'], (work, ctx) =>
+    deps.ahead.around(() =>
+      deps.commits.together([], async () => {
+        await work();
+        await deps.transfers.handOver(ctx);
+      }),
+    ),
   );
   registerMessageModes(provider, deps.errorPage);
   nameIssuer(provider, deps.settings.issuer);
@@ -142,7 +150,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     ...shared,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
   });
-  const useTicket: UseTicket = (ctx, ticket) => logInSilently({ ...deps, settle, sessions }, ctx, ticket);
+  const useTicket: UseTicket = (ctx) => logInSilently({ ...shared, sessions }, ctx);
   const provider = adaptedProvider(
     shared,
     engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
@@ -193,6 +201,8 @@ function partsOf(
     commits: createCommits(deps.store),
     ahead: createReadAhead(deps.store),
     pushedRequests: pushedRequests(deps),
+    handed: handedSessions(deps),
+    transfers: sessionTransfers(deps),
   };
 }
 

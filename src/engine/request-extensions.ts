@@ -2,6 +2,7 @@
 // the engine in one parameter that nobody else can write.
 import { z } from 'zod';
 import { jsonOf } from '../runtime/json.ts';
+import type { Login } from '../users/login.ts';
 
 /** Internal parameter that carries {@link RequestExtensions} through the engine; a client's own value is dropped. */
 export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
@@ -29,6 +30,10 @@ const extensionsSchema = z.object({
   upstream: z.record(z.string(), z.string()),
   /** Ticket of a login before this request (cross-origin, or by a link). */
   loginTicket: z.string().optional(),
+  /** A session transfer token, as it came. */
+  transferToken: z.string().optional(),
+  /** The login that it stands for; ours alone to write. */
+  handed: z.custom<Login>((one) => typeof one === 'object').optional(),
   /** Who the user was before they logged in. */
   visitor: visitorSchema.optional(),
   /** Why the named API is invalid. */

@@ -63,6 +63,9 @@ const LARGEST_PUSHED = 10 * 1024;
 
 const events = {
   s: 'A login ended well.',
+  sdel: 'A session began in which somebody acts for its user (session transfer).',
+  w: 'A session transfer token was not taken; the description says why.',
+  sertft: 'A session transfer token was given for a refresh token.',
   f: 'A login was refused; the description says why.',
   mfar: 'A login needs a second factor.',
   feacft: 'An authorization code could not be exchanged for tokens.',

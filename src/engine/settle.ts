@@ -51,7 +51,7 @@ export interface Settle {
 
 /** The end of the tenant's logins. */
 export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
-  const tell = (type: 's' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
+  const tell = (type: 's' | 'sdel' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
     const { user, description, execution } = about;
     const name = user?.email ?? user?.username ?? user?.phone_number;
     events.record({
@@ -86,10 +86,12 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
       return { is: 'incomplete' };
     },
     settle: async (login, clientId, { store, takeBack, execution, isRecorded = false }) => {
-      await store(...(isRecorded ? [] : [users.loginNote(login.userId, login.ip)]));
+      const isDelegated = login.transfer?.act !== undefined;
+      // Of who acts for a user it is no login of theirs.
+      await store(...(isRecorded || isDelegated ? [] : [users.loginNote(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {
-        if (!isRecorded) tell('s', login, clientId, { user, execution });
+        if (!isRecorded) tell(isDelegated ? 'sdel' : 's', login, clientId, { user, execution });
         return undefined;
       }
       await takeBack();

@@ -1,9 +1,12 @@
-// A silent request (`prompt=none`) with a login ticket: the login is completed here, without a page.
+// A silent request (`prompt=none`) with a login ticket, or a session that is handed over: the login is completed here, without a page.
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { loginAnswer, throwRefusal } from './browser-login.ts';
+import { transferOf } from './handed-over.ts';
+import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
+import type { HandedSessions } from './session-transfer-use.ts';
 import type { Sessions } from './sessions.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
@@ -13,6 +16,7 @@ interface SilentLoginDependencies {
   settle: Settle;
   secondFactor: Pick<SecondFactor, 'description'>;
   sessions: Pick<Sessions, 'end'>;
+  handed: HandedSessions;
 }
 
 /**
@@ -21,17 +25,19 @@ interface SilentLoginDependencies {
  * ticket changes nothing: the interaction policy then answers `login_required`.
  * @throws errors.OIDCProviderError, for the callback, when the user is blocked or needs a second factor.
  */
-export async function logInSilently(
-  deps: SilentLoginDependencies,
-  ctx: KoaContextWithOIDC,
-  ticket: string | undefined,
-): Promise<void> {
-  const { client, params, prompts } = ctx.oidc;
-  if (ticket === undefined || client === undefined || !prompts.has('none')) return;
+export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaContextWithOIDC): Promise<void> {
+  const { client, params = {} } = ctx.oidc;
+  if (client === undefined) return;
   const { clientId } = client;
   const koa = ctx as unknown as Context;
-  const login = await deps.tickets.redeem(koa, ticket, clientId);
-  if (login === undefined) return;
+  const leave = () => leaveSession(deps, ctx);
+  if (!(await deps.handed.holds(transferOf(ctx.oidc.session)))) await leave();
+  const handed = await deps.handed.use(ctx, leave);
+  await deps.handed.restrict(ctx, handed?.transfer ?? transferOf(ctx.oidc.session));
+  const { loginTicket: ticket } = readExtensions(params);
+  if (!ctx.oidc.prompts.has('none')) return;
+  const login = handed ?? (ticket && (await deps.tickets.redeem(koa, ticket, clientId)));
+  if (!login) return;
   const verdict = await deps.settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx: koa });
   if (verdict.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
   if (verdict.is === 'refused') {
@@ -56,6 +62,16 @@ async function leaveOtherAccount(
 ): Promise<void> {
   const { session } = oidc;
   if (session?.accountId === undefined || session.accountId === userId) return;
+  await leaveSession({ sessions }, { oidc });
+}
+
+/** Ends the session of a request for all participants and starts a new one. */
+async function leaveSession(
+  { sessions }: Pick<SilentLoginDependencies, 'sessions'>,
+  { oidc }: Pick<KoaContextWithOIDC, 'oidc'>,
+): Promise<void> {
+  const { session } = oidc;
+  if (session === undefined) return;
   await sessions.end(session.uid, { reason: 'session-revoked', requestsStay: true });
   // Created from an empty payload, because the engine does not store an untouched new session.
   const Session = oidc.provider.Session as unknown as new (payload: object) => typeof session;

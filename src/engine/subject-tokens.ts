@@ -4,6 +4,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import { admit } from './admission.ts';
+import { transferOf } from './handed-over.ts';
 import type { CheckPossession } from './proof-of-possession.ts';
 import { ACCESS_TOKEN, type ExchangeDependencies, subjectOf } from './token-exchange.ts';
 
@@ -72,6 +73,8 @@ async function ofRefreshToken(
   const grant = await provider.Grant.find(token.grantId ?? '');
   if (grant === undefined || grant.isExpired || grant.clientId !== clientId) return undefined;
   if (grant.accountId !== token.accountId) return undefined;
+  // One given in a session that was handed over ends with that, which is looked at when it is refreshed.
+  if (transferOf(grant) !== undefined) return undefined;
   const { jkt, 'x5t#S256': thumbprint } = token;
   if (jkt !== undefined || thumbprint !== undefined)
     await checkPossession(ctx, value, { clientId, cnf: { jkt, 'x5t#S256': thumbprint } });

@@ -17,6 +17,8 @@ import { isReuse, vendorError } from './failures.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
+import { isTransferAudience, keepTransferAsked } from './session-transfer.ts';
+import { TOKEN_EXCHANGE } from './token-exchange.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */
@@ -74,7 +76,7 @@ export function tokenEndpoint({
       machines.ask(ctx.req, fields.organization);
     replayAsForm(
       ctx,
-      fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(fields),
+      fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(ctx, fields),
     );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
@@ -138,20 +140,32 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 /** What a refresh is for is decided when the engine has found the token good: until then it is not told. */
 function refreshFields(
   targets: Pick<RefreshTargets, 'ask'>,
-  { req }: Context,
+  ctx: Context,
   { audience, resource, scope, authorization_details: details, ...fields }: Record<string, string>,
 ): Record<string, string> {
   const api = namedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
-  targets.ask(req, { identifier: api.identifier, isResource: Boolean(resource), scope, details });
+  const identifier = apiOrTransfer(ctx, api.identifier);
+  targets.ask(ctx.req, { identifier, isResource: Boolean(resource), scope, details });
   return fields;
 }
 
-function engineFields({ audience, resource, ...fields }: Record<string, string>): Record<string, string> {
+/** The API that a request names; a session transfer token is for none. */
+function apiOrTransfer(ctx: Context, identifier: string | undefined): string | undefined {
+  if (identifier === undefined || !isTransferAudience(ctx, identifier)) return identifier;
+  keepTransferAsked(ctx, identifier);
+  return undefined;
+}
+
+function engineFields(
+  ctx: Context,
+  { audience, resource, ...fields }: Record<string, string>,
+): Record<string, string> {
   const api = namedApi({ audience, resource });
   if ('fault' in api) throw new AuthError(400, 'invalid_target', api.fault);
   // With a code `audience` is ignored; a `resource` must have been granted (RFC 8707 §2.2), which the engine checks.
-  const wanted = choosesAudience(fields.grant_type) ? api.identifier : resource;
+  const named = fields.grant_type === TOKEN_EXCHANGE ? apiOrTransfer(ctx, api.identifier) : api.identifier;
+  const wanted = choosesAudience(fields.grant_type) ? named : resource;
   return wanted ? { ...fields, resource: toResource(wanted) } : fields;
 }
 

@@ -17,10 +17,11 @@ import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
 import { completedRequest } from './second-factor.ts';
-import type { Granted, GrantRequest } from './tokens.ts';
+import { transferAsked } from './session-transfer.ts';
+import type { Granted, GrantRequest, Handed } from './tokens.ts';
 
 /** RFC 8693 §2.1 and §3. */
-const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ID_TOKEN = `${TYPE}id_token`;
 export const ACCESS_TOKEN = `${TYPE}access_token`;
@@ -56,13 +57,20 @@ interface Subject {
  * @throws AuthError 400 `invalid_request` for a token that is not good or not the application's, `invalid_target` and
  *   `invalid_scope` for more than it is good for, 403 `unauthorized_client` for an application that may not.
  */
-export type ExchangeToken = (request: GrantRequest) => Promise<Granted | undefined>;
+export type ExchangeToken = (request: GrantRequest) => Promise<Granted | Handed | undefined>;
 
 /** The exchange of a tenant's tokens. */
 export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
-  return async ({ clientId, params, ip }) => {
+  return async ({ clientId, params, ip, ctx }) => {
     const { subject_token_type: type = '', subject_token: token = '' } = params;
     if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
+    // Who acts for the user says an action alone.
+    if (transferAsked(ctx) !== undefined)
+      throw new AuthError(
+        400,
+        'invalid_request',
+        'A session is handed over for a token that an action judges.',
+      );
     const client = await deps.config.client(clientId);
     // One with native logins alone has the grant for those.
     if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;

@@ -177,10 +177,11 @@ export function registerVendorGrant(
 function handOut(
   { events }: Pick<GrantEndDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
-  { events: { success: type } }: Pick<VendorGrant, 'events'>,
+  { events: { success: own } }: Pick<VendorGrant, 'events'>,
   { answer, userId: user_id, connection }: Handed,
 ): void {
   ctx.body = answer;
+  const type = exchangeEventsOf(ctx)?.success ?? own;
   if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
 }
 

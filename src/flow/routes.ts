@@ -95,14 +95,14 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
 };
 
 /**
- * Completes the request with a login ticket. @returns whether there was a valid one of this browser.
+ * Completes the request with the login that it brings. @returns whether there was a valid one of this browser.
  */
 async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: RequestPage): Promise<boolean> {
   const { login_ticket: beside } = ctx.query;
   const ticket = typeof beside === 'string' ? beside : pending.loginTicket;
-  if (ticket === undefined || !waitsForLogin(pending)) return false;
-  const login = await deps.tickets.redeem(ctx, ticket, pending.clientId);
-  if (login === undefined) return false;
+  if (!waitsForLogin(pending)) return false;
+  const login = pending.handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, pending.clientId)));
+  if (!login) return false;
   try {
     await deps.finish.login(ctx, pending, login);
     return true;

@@ -14,6 +14,7 @@ import { COMPLIANCE_LEVELS } from './compliance-levels.ts';
 import { applicationKey, CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionFault } from './encryption.ts';
 import { calledAddress, clientBackChannelSchema, clientLogoutSchema } from './logout.ts';
 import { samlpSchema } from './samlp.ts';
+import { sessionTransferSchema } from './session-transfer.ts';
 import { SIGNING_ALGS, type SigningAlg, TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
 
 /** The application of the development page, which is in no tenant file. */
@@ -159,6 +160,7 @@ const clientFields = z.looseObject({
   native_social_login: z.looseObject({ apple: enabled, google: enabled, facebook: enabled }).nullish(),
   /** Whether it may have tokens exchanged that the tenant's own actions judge. */
   token_exchange: z.looseObject({ allow_any_profile_of_type: z.array(z.string()).nullish() }).nullish(),
+  session_transfer: sessionTransferSchema.nullish(),
   mobile: z
     .looseObject({
       ios: z.looseObject({ app_bundle_identifier: z.string().nullish() }).nullish(),

@@ -20,6 +20,23 @@ export interface Login {
   credentialVersion: number;
   /** What ends the session at the provider that the user came from, where its protocol needs that. */
   providerSession?: Readonly<Record<string, string>> | undefined;
+  /** Where the session is one that an application hands over to a browser. */
+  transfer?: Transfer | undefined;
+}
+
+/** How a session was handed over. */
+export interface Transfer {
+  /** The application that it was handed over by. */
+  clientId: string;
+  /** Epoch seconds. */
+  at: number;
+  /** Where the application had asked from: the address, and the user agent. */
+  ip: string;
+  userAgent: string;
+  /** The key of the refresh token that it was handed over for, where it was for one. */
+  parent?: string;
+  /** Who acts for the user in it (RFC 8693 §4.1), where anybody does. */
+  act?: Readonly<Record<string, unknown>>;
 }
 
 /** The version of a credential whose password was never set anew, and of no credential at all. */

@@ -23,6 +23,7 @@ interface NextAnswer extends Response {
 const BASE = 'http://localhost:3000';
 const VAULT_GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
 const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
+const DESK = 'urn:acme:customer';
 const SCOPES = [
   ...['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`),
   'create:me:authentication_methods',
@@ -45,11 +46,38 @@ describe('@auth0/nextjs-auth0', () => {
       allowed_logout_urls: [BASE],
       web_origins: [BASE],
       grant_types: ['authorization_code', 'refresh_token', OTP_GRANT, VAULT_GRANT, PASSKEY_GRANT],
+      token_exchange: { allow_any_profile_of_type: ['custom_authentication'] },
+      session_transfer: { can_create_session_transfer_token: true },
+    };
+    const shown = {
+      ...next,
+      client_id: 'shown',
+      name: 'shown',
+      session_transfer: {
+        allowed_authentication_methods: ['query'],
+        delegation: { allow_delegated_access: true },
+      },
     };
     server = await startServer({
       tenant: {
         ...passwordlessTenant,
-        clients: [...passwordlessTenant.clients, next],
+        clients: [...passwordlessTenant.clients, next, shown],
+        actions: [
+          {
+            name: 'desk',
+            code: `exports.onExecuteCustomTokenExchange = async (event, api) => {
+              const { subject_token: id, actor_token: actor } = event.transaction;
+              const { sub } = JSON.parse(Buffer.from(actor.split('.')[1], 'base64url'));
+              api.authentication.setUserById(id);
+              if (id !== 'nobody') api.authentication.setActor({ sub, reason: 'ticket 7' });
+            };`,
+            supported_triggers: [{ id: 'custom-token-exchange', version: 'v1' }],
+            deployed: true,
+          },
+        ],
+        tokenExchangeProfiles: [
+          { name: 'Desk', subject_token_type: DESK, action: 'desk', type: 'custom_authentication' },
+        ],
         clientGrants: [
           {
             client_id: 'next',
@@ -61,7 +89,7 @@ describe('@auth0/nextjs-auth0', () => {
         databases: [
           ...passwordlessTenant.databases.map((database) => ({
             ...database,
-            enabled_clients: [...(database.enabled_clients ?? []), 'next'],
+            enabled_clients: [...(database.enabled_clients ?? []), 'next', 'shown'],
           })),
           {
             name: 'keys',
@@ -112,12 +140,12 @@ describe('@auth0/nextjs-auth0', () => {
   });
 
   /** An application, and the browser of somebody who uses it. */
-  const open = () => {
+  const open = (clientId = 'next') => {
     const auth0 = new Auth0Client({
       // With a port, and on this machine.
       domain: server.url,
       allowInsecureRequests: true,
-      clientId: 'next',
+      clientId,
       clientSecret: 'next-secret',
       appBaseUrl: BASE,
       secret: 'a-secret-of-the-application-of-32-bytes-or-more',
@@ -212,6 +240,36 @@ describe('@auth0/nextjs-auth0', () => {
     await auth0.disconnectAccount({ connection: 'drive' }, requestTo('/'), NextResponse.next());
     expect(await auth0.getConnectedAccounts(requestTo('/'), NextResponse.next())).to.deep.equal([]);
     expect((await visit('/auth/connect?connection=nowhere')).status).to.equal(400);
+  });
+
+  it('hands a session over to who acts for the user: requestSessionTransferToken, buildSessionTransferRedirect', async () => {
+    const { auth0, requestTo, login } = open();
+    await login();
+    const request = { subjectTokenType: DESK, reason: 'ticket 7' };
+    const refused = await auth0
+      .requestSessionTransferToken(requestTo('/'), NextResponse.next(), {
+        ...request,
+        subjectToken: 'nobody',
+      })
+      .catch((thrown: { code: string }) => thrown.code);
+    expect(refused).to.equal('exchange_failed');
+    const customer =
+      (await server.users.findInConnection({ name: 'users' }, 'staff@example.test')) ??
+      (await server.users.findInConnection({ name: 'staff' }, 'staff@example.test'));
+    const result = await auth0.requestSessionTransferToken(requestTo('/'), NextResponse.next(), {
+      ...request,
+      subjectToken: customer?.id ?? '',
+    });
+    const redirect = auth0.buildSessionTransferRedirect(`${BASE}/auth/login`, result);
+    const target = open('shown');
+    const { pathname, search } = new URL(redirect.headers.get('location'));
+    const { location } = await target.visit(`${pathname}${search}`);
+    const back = await follow(target.browser, await target.browser.get(location), server.url);
+    await target.visit(back.location);
+    const agent = (await auth0.getSession(requestTo('/'))).user.sub;
+    const session = await target.auth0.getSession(target.requestTo('/'));
+    expect(session?.user).to.deep.include({ sub: customer?.id, act: { sub: agent, reason: 'ticket 7' } });
+    expect(session?.tokenSet.refreshToken).to.equal(undefined);
   });
 
   it('signs up, logs in and adds another by passkeys: /auth/passkey/register, challenge, get-token, enrollment-challenge, enrollment-verify', async () => {

@@ -3,20 +3,32 @@
 import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
 import { withMembers } from '../../actions/event-now.ts';
+import type { Actor } from '../../actions/exchange-asked.ts';
 import { clientOf } from '../../actions/facts.ts';
 import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
+import { namedOrganization } from '../../engine/organization-parameter.ts';
+import {
+  giveTransferToken,
+  refuseTransfer,
+  transferAsked,
+  transferFrom,
+} from '../../engine/session-transfer.ts';
 import { ACCESS_TOKEN, type ExchangeToken } from '../../engine/token-exchange.ts';
-import type { GrantRequest } from '../../engine/tokens.ts';
+import type { GrantRequest, Handed } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type Attempts, tryProof } from '../../protection/attempts.ts';
+import type { Challenges } from '../../protection/challenges.ts';
+import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 import { CUSTOM_AUTHENTICATION } from '../../records/exchange-profile-schema.ts';
 import type { ExchangeProfile } from '../../records/exchange-profiles.ts';
 import { scopeValues } from '../../records/scope.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
+import type { Random } from '../../runtime/random.ts';
+import type { Login } from '../../users/login.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
 export interface CustomExchangeDependencies extends ExchangedUserDependencies {
@@ -24,6 +36,8 @@ export interface CustomExchangeDependencies extends ExchangedUserDependencies {
   attempts: Attempts;
   /** What logins are dated by. */
   wallClock: Clock;
+  challenges: Pick<Challenges, 'issueTicket'>;
+  random: Random;
 }
 
 const TRIGGER = 'custom-token-exchange';
@@ -38,29 +52,50 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     const profile = deps.config.exchangeProfile(params.subject_token_type ?? '');
     if (profile === undefined) return undefined;
     keepExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
-    const client = refuseUnfit(await deps.config.client(clientId), params.requested_token_type);
+    const client = refuseUnfit(await deps.config.client(clientId), request);
     const outcome = await judged(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
-    if (outcome.exchange.actor !== undefined) keepActor(ctx, outcome.exchange.actor);
-    return {
-      login: {
-        userId: user.id,
-        connection,
-        amr: [],
-        authTime: epochSeconds(deps.wallClock),
-        // A token says whose it is, and may be of long ago.
-        isTimeUnproved: true,
-        ip,
-        credentialVersion: await deps.users.credentialVersion(user.id),
-      },
-      organization: outcome.exchange.organization,
-      extra: { issued_token_type: ACCESS_TOKEN },
+    const { actor, organization } = outcome.exchange;
+    const login: Login = {
+      userId: user.id,
+      connection,
+      amr: [],
+      authTime: epochSeconds(deps.wallClock),
+      // A token says whose it is, and may be of long ago.
+      isTimeUnproved: true,
+      ip,
+      credentialVersion: await deps.users.credentialVersion(user.id),
     };
+    if (transferAsked(ctx) !== undefined) return handedOver(deps, request, { login, actor, organization });
+    if (actor !== undefined) keepActor(ctx, actor);
+    return { login, organization, extra: { issued_token_type: ACCESS_TOKEN } };
   };
 }
 
+/** The session in which the actor acts for the user. @throws AuthError 400 where the action names none, or one who acts for another. */
+async function handedOver(
+  deps: CustomExchangeDependencies,
+  { clientId, params, ctx }: GrantRequest,
+  {
+    login,
+    actor,
+    organization: named,
+  }: { login: Login; actor: Actor | undefined; organization: string | undefined },
+): Promise<Handed> {
+  if (actor === undefined)
+    throw new AuthError(400, 'invalid_request', 'setActor is required for a session transfer token.');
+  if (actor.act !== undefined)
+    throw new AuthError(400, 'invalid_request', 'A session has one actor, who acts for themselves.');
+  const asked = named ?? params.organization;
+  const organization = asked ? (await namedOrganization(deps.config, asked)).id : undefined;
+  const transfer = { ...transferFrom(ctx, clientId, deps.wallClock), act: actor };
+  const answer = await giveTransferToken(deps, { login: { ...login, transfer }, organization });
+  return { answer, userId: login.userId, connection: login.connection };
+}
+
 /** @throws AuthError for an application that may not, and for another kind of token. */
-function refuseUnfit(client: Client | undefined, requested: string | undefined): Client {
+function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest): Client {
+  const { requested_token_type: requested } = params;
   const types = client?.token_exchange?.allow_any_profile_of_type ?? [];
   if (client === undefined || !types.includes(CUSTOM_AUTHENTICATION))
     throw new AuthError(403, 'unauthorized_client', 'Token exchange is not enabled for this client.');
@@ -73,6 +108,11 @@ function refuseUnfit(client: Client | undefined, requested: string | undefined):
     );
   if (requested !== undefined && requested !== ACCESS_TOKEN)
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
+  if (transferAsked(ctx) === undefined) return client;
+  refuseTransfer(client);
+  // Who it is has to be proved: a session of any user is asked for.
+  if (authenticationMethod(client) === 'none')
+    throw new AuthError(403, 'unauthorized_client', 'Session transfer takes a client that authenticates.');
   return client;
 }
 
@@ -91,7 +131,7 @@ async function judged(
     throw new AuthError(400, 'invalid_request', 'The action for this subject_token_type is not deployed.');
   const event = {
     client: clientOf(client, clientId),
-    ...apiOf(requestedAudience(params)),
+    ...apiOf(transferAsked(ctx) ?? requestedAudience(params)),
     ...(await organizationPart(config, params.organization)),
     request: engineRequestOf(ctx),
     transaction: transactionOf(params),

@@ -71,6 +71,7 @@ const RESERVED = new Set([
   'phone_number',
   'verification_code',
   'login_ticket',
+  'session_transfer_token',
   'code_verifier',
   '_csrf',
   'prompt',

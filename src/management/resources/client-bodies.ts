@@ -63,7 +63,9 @@ const members = {
   oidc_logout: object.describe('Which addresses are told of a logout (back-channel).'),
   oidc_backchannel_logout: object,
   frontchannel_logout_uri: text().describe('An address that the signed-out page frames.'),
-  session_transfer: object,
+  session_transfer: object.describe(
+    'Whether it hands sessions over to browsers (native to web, delegation), and how it takes them.',
+  ),
   organization_usage: z
     .enum(['deny', 'allow', 'require'])
     .describe('Whether its users log in as members of organizations.'),

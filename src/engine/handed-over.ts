@@ -1,0 +1,24 @@
+// What is kept of a session that was handed over to its browser, and of one in which somebody acts for its user
+// (delegation): that one is short, and asks its user for nothing, who is not there.
+import type { Transfer } from '../users/login.ts';
+
+/** How long a session lasts in which somebody acts for its user, seconds. */
+const DELEGATED_SECONDS = 2 * 3600;
+
+/** How a session, or the one that something was granted in, was handed over; undefined for one that began with a login. */
+export function transferOf(kept: object | undefined): Transfer | undefined {
+  return (kept as { transfer?: Transfer } | undefined)?.transfer;
+}
+
+/** When a session ends in which somebody acts for its user, epoch seconds; undefined where nobody does. */
+export function delegationEnd(transfer: Transfer | undefined): number | undefined {
+  return transfer?.act === undefined ? undefined : transfer.at + DELEGATED_SECONDS;
+}
+
+/** What a session keeps of how it was handed over, in place of what it kept. */
+export function keptOfTransfer(session: object, transfer: Transfer | undefined): object {
+  const expiresAt = delegationEnd(transfer);
+  if (expiresAt !== undefined) return { transfer, bounds: { expiresAt }, transient: true };
+  const wasDelegated = transferOf(session)?.act !== undefined;
+  return { transfer, ...(wasDelegated && { bounds: undefined, transient: undefined }) };
+}

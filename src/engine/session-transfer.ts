@@ -1,0 +1,181 @@
+// Sessions that an application hands over to a browser: for its refresh token, or for a token that an action has judged, it is
+// given a session transfer token, by which one request to /authorize begins a session without a login page. Here it is
+// asked for and given; session-transfer-use.ts uses it.
+import type { Context } from 'koa';
+import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import type { Challenges } from '../protection/challenges.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Events } from '../tenant/events.ts';
+import { primaryIdentity } from '../users/identities.ts';
+import type { Login, Transfer } from '../users/login.ts';
+import type { Users } from '../users/users.ts';
+import { applicationSettings } from './applications.ts';
+import { artifactKey } from './artifact-keys.ts';
+import { credentialVersionOf, factorsOf } from './browser-login.ts';
+import { believeUserAddress } from './client-authentication.ts';
+import { deviceOf } from './device.ts';
+import { transferOf } from './handed-over.ts';
+import { familyKey } from './refresh-families.ts';
+
+/** The type of such tokens (RFC 8693 §3). */
+const SESSION_TRANSFER_TOKEN = 'urn:auth0:params:oauth:token-type:session_transfer_token';
+
+/** How long one is good: from being asked for to the request, seconds. */
+const TRANSFER_SECONDS = 60;
+
+/** What one proves, as the ticket that it is. */
+export const SESSION_TRANSFER = 'session_transfer';
+
+/** The audience by which one is asked for: it names our host as the application knows it. */
+const AUDIENCE = /^urn:(?:https:\/\/)?([^/]+):session_transfer$/;
+
+/** What one stands for. */
+export interface HandedLogin {
+  login: Login & { transfer: Transfer };
+  organization?: string | undefined;
+  /** What the login knew of its user's second factors, where it had them given. */
+  factors?: string | undefined;
+}
+
+/** Whether an audience asks for a session transfer token. */
+export function isTransferAudience({ host, hostname }: Context, audience: string | undefined): boolean {
+  const named = AUDIENCE.exec(audience ?? '')?.[1];
+  return named !== undefined && (named === host || named === hostname);
+}
+
+/** Keeps that a token request asks for one. @param audience by which it does. */
+export function keepTransferAsked(ctx: Context, audience: string): void {
+  Object.assign(ctx.state, { transferAudience: audience });
+}
+
+/** The audience by which a token request asks for one; undefined where it does not. */
+export function transferAsked(ctx: Context | KoaContextWithOIDC): string | undefined {
+  return (ctx.state as { transferAudience?: string }).transferAudience;
+}
+
+interface Giving {
+  challenges: Pick<Challenges, 'issueTicket'>;
+  random: Random;
+}
+
+/** Gives one. @returns the answer of the token endpoint, without what else is given. */
+export async function giveTransferToken(
+  { challenges, random }: Giving,
+  handed: HandedLogin,
+): Promise<Record<string, unknown>> {
+  const { secret } = await challenges.issueTicket({
+    purpose: SESSION_TRANSFER,
+    // Another does not take its place: an application may open two windows at once.
+    subject: random(16).toString('base64url'),
+    userId: handed.login.userId,
+    ttlSeconds: TRANSFER_SECONDS,
+    data: { ...handed },
+  });
+  return {
+    access_token: secret,
+    issued_token_type: SESSION_TRANSFER_TOKEN,
+    token_type: 'N_A',
+    expires_in: TRANSFER_SECONDS,
+  };
+}
+
+/** Where a session is handed over from. */
+export function transferFrom(ctx: Context, clientId: string, wallClock: Clock): Transfer {
+  const { last_user_agent: userAgent, last_ip: ip } = deviceOf(ctx, undefined);
+  return { clientId, at: epochSeconds(wallClock), ip, userAgent };
+}
+
+/** @throws AuthError 403 for an application that hands no sessions over. */
+export function refuseTransfer(client: {
+  readonly session_transfer?:
+    | { readonly can_create_session_transfer_token?: boolean | null | undefined }
+    | null
+    | undefined;
+}): void {
+  if (client.session_transfer?.can_create_session_transfer_token === true) return;
+  throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
+}
+
+const NOT_ENABLED = 'Session transfer is not enabled for this client.';
+
+/** Of refreshes. */
+export interface SessionTransfers {
+  /** Before the token is used up. @throws errors.CustomOIDCProviderError where it is not for that. */
+  check(ctx: KoaContextWithOIDC): void;
+  /** Puts a session transfer token in place of the access token, where a refresh has asked for one. */
+  handOver(ctx: KoaContextWithOIDC): Promise<void>;
+}
+
+interface TransferDependencies extends Giving {
+  users: Pick<Users, 'identitiesOf'>;
+  events: Events;
+  wallClock: Clock;
+}
+
+/** The session transfer tokens for refresh tokens. */
+export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
+  return {
+    check: (ctx) => {
+      if (transferAsked(ctx) === undefined) return;
+      const { Client: client, Grant: grant } = ctx.oidc.entities;
+      const isOpen =
+        client !== undefined &&
+        applicationSettings(client).sessionTransfer.can_create_session_transfer_token === true;
+      if (!isOpen) throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
+      // Else one refresh token would beget another without end.
+      if (transferOf(grant) === undefined) return;
+      throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
+    },
+    handOver: async (ctx) => {
+      if (transferAsked(ctx) === undefined) return;
+      const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
+      if (token === undefined || grant === undefined || client === undefined)
+        throw new TypeError('a refresh without its token');
+      believeUserAddress(ctx as unknown as Context, client);
+      const transfer = transferFrom(ctx as unknown as Context, client.clientId, deps.wallClock);
+      const handed = await ofRefreshToken(deps, token, grant, transfer);
+      const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
+      ctx.body = { ...(await giveTransferToken(deps, handed)), scope, id_token, refresh_token };
+      const { userId: user_id, ip } = handed.login;
+      deps.events.record({ type: 'sertft', client_id: client.clientId, user_id, ip });
+    },
+  };
+}
+
+/** What grants keep of their login. */
+interface KeptLogin {
+  amr?: readonly string[];
+  authTime?: number;
+  organization?: string;
+  connection?: string;
+}
+
+async function ofRefreshToken(
+  { users }: TransferDependencies,
+  token: RefreshToken,
+  grant: Grant,
+  transfer: Transfer,
+): Promise<HandedLogin> {
+  const { accountId: userId, acr, jti } = token;
+  const { amr = [], authTime, organization, connection } = grant as KeptLogin;
+  const parent = familyKey(jti) ?? artifactKey('RefreshToken', jti);
+  const known = connection ?? primaryIdentity(await users.identitiesOf(userId))?.connection ?? '';
+  return {
+    login: {
+      userId,
+      connection: known,
+      amr,
+      ...(acr !== undefined && { acr }),
+      // Nobody has proved anything anew: what asks for a recent login is not content with this one.
+      authTime: authTime ?? token.authTime ?? 0,
+      isTimeUnproved: authTime === undefined,
+      ip: transfer.ip,
+      credentialVersion: credentialVersionOf(grant),
+      transfer: { ...transfer, parent },
+    },
+    organization,
+    factors: factorsOf(grant),
+  };
+}

@@ -1,0 +1,483 @@
+// Sessions that an application hands over to a browser: for its refresh token, and for a token that an action judges.
+import { expect } from 'chai';
+import { bindActions, eventsOf, managed } from '../actions/support.ts';
+import { startManaged } from '../management/support.ts';
+import { type Agent, createAgent } from '../support/agent.ts';
+import {
+  API,
+  authorize,
+  tenant as base,
+  follow,
+  payload,
+  responseOf,
+  submitLogin,
+  token,
+  USER,
+} from '../support/flows.ts';
+import type { TestServer } from '../support/server.ts';
+
+const CALLBACK = 'https://site.example.test/callback';
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const SUBJECT = 'urn:acme:ticket';
+const STT = 'urn:auth0:params:oauth:token-type:session_transfer_token';
+const CLAIM = 'https://example.test/handed';
+const SECRET = { client_secret: 'site-secret' };
+const HANDS_OVER = { can_create_session_transfer_token: true };
+
+const web = (client_id: string, session_transfer?: object, more: object = {}) => ({
+  client_id,
+  name: client_id,
+  app_type: 'regular_web',
+  token_endpoint_auth_method: 'client_secret_post',
+  ...SECRET,
+  callbacks: [CALLBACK],
+  grant_types: ['authorization_code', 'refresh_token', 'password', 'implicit'],
+  ...(session_transfer && { session_transfer }),
+  ...more,
+});
+const app = (client_id: string, session_transfer: object, refresh_token: object = {}) => ({
+  client_id,
+  name: client_id,
+  app_type: 'native',
+  token_endpoint_auth_method: 'none',
+  grant_types: ['password', 'refresh_token'],
+  refresh_token: { rotation_type: 'rotating', expiration_type: 'expiring', ...refresh_token },
+  session_transfer,
+});
+const TAKES = { allowed_authentication_methods: ['query', 'cookie'] };
+const DELEGATES = { ...TAKES, delegation: { allow_delegated_access: true } };
+const CLIENTS = [
+  app('app', HANDS_OVER),
+  app('loose', { ...HANDS_OVER, enforce_cascade_revocation: false }),
+  app('mute', {}),
+  web('site', TAKES),
+  web('online', { ...TAKES, allow_refresh_token: true }),
+  web('anywhere', { ...TAKES, enforce_device_binding: 'none', allow_refresh_token: true }),
+  web('by-cookie', { allowed_authentication_methods: ['cookie'] }),
+  web('closed', undefined),
+  web('desk', HANDS_OVER, {
+    is_token_endpoint_ip_header_trusted: true,
+    token_exchange: { allow_any_profile_of_type: ['custom_authentication'] },
+  }),
+  web('shown', DELEGATES),
+  web('members', { ...DELEGATES }, { organization_usage: 'allow' }),
+];
+const tenant = {
+  ...base,
+  clients: [...base.clients, ...CLIENTS],
+  databases: base.databases.map((one) => ({
+    ...one,
+    enabled_clients: [...one.enabled_clients, ...CLIENTS.map(({ client_id }) => client_id)],
+  })),
+};
+
+describe('session transfer', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged(tenant);
+    const made = await managed(server, 'POST', '/actions/actions', {
+      name: 'desk',
+      // `<id of the user>|<actor as JSON>`
+      code: `exports.onExecuteCustomTokenExchange = async (event, api) => {
+        if (!(event.resource_server?.identifier ?? ':session_transfer').endsWith(':session_transfer'))
+          return api.access.deny('invalid_request', 'another audience');
+        const { id, actor, organization } = JSON.parse(event.transaction.subject_token);
+        if (organization) api.authentication.setOrganization(organization);
+        if (actor) api.authentication.setActor(actor);
+        api.authentication.setUserById(id);
+      };`,
+      supported_triggers: [{ id: 'custom-token-exchange', version: 'v1' }],
+    });
+    await managed(server, 'POST', `/actions/actions/${made.body.id}/deploy`);
+    await managed(server, 'POST', '/token-exchange-profiles', {
+      name: 'desk',
+      subject_token_type: SUBJECT,
+      action_id: made.body.id,
+      type: 'custom_authentication',
+    });
+    await bindActions(server, 'post-login', {
+      code: `exports.onExecutePostLogin = async (event, api) => {
+        const { session, session_transfer_token: handed } = event;
+        if (handed) api.idToken.setCustomClaim('${CLAIM}', { by: handed.client_id, actor: session.actor });
+      };`,
+    });
+  });
+  after(() => server.stop());
+
+  const audience = () => `urn:${new URL(server.url).host}:session_transfer`;
+  const ada = async () => (await server.users.findInConnection({ name: 'users' }, USER.email))?.id ?? '';
+  const warnings = async () => (await eventsOf(server, 'w')).map(({ description }) => description ?? '');
+  const refreshToken = async (client_id: string, more: object = {}) => {
+    const { email: username, password } = USER;
+    const scope = 'openid profile offline_access';
+    const asked = { grant_type: 'password', client_id, username, password, scope, ...more };
+    return (await token(createAgent(server), asked)).json().refresh_token as string;
+  };
+  const transfer = (client_id: string, refresh_token: string, more: object = {}) =>
+    token(createAgent(server), {
+      grant_type: 'refresh_token',
+      client_id,
+      refresh_token,
+      audience: audience(),
+      ...more,
+    });
+  const handed = async (client_id = 'app') => {
+    const answer = await transfer(client_id, await refreshToken(client_id));
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as { access_token: string; refresh_token: string };
+  };
+  const desk = async (subject: object, more: Record<string, string | undefined> = {}, headers = {}) => {
+    const json = {
+      grant_type: EXCHANGE,
+      client_id: 'desk',
+      ...SECRET,
+      subject_token: JSON.stringify({ id: await ada(), ...subject }),
+      subject_token_type: SUBJECT,
+      scope: 'openid profile email',
+      audience: audience(),
+      ...more,
+    };
+    return createAgent(server).request('/oauth/token', { json, headers });
+  };
+  const AGENT = { sub: 'agent|7', role: 'support' };
+  const acting = async (subject: object = {}) =>
+    (await desk({ actor: AGENT, ...subject })).json().access_token;
+  const open = async (agent: Agent, client_id: string, more: Record<string, string> = {}) => {
+    const asked = {
+      client_id,
+      response_type: 'code',
+      redirect_uri: CALLBACK,
+      scope: 'openid profile email',
+      state: 's',
+    };
+    return follow(agent, await authorize(agent, { ...asked, ...more }), server.url);
+  };
+  const withToken = (session_transfer_token: string) => ({ session_transfer_token });
+  const tokens = async (client_id: string, { code }: Record<string, string>) => {
+    const grant = { grant_type: 'authorization_code', client_id, ...SECRET, redirect_uri: CALLBACK };
+    const answer = await token(createAgent(server), { ...grant, code });
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as {
+      id_token: string;
+      access_token: string;
+      refresh_token?: string;
+      expires_in: number;
+    };
+  };
+  const isAsked = ({ text }: { text: string }) => text.includes('name="password"');
+
+  describe('of an app to a browser', () => {
+    it('logs in whose refresh token it is, without a page, told to actions', async () => {
+      const given = await transfer('app', await refreshToken('app'));
+      const { access_token, refresh_token, id_token, ...rest } = given.json();
+      expect(rest).to.deep.equal({
+        issued_token_type: STT,
+        token_type: 'N_A',
+        expires_in: 60,
+        scope: 'openid profile offline_access',
+      });
+      expect(payload(id_token)).to.include({ sub: await ada(), aud: 'app' });
+      expect(refresh_token).to.be.a('string');
+      expect((await eventsOf(server, 'sertft'))[0]).to.include({ client_id: 'app', user_id: await ada() });
+      const agent = createAgent(server);
+      const first = await tokens('site', responseOf(await open(agent, 'site', withToken(access_token))));
+      expect(payload(first.id_token)).to.deep.include({ sub: await ada(), [CLAIM]: { by: 'app' } });
+      // And the browser has a session.
+      expect(responseOf(await open(agent, 'closed', { prompt: 'none' }))).to.have.property('code');
+      // A silent request takes one, too.
+      const silent = await open(createAgent(server), 'site', {
+        prompt: 'none',
+        ...withToken((await handed()).access_token),
+      });
+      expect(responseOf(silent)).to.have.property('code');
+    });
+
+    it('is once: one of fifty browsers at once has the session', async () => {
+      const { access_token } = await handed();
+      const all = await Promise.all(
+        Array.from({ length: 50 }, () => open(createAgent(server), 'site', withToken(access_token))),
+      );
+      expect(all.filter((page) => !isAsked(page)).map(responseOf)).to.have.length(1);
+    });
+
+    it('is of a minute, and counts as nothing elsewhere', async () => {
+      const late = (await handed()).access_token;
+      server.tick(61_000);
+      const { access_token } = await handed();
+      for (const bad of [late, 'x', '', `${access_token.slice(0, -1)}!`])
+        expect(isAsked(await open(createAgent(server), 'site', withToken(bad))), bad).to.equal(true);
+      expect(await warnings()).to.include(
+        'Single Sign-On failed: Session Transfer Token not found or expired. This may indicate token reuse or expiration.',
+      );
+      const info = await createAgent(server).get('/userinfo', { authorization: `Bearer ${access_token}` });
+      expect(info.status).to.equal(401);
+      const again = await transfer('app', access_token);
+      expect(again.status).to.equal(400);
+      expect(isAsked(await open(createAgent(server), 'site', { login_ticket: access_token }))).to.equal(true);
+    });
+
+    it('is for applications that take it, in the way that they do', async () => {
+      const { access_token } = await handed();
+      for (const client of ['closed', 'by-cookie'])
+        expect(isAsked(await open(createAgent(server), client, withToken(access_token))), client).to.equal(
+          true,
+        );
+      const cookie = { cookie: `auth0_session_transfer_token=${access_token}` };
+      const query = new URLSearchParams({
+        client_id: 'by-cookie',
+        response_type: 'code',
+        redirect_uri: CALLBACK,
+      });
+      const agent = createAgent(server);
+      const begun = await agent.get(`/authorize?${query}`, cookie);
+      expect(responseOf(await follow(agent, begun, server.url))).to.have.property('code');
+    });
+
+    it('is given to applications that hand sessions over, for a token that is left otherwise', async () => {
+      const own = await refreshToken('mute');
+      const refused = await transfer('mute', own);
+      expect(`${refused.status} ${refused.json().error}`).to.equal('400 unauthorized_client');
+      const other = { grant_type: 'refresh_token', client_id: 'mute', refresh_token: own };
+      expect((await token(createAgent(server), other)).status).to.equal(200);
+      // Another host's, and another application's token.
+      const foreign = await transfer('app', await refreshToken('app'), {
+        audience: 'urn:other.example.test:session_transfer',
+      });
+      expect(foreign.json().issued_token_type).to.equal(undefined);
+      expect((await transfer('app', await refreshToken('loose'))).status).to.equal(400);
+      // What is no refresh, nor a token of a profile, gives none.
+      const asked = { client_id: 'web', client_secret: 'web-secret', audience: audience() };
+      const machine = await token(createAgent(server), { grant_type: 'client_credentials', ...asked });
+      expect(machine.status).to.equal(403);
+    });
+
+    it('is for the device that asked for it, unless the application says otherwise', async () => {
+      const login = { client_id: 'desk', ...SECRET };
+      const elsewhere = async () => {
+        const asked = { grant_type: 'refresh_token', ...login, audience: audience() };
+        const refresh_token = await refreshToken('desk', SECRET);
+        const headers = { 'auth0-forwarded-for': '198.51.100.7' };
+        const answer = await createAgent(server).request('/oauth/token', {
+          json: { ...asked, refresh_token },
+          headers,
+        });
+        return withToken(answer.json().access_token);
+      };
+      expect(isAsked(await open(createAgent(server), 'site', await elsewhere()))).to.equal(true);
+      expect(await warnings()).to.include(
+        'Single Sign-On failed: Session Transfer Token device binding validation failed due to IP/ASN mismatch.',
+      );
+      expect(responseOf(await open(createAgent(server), 'anywhere', await elsewhere()))).to.have.property(
+        'code',
+      );
+    });
+
+    it('is no recent login, and no other user’s: their session ends', async () => {
+      for (const more of [{ prompt: 'login' }, { max_age: '0' }])
+        expect(
+          isAsked(
+            await open(createAgent(server), 'site', { ...more, ...withToken((await handed()).access_token) }),
+          ),
+        ).to.equal(true);
+      const other = { connection: 'users', email: 'other@example.test', password: USER.password };
+      expect((await managed(server, 'POST', '/users', other)).status).to.equal(201);
+      const agent = createAgent(server);
+      await submitLogin(agent, server, await open(agent, 'site'), { ...USER, email: 'other@example.test' });
+      const page = await open(agent, 'site', withToken((await handed()).access_token));
+      expect(isAsked(page)).to.equal(true);
+      expect(responseOf(await open(agent, 'site', { prompt: 'none' }))).to.include({
+        error: 'login_required',
+      });
+      expect(responseOf(await submitLogin(agent, server, await open(agent, 'site')))).to.have.property(
+        'code',
+      );
+    });
+
+    it('ends with a new password', async () => {
+      const { access_token } = await handed();
+      const reset = await managed(server, 'PATCH', `/users/${encodeURIComponent(await ada())}`, {
+        password: USER.password,
+        connection: 'users',
+      });
+      expect(reset.status, JSON.stringify(reset.body)).to.equal(200);
+      expect(isAsked(await open(createAgent(server), 'site', withToken(access_token)))).to.equal(true);
+    });
+
+    it('ends with its refresh token, with what was given in it, unless the application says otherwise', async () => {
+      const offline = { scope: 'openid offline_access' };
+      for (const [client, stays] of [
+        ['app', false],
+        ['loose', true],
+      ] as const) {
+        const { access_token, refresh_token } = await handed(client);
+        const agent = createAgent(server);
+        const session = await open(agent, 'online', { ...offline, ...withToken(access_token) });
+        const { refresh_token: own } = await tokens('online', responseOf(session));
+        const unused = await transfer(client, refresh_token);
+        const revoke = { client_id: client, token: unused.json().refresh_token };
+        expect((await createAgent(server).request('/oauth/revoke', { json: revoke })).status).to.equal(200);
+        const silent = responseOf(await open(agent, 'online', { prompt: 'none' }));
+        expect(silent.error, client).to.equal(stays ? undefined : 'login_required');
+        const refreshed = { grant_type: 'refresh_token', client_id: 'online', ...SECRET, refresh_token: own };
+        expect((await token(agent, refreshed)).status, client).to.equal(stays ? 200 : 400);
+        const page = await open(createAgent(server), 'site', withToken(unused.json().access_token));
+        expect(isAsked(page), client).to.equal(!stays);
+      }
+    });
+
+    it('has refresh tokens where the application is given any, which end with the session and hand nothing over', async () => {
+      const scope = 'openid offline_access';
+      const none = await open(createAgent(server), 'site', {
+        scope,
+        ...withToken((await handed()).access_token),
+      });
+      expect(await tokens('site', responseOf(none))).not.to.have.property('refresh_token');
+      await server.store.collection('clients').update('online', (now) => ({
+        ...now,
+        session_transfer: { ...now.session_transfer, ...HANDS_OVER },
+      }));
+      const agent = createAgent(server);
+      const page = await open(agent, 'online', { scope, ...withToken((await handed()).access_token) });
+      const { refresh_token } = await tokens('online', responseOf(page));
+      const nested = await transfer('online', refresh_token ?? '', SECRET);
+      expect(`${nested.status} ${nested.json().error}`).to.equal('400 invalid_request');
+      const again = { grant_type: 'refresh_token', client_id: 'online', ...SECRET, refresh_token };
+      expect((await token(agent, again)).status).to.equal(200);
+      await agent.get('/v2/logout');
+      expect((await token(agent, again)).status).to.equal(400);
+    });
+
+    it('lasts from its transfer, not from the login of its refresh token', async () => {
+      const old = await refreshToken('app');
+      server.tick(10 * 24 * 3_600_000);
+      const { access_token } = (await transfer('app', old)).json();
+      const agent = createAgent(server);
+      await open(agent, 'site', withToken(access_token));
+      server.tick(3_600_000);
+      expect(responseOf(await open(agent, 'site', { prompt: 'none' }))).to.have.property('code');
+      expect(responseOf(await open(agent, 'site', { prompt: 'none', max_age: '86400' }))).to.include({
+        error: 'login_required',
+      });
+    });
+  });
+
+  describe('to somebody who acts for the user', () => {
+    it('begins a short session that says who acts, in which nothing outlives it and no login is told', async () => {
+      const before = await server.users.get(await ada());
+      const answer = await desk({ actor: AGENT });
+      const { access_token, ...rest } = answer.json();
+      expect(rest).to.deep.equal({ issued_token_type: STT, token_type: 'N_A', expires_in: 60 });
+      const agent = createAgent(server);
+      const page = await open(agent, 'shown', {
+        scope: 'openid profile offline_access',
+        audience: API,
+        ...withToken(access_token),
+      });
+      const given = await tokens('shown', responseOf(page));
+      const sub = await ada();
+      expect(payload(given.id_token)).to.deep.include({
+        sub,
+        act: AGENT,
+        [CLAIM]: { by: 'desk', actor: AGENT },
+      });
+      expect(payload(given.access_token)).to.deep.include({ sub, act: AGENT });
+      expect(given).not.to.have.property('refresh_token');
+      expect((await eventsOf(server, 'sdel'))[0]).to.include({ user_id: sub, client_id: 'shown' });
+      const { logins_count, last_login } = (await server.users.get(sub)) ?? {};
+      expect({ logins_count, last_login }).to.deep.equal({
+        logins_count: before?.logins_count,
+        last_login: before?.last_login,
+      });
+      const silent = await open(agent, 'shown', { prompt: 'none' });
+      const later = await tokens('shown', responseOf(silent));
+      expect(payload(later.id_token)).to.deep.include({ act: AGENT });
+      server.tick(2 * 3_600_000);
+      expect(responseOf(await open(agent, 'shown', { prompt: 'none' })).error).to.equal('login_required');
+    });
+
+    it('takes an actor, a client that proves itself, and the setting', async () => {
+      const refusal = async (...asked: Parameters<typeof desk>) => {
+        const answer = await desk(...asked);
+        return `${answer.status} ${answer.json().error}`;
+      };
+      expect(await refusal({})).to.equal('400 invalid_request');
+      expect(await refusal({ actor: { ...AGENT, act: { sub: 'another' } } })).to.equal('400 invalid_request');
+      const { access_token: api } = (await desk({ actor: AGENT }, { audience: API })).json();
+      expect(api).to.equal(undefined);
+      const change = (session_transfer: Record<string, unknown>, more: object = {}) =>
+        server.store.collection('clients').update('desk', (now) => ({ ...now, ...more, session_transfer }));
+      await change({});
+      expect(await refusal({ actor: AGENT })).to.equal('403 unauthorized_client');
+      await change(HANDS_OVER, { token_endpoint_auth_method: 'none' });
+      expect(await refusal({ actor: AGENT }, { client_secret: undefined })).to.equal(
+        '403 unauthorized_client',
+      );
+      await change(HANDS_OVER, { token_endpoint_auth_method: 'client_secret_post' });
+      // A token of ours says who its user is, and not that somebody may act for them.
+      const own = await refusal({}, { subject_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
+      expect(own).to.match(/^40\d /);
+    });
+
+    it('is at applications alone that take it, by the code, from the same address, in a browser of nobody', async () => {
+      for (const client of ['site', 'closed'])
+        expect(isAsked(await open(createAgent(server), client, withToken(await acting())))).to.equal(true);
+      const implicit = { response_type: 'id_token', nonce: 'n', ...withToken(await acting()) };
+      expect(isAsked(await open(createAgent(server), 'shown', implicit))).to.equal(true);
+      const far = await desk({ actor: AGENT }, {}, { 'auth0-forwarded-for': '198.51.100.7' });
+      expect(isAsked(await open(createAgent(server), 'shown', withToken(far.json().access_token)))).to.equal(
+        true,
+      );
+      const agent = createAgent(server);
+      await submitLogin(agent, server, await open(agent, 'shown'));
+      const busy = responseOf(await open(agent, 'shown', withToken(await acting())));
+      expect(busy).to.include({ error: 'access_denied' });
+    });
+
+    it('leads nowhere else: to other applications, prompts, the account or its API', async () => {
+      const agent = createAgent(server);
+      await open(agent, 'shown', withToken(await acting()));
+      expect(isAsked(await open(agent, 'closed'))).to.equal(true);
+      expect(responseOf(await open(agent, 'site', { prompt: 'none' })).error).to.equal('login_required');
+      expect(responseOf(await open(agent, 'shown', { prompt: 'login' })).error).to.equal(
+        'interaction_required',
+      );
+      const me = { audience: `${server.issuer}me/`, scope: 'openid create:me:authentication_methods' };
+      expect(responseOf(await open(agent, 'shown', me)).error).to.equal('access_denied');
+      const account = await follow(agent, await agent.get('/account'), server.url);
+      expect(isAsked(account), account.text.slice(0, 300)).to.equal(true);
+    });
+
+    it('asks for nothing: a second factor that is due is an error', async () => {
+      await bindActions(server, 'post-login', {
+        code: `exports.onExecutePostLogin = async (event, api) => { api.multifactor.enable('any'); };`,
+      });
+      const answer = responseOf(await open(createAgent(server), 'shown', withToken(await acting())));
+      expect(answer.error).to.be.oneOf(['interaction_required', 'login_required', 'access_denied']);
+      await managed(server, 'PATCH', '/actions/triggers/post-login/bindings', { bindings: [] });
+    });
+
+    it('is for the organization that it was asked for', async () => {
+      const { body } = await managed(server, 'GET', '/organizations/name/acme');
+      const { body: connection } = await managed(server, 'GET', '/connections?name=users');
+      await managed(server, 'POST', `/organizations/${body.id}/enabled_connections`, {
+        connection_id: connection[0].id,
+        assign_membership_on_login: true,
+      });
+      const organization = body.id as string;
+      const ofAcme = () => acting({ organization });
+      for (const [given, asked] of [
+        [await ofAcme(), {}],
+        [await acting(), { organization }],
+      ] as const)
+        expect(
+          isAsked(await open(createAgent(server), 'members', { ...asked, ...withToken(given) })),
+        ).to.equal(true);
+      const right = await open(createAgent(server), 'members', {
+        organization,
+        ...withToken(await ofAcme()),
+      });
+      const { id_token } = await tokens('members', responseOf(right));
+      expect(payload(id_token)).to.include({ org_id: organization });
+    });
+  });
+});
