@@ -78,11 +78,12 @@ export type Filter =
 
 /**
  * Records one of whose values of a declared index is so; after `prefix` the rest of the value may have to hold or end
- * with something. An index whose values are folded is how capitals are disregarded.
+ * with something. An index whose values are folded is how capitals are disregarded. `isSingle`: no record has two values
+ * that begin so.
  */
 export type IndexFilter =
   | { index: string; equals: string }
-  | { index: string; prefix: string; contains?: string; suffix?: string };
+  | { index: string; prefix: string; contains?: string; suffix?: string; isSingle?: true };
 
 /**
  * Records that a record of another collection is of: that one's index has the value `equals`, a line feed, and the id
@@ -99,6 +100,11 @@ export interface Query {
   where?: Filter;
   /** By a declared field that is no member at any depth; records without it come last, and the id decides between equals. */
   sort?: { field: string; descending?: boolean };
+  /**
+   * In whichever order the store finds them soonest, which stays the same as long as nothing is written: of many that match no
+   * more are looked at than the pages so far need. Goes with neither `sort` nor `after`.
+   */
+  order?: 'any';
   /** Those after this id: only in id order. */
   after?: string;
   /** The page, counted from 0, in place of `after`. */

@@ -24,13 +24,16 @@ export function fieldKind(spec: AnySpec, field: string): FieldKind {
 }
 
 /** @throws Error when a query names a field that is not declared, or asks for what cannot be together. */
-export function checkQuery(spec: AnySpec, { where, sort, after, page, limit = 1 }: Query): void {
+export function checkQuery(spec: AnySpec, { where, sort, order, after, page, limit = 1 }: Query): void {
   if (where !== undefined) checkFilter(spec, where);
   if (sort !== undefined && fieldKind(spec, sort.field) === 'any') {
     throw new Error(`there is no order by "${sort.field}"`);
   }
   if (after !== undefined && (sort !== undefined || page !== undefined)) {
     throw new Error('"after" goes with neither "sort" nor "page"');
+  }
+  if (order !== undefined && (sort !== undefined || after !== undefined)) {
+    throw new Error('"order" goes with neither "sort" nor "after"');
   }
   if (!Number.isSafeInteger(limit) || limit < 0) throw new Error('"limit" must be a whole number');
   if (page !== undefined && (!Number.isSafeInteger(page) || page < 0)) {

@@ -234,6 +234,8 @@ export function queryCases(test: Register): void {
         { where: { not: { all: [{ field: '__proto__', exists: true }] } } },
         { sort: { field: "id'; DROP TABLE logs; --" } },
         { sort: { field: 'client_id' }, after: '1' },
+        { order: 'any', sort: { field: 'client_id' } },
+        { order: 'any', after: '1' },
         { limit: -1 },
         { page: 0.5 },
       ]) {
@@ -367,6 +369,46 @@ export function searchCases(test: Register): void {
     expect(await ids(store, { where: { index: 'search', equals: 'name\nada' } })).to.deep.equal([]);
   });
 
+  test('gives what matches once over all pages, in any order, whichever way it is told', async ({
+    store,
+  }, time) => {
+    await filled(store);
+    const expiresAt = time.now / 1000 + 1;
+    const users = store.collection('users');
+    await users.insert({ ...aUser('5'), name: 'Adelheid', email: 'ade@a.example', expiresAt });
+    time.now += 1000;
+    for (const one of ['6', '7', '8']) {
+      await users.insert({ ...aUser(one), name: `Ad ${one}`, email: `ad${one}@a.example`, nickname: 'Add' });
+    }
+    const begins = (field: string, text: string): Filter => ({
+      index: 'search',
+      prefix: `${field}\n${text}`,
+      isSingle: true,
+    });
+    const ad: Filter = { any: ['email', 'name', 'nickname'].map((field) => begins(field, 'ad')) };
+    const expected: [Filter, string[]][] = [
+      [ad, ['1', '2', '6', '7', '8']],
+      [{ any: [ad, { field: 'id', equals: '3' }] }, ['1', '2', '3', '6', '7', '8']],
+      [{ any: [begins('name', 'adam'), { all: [ad, begins('nickname', 'a')] }] }, ['2', '6', '7', '8']],
+      [{ all: [{ field: 'id', from: '2' }, ad, { not: begins('name', 'ad 7') }] }, ['2', '6', '8']],
+      [{ all: [{ field: 'nickname', equals: 'Add' }, ad] }, ['6', '7', '8']],
+      // Of this one no index tells all.
+      [{ any: [begins('name', 'ad 6'), { field: 'nickname', equals: 'Add' }] }, ['6', '7', '8']],
+      [begins('name', 'x'), []],
+    ];
+    for (const [where, found] of expected) {
+      for (const limit of [1, 2, 4]) {
+        const told: string[] = [];
+        for (let page = 0; page <= found.length / limit; page++) {
+          told.push(...(await ids(store, { where, order: 'any', page, limit })));
+        }
+        expect(told.toSorted(), `${JSON.stringify(where)} by ${limit}`).to.deep.equal(found);
+      }
+      const { total, next } = await users.list({ where, order: 'any', limit: 1, total: true });
+      expect({ total, next }).to.deep.equal({ total: found.length, next: undefined });
+    }
+  });
+
   test('sorts users in both directions, those without the field last, and counts so many at most', async ({
     store,
   }) => {
@@ -442,6 +484,20 @@ export function heldCases(test: Register): void {
     }
     const next = await store.collection('users').list({ where: one, after: '1' });
     expect(next.records.map(({ id }) => id)).to.deep.equal(['2']);
+  });
+
+  test('gives users by what is theirs and by their identities in any order', async ({ store }) => {
+    for (const [id, name] of ['Ada', 'Adam', 'Bob'].entries()) {
+      await store.collection('users').insert({ ...aUser(String(id)), name });
+    }
+    await store.collection('identities').insert(identity('a', '1', 'users'));
+    await store.collection('identities').insert(identity('b', '2', 'users'));
+    const held: Filter = { of: 'identities', index: 'held', equals: 'connection=users' };
+    const named: Filter = { index: 'search', prefix: 'name\na', isSingle: true };
+    const given = async (where: Filter) =>
+      (await store.collection('users').list({ where, order: 'any' })).records.map(({ id }) => id).sort();
+    expect(await given({ all: [held, named] })).to.deep.equal(['1']);
+    expect(await given({ any: [held, named] })).to.deep.equal(['0', '1', '2']);
   });
 
   test('counts none of those that have expired, among all users and those of a connection or an address', async ({

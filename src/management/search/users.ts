@@ -8,7 +8,7 @@ import {
   memberTerm,
   restTerm,
 } from '../../records/search-terms.ts';
-import type { Filter } from '../../store/contract.ts';
+import type { Filter, IndexFilter } from '../../store/contract.ts';
 import { type Match, parseQuery } from './lucene.ts';
 import {
   dateFilter,
@@ -71,20 +71,20 @@ export function inConnection(name: string): Filter {
 
 function textFilter(field: string, match: Match, form: (text: string) => string): Filter {
   const start = fieldTerm(field, '');
-  if (match.kind === 'exists') return { index: 'search', prefix: start };
+  if (match.kind === 'exists') return { index: 'search', prefix: start, isSingle: true };
   if (match.kind === 'text') return { index: 'search', equals: fieldTerm(field, form(match.text)) };
   if (match.kind === 'range') {
     if (field === 'email.domain') throw searchError(`Ranges are not supported on ${field}.`);
     return rangeOf(field, match, String);
   }
-  return indexWildcard(start, match, form);
+  return { ...indexWildcard(start, match, form), isSingle: true };
 }
 
 function indexWildcard(
   start: string,
   match: Extract<Match, { kind: 'pattern' }>,
   form: (text: string) => string,
-): Filter {
+): Extract<IndexFilter, { prefix: string }> {
   const { prefix = '', contains, suffix } = wildcardOf(match) ?? {};
   return {
     index: 'search',

@@ -119,7 +119,7 @@ export function createCollection(
         () => pageOf(table, query, isHeld),
         (found) => idsOf(found.records),
       );
-      const inIdOrder = query.sort === undefined && query.page === undefined;
+      const inIdOrder = query.sort === undefined && query.order === undefined && query.page === undefined;
       const next = more && inIdOrder ? records.at(-1)?.id : undefined;
       return {
         records,

@@ -161,7 +161,8 @@ async function settled(durable: Promise<void> | undefined): Promise<void> {
   if (durable !== undefined) await Promise.allSettled([durable]);
 }
 
-const isInIdOrder = ({ sort, page }: Query) => sort === undefined && page === undefined;
+const isInIdOrder = ({ sort, order, page }: Query) =>
+  sort === undefined && order === undefined && page === undefined;
 
 /** Whether a query needs no more than the order of ids. */
 const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && !query.total;

@@ -2,6 +2,7 @@
 import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
+import { anyOrderStatement, type Statement, waysOf } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 import {
   type Drive,
@@ -16,12 +17,6 @@ import {
 } from './index-filter.ts';
 import { fieldColumn } from './schema.ts';
 
-/** A statement and its parameters. */
-interface Statement {
-  sql: string;
-  parameters: (string | number)[];
-}
-
 /**
  * The statements for a query: its page, with one record more than `limit` where more follow, and how many match.
  * @param now epoch seconds
@@ -35,15 +30,7 @@ export function queryStatements(
   const { where, sort, after, page = 0, limit = defaultLimit } = query;
   const parameters: (string | number)[] = [];
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
-  const field = (path: string) => {
-    const kind = fieldKind(spec, path);
-    if (kind === 'any') throw new Error(`${path} has no single value`);
-    if (path === 'id') return 'r.id';
-    return spec.indexed?.includes(path)
-      ? `r.${fieldColumn(path)}`
-      : dialect.field('r.data', path.split('.'), kind);
-  };
-  const isMember = (path: string) => fieldKind(spec, path) === 'any';
+  const { field, isMember } = fieldsOf(spec, dialect);
   // In another order than the ids' a driver would be in the way of that order's index.
   const told = drivenBy(where);
   const driven = sort === undefined ? told : undefined;
@@ -75,10 +62,37 @@ export function queryStatements(
     by === undefined ? '' : by === 'r.id' ? `r.id ${direction}, ` : `${by} ${direction} NULLS LAST, `;
   const inOrder =
     table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
-  const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
+  const ways = query.order === 'any' ? waysOf(where) : undefined;
+  if (ways !== undefined) {
+    const terms = (writing: Writing) => ({ ...writing, name, spec, field, isMember });
+    const asked = {
+      name,
+      page,
+      limit,
+      now,
+      condition: (one: Filter, by: Writing) => condition(one, terms(by)),
+    };
+    return { page: anyOrderStatement(ways, asked, dialect), total };
+  }
   const stored = dialect.stored.map((column) => `r.${column}`).join(', ');
+  const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
   const sql = `SELECT ${stored} ${matching}${from} ORDER BY ${inOrder} ${bounds}`;
   return { page: { sql, parameters }, total };
+}
+
+/** How fields are named. */
+function fieldsOf(spec: AnySpec, dialect: Dialect): Pick<Terms, 'field' | 'isMember'> {
+  return {
+    field: (path) => {
+      const kind = fieldKind(spec, path);
+      if (kind === 'any') throw new Error(`${path} has no single value`);
+      if (path === 'id') return 'r.id';
+      return spec.indexed?.includes(path)
+        ? `r.${fieldColumn(path)}`
+        : dialect.field('r.data', path.split('.'), kind);
+    },
+    isMember: (path) => fieldKind(spec, path) === 'any',
+  };
 }
 
 /** How many there are, at most so many where that is said. */

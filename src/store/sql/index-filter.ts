@@ -11,11 +11,14 @@ export interface Writing {
 
 /** Whether an id is one of those that a filter by an index means. */
 export function indexCondition(name: string, filter: IndexFilter, writing: Writing): string {
-  const { parameter } = writing;
-  const value = (one: string) => parameter(writing.dialect.value(one));
-  const key = `k.key = ${parameter(filter.index)}`;
-  const is = 'equals' in filter ? [`k.value = ${value(filter.equals)}`] : within('k.value', filter, writing);
-  return `r.id IN (SELECT k.id FROM "${name}_index" k WHERE ${[key, ...is].join(' AND ')})`;
+  return `r.id IN (SELECT k.id FROM "${name}_index" k WHERE ${indexRange('k', filter, writing).join(' AND ')})`;
+}
+
+/** What is true of the rows of a table of values, under a name, that a filter by an index means. */
+export function indexRange(table: string, filter: IndexFilter, writing: Writing): string[] {
+  const key = `${table}.key = ${writing.parameter(filter.index)}`;
+  if (!('equals' in filter)) return [key, ...within(`${table}.value`, filter, writing)];
+  return [key, `${table}.value = ${writing.parameter(writing.dialect.value(filter.equals))}`];
 }
 
 /** That a value begins with a prefix, and what must be true of the rest. */

@@ -91,7 +91,7 @@ function reads({ table, pool, access, turns }: Parts): Reads {
       checkQuery(spec, query);
       await turns.all();
       const { records, more, total } = await search(pool, table, query);
-      const isInIdOrder = query.sort === undefined && query.page === undefined;
+      const isInIdOrder = query.sort === undefined && query.order === undefined && query.page === undefined;
       const next = more && isInIdOrder ? records.at(-1)?.id : undefined;
       return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
     },

@@ -51,10 +51,11 @@ async function moreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery):
 function queryOf(
   { q, connection, sort, from, take }: ListQuery,
   hasMore: HasMore,
-): Pick<Query, 'where' | 'sort'> {
+): Pick<Query, 'where' | 'sort' | 'order'> {
+  const isSearch = q !== undefined && q.trim() !== '';
   const all: Filter[] = [
     ...(connection === undefined || connection === '' ? [] : [inConnection(connection)]),
-    ...(q === undefined || q.trim() === '' ? [] : [userFilter(q, hasMore)]),
+    ...(isSearch ? [userFilter(q, hasMore)] : []),
   ];
   const [only] = all;
   const where = all.length === 1 ? only : { all };
@@ -65,12 +66,14 @@ function queryOf(
   return {
     ...(where === undefined || all.length === 0 ? {} : { where }),
     ...(order === undefined ? {} : { sort: { ...order, field: userSort(order.field) } }),
+    // Pages of a search in no order that was asked for; all users, and a checkpoint, are in the order of ids.
+    ...(order === undefined && isSearch && from === undefined && take === undefined && { order: 'any' }),
   };
 }
 
 function sourceOf(
   { store }: UserSearchDependencies,
-  query: Pick<Query, 'where' | 'sort'>,
+  query: Pick<Query, 'where' | 'sort' | 'order'>,
   isCounted: boolean,
 ): ListSource {
   const users = store.collection('users');

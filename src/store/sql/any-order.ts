@@ -1,0 +1,118 @@
+// Records in whichever order indexes tell them: of many that match no more are read than a page needs. Each way to match is
+// read in the order of its index and cut, and a record counts where it is met first, so that pages do not overlap.
+import type { Filter, IndexFilter } from '../contract.ts';
+import type { Dialect } from './dialect.ts';
+import { indexRange, type Writing } from './index-filter.ts';
+
+/** One way to match: what an index, or the id, tells in order, and what else must be so. */
+interface Way {
+  by: IndexFilter | { field: string; equals: string };
+  rest: readonly Filter[];
+}
+
+/** A statement says each of them, and the first ones again for each of the others. */
+const MOST_WAYS = 20;
+
+/**
+ * The ways to match a filter, those that need nothing else first; undefined where some record is told by no index, or by several
+ * values of one, and where there are too many.
+ */
+export function waysOf(where: Filter | undefined): Way[] | undefined {
+  const ways = where === undefined ? undefined : split(where);
+  if (ways === undefined || ways.length > MOST_WAYS) return undefined;
+  return ways.toSorted((a, b) => Math.sign(a.rest.length) - Math.sign(b.rest.length));
+}
+
+function split(filter: Filter): Way[] | undefined {
+  // What another collection says has no order of its own here.
+  if ('of' in filter) return undefined;
+  if ('index' in filter) {
+    return 'equals' in filter || filter.isSingle === true ? [{ by: filter, rest: [] }] : undefined;
+  }
+  if ('any' in filter) {
+    const each = filter.any.map(split);
+    return each.every((one) => one !== undefined) ? each.flat() : undefined;
+  }
+  if ('all' in filter) {
+    for (const [at, one] of filter.all.entries()) {
+      const others = filter.all.filter((_, n) => n !== at);
+      const ways = split(one);
+      if (ways !== undefined) return ways.map(({ by, rest }) => ({ by, rest: [...rest, ...others] }));
+    }
+    return undefined;
+  }
+  if (!('field' in filter) || filter.field !== 'id' || !('equals' in filter)) return undefined;
+  return [{ by: { field: 'id', equals: String(filter.equals) }, rest: [] }];
+}
+
+/** A statement and its parameters. */
+export interface Statement {
+  sql: string;
+  parameters: (string | number)[];
+}
+
+interface Asked {
+  name: string;
+  page: number;
+  limit: number;
+  /** Epoch seconds. */
+  now: number;
+  /** What must be true of a record `r`. */
+  condition(filter: Filter, writing: Writing): string;
+}
+
+/** The statement for a page, with one record more than `limit` where more follow. */
+export function anyOrderStatement(ways: readonly Way[], asked: Asked, dialect: Dialect): Statement {
+  const { name, page, limit, now } = asked;
+  const parameters: (string | number)[] = [];
+  // Called in the order in which they stand in the statement.
+  const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
+  const writing = { parameter, dialect };
+  const alive = () => `r.id NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`;
+  const reach = (page + 1) * limit + 1;
+  const select = (way: Way, n: number, before = '') => {
+    const { from, value, conditions } = source(name, way, writing);
+    const all = [...conditions(), ...way.rest.map((one) => asked.condition(one, writing)), alive()];
+    return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${before}${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(reach)}) w${n}`;
+  };
+  const plain = ways.filter(({ rest }) => rest.length === 0);
+  const nobody = `SELECT 0 AS n, r.id AS value, r.id AS id FROM "${name}" r WHERE FALSE`;
+  const first = plain.map((way, n) => select(way, n));
+  // What compares with other records is not begun where those ways fill the page: asked in the table that is read first,
+  // because SQLite would try each row against a condition.
+  const others = ways.slice(plain.length).map((way, n) => {
+    const isWanted = `(SELECT 1 WHERE (SELECT count(DISTINCT id) FROM plain) < ${parameter(reach)}) g`;
+    return select(way, plain.length + n, `${isWanted} CROSS JOIN `);
+  });
+  const stored = dialect.stored.map((column) => `r.${column}`).join(', ');
+  const sql = [
+    `WITH plain AS MATERIALIZED (${first.length === 0 ? nobody : first.join(' UNION ALL ')}),`,
+    `found AS (${['SELECT * FROM plain', ...others].join(' UNION ALL ')}),`,
+    'met AS (SELECT n, value, id, row_number() OVER (PARTITION BY id ORDER BY n) AS at FROM found)',
+    `SELECT ${stored} FROM met JOIN "${name}" r ON r.id = met.id WHERE met.at = 1`,
+    `ORDER BY met.n, met.value, met.id LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`,
+  ].join(' ');
+  return { sql, parameters };
+}
+
+/** What the ids of a way are read from, as `r`. */
+function source(name: string, { by, rest }: Way, writing: Writing) {
+  if ('field' in by) {
+    const conditions = () => [`r.id = ${writing.parameter(writing.dialect.id(by.equals))}`];
+    return { from: `"${name}" r`, value: 'r.id', conditions };
+  }
+  // Other indexes are asked by the id alone; the record is read only where its own members count.
+  const reads = rest.some(readsRecord);
+  const index = reads ? 'k' : 'r';
+  const from = reads
+    ? `"${name}_index" k ${writing.dialect.join} "${name}" r ON r.id = k.id`
+    : `"${name}_index" r`;
+  return { from, value: `${index}.value`, conditions: () => indexRange(index, by, writing) };
+}
+
+function readsRecord(filter: Filter): boolean {
+  if ('all' in filter) return filter.all.some(readsRecord);
+  if ('any' in filter) return filter.any.some(readsRecord);
+  if ('not' in filter) return readsRecord(filter.not);
+  return 'field' in filter && filter.field !== 'id';
+}
