@@ -91,6 +91,7 @@ export const figma: SocialPreset = {
   displayName: 'Figma',
   authorization: 'https://www.figma.com/oauth',
   token: 'https://api.figma.com/v1/oauth/token',
+  refresh: 'https://api.figma.com/v1/oauth/refresh',
   userInfo: 'https://api.figma.com/v1/me',
   scope: ['current_user:read'],
   basic: true,

@@ -6,9 +6,9 @@ const FACEBOOK_FIELDS = 'id,name,first_name,middle_name,last_name,email,picture.
 
 export const facebook: SocialPreset = {
   displayName: 'Facebook',
-  authorization: 'https://www.facebook.com/v23.0/dialog/oauth',
-  token: 'https://graph.facebook.com/v23.0/oauth/access_token',
-  userInfo: 'https://graph.facebook.com/v23.0/me',
+  authorization: 'https://www.facebook.com/v25.0/dialog/oauth',
+  token: 'https://graph.facebook.com/v25.0/oauth/access_token',
+  userInfo: 'https://graph.facebook.com/v25.0/me',
   required: ['public_profile'],
   scope: ['email'],
   scopes: {

@@ -53,6 +53,14 @@ export function socialConnection(
   };
 }
 
+/** The connection as refresh tokens are exchanged: a provider's software elsewhere has one endpoint for both. */
+export function refreshOptions(
+  { token, refresh }: SocialPreset,
+  { oauth2 }: SocialConnection,
+): OAuth2Options {
+  return refresh !== undefined && oauth2.tokenURL === token ? { ...oauth2, tokenURL: refresh } : oauth2;
+}
+
 /** Where the profile is. A token of one host is not shown to another that the connection does not name. */
 function userInfoOf(preset: SocialPreset, { userInfoURL }: SocialOptions, tokenURL: string): string {
   if (userInfoURL !== undefined) return userInfoURL;
@@ -62,7 +70,11 @@ function userInfoOf(preset: SocialPreset, { userInfoURL }: SocialOptions, tokenU
 
 function scopesOf({ required = [], scope: usual = [], scopes = {} }: SocialPreset, given: SocialOptions) {
   const chosen = Object.entries(scopes).flatMap(([option, scope]) => (given[option] === true ? [scope] : []));
-  const asked = [...namesIn(given.scope), ...namesIn(given.freeform_scopes), ...chosen];
+  // Exports have a scope by the option's name, too.
+  const named = namesIn(given.scope).map(
+    (name) => (Object.hasOwn(scopes, name) ? scopes[name] : name) ?? name,
+  );
+  const asked = [...named, ...namesIn(given.freeform_scopes), ...chosen];
   return [...new Set([...required, ...(asked.length > 0 ? asked : usual)])];
 }
 

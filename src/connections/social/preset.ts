@@ -33,6 +33,8 @@ export interface SocialPreset {
   displayName: string;
   authorization: string;
   token: string;
+  /** Where refresh tokens are exchanged, where that is not the token endpoint. */
+  refresh?: string;
   /** Says who the user is. */
   userInfo: string;
   /** Asked for always. */

@@ -59,15 +59,18 @@ const paypalAt = (site: string, api: string): SocialPreset => ({
   scopes: sameNames('email profile address phone'),
   basic: true,
   ask: () => ({ query: { schema: 'paypalv1.1' } }),
-  read: ({ user: { user_id, name, given_name, family_name, emails, locale } }) => {
+  read: ({ user }) => {
+    const { user_id, name, given_name, family_name, emails, locale } = user;
     const primary = list(emails).find((one) => at(one, 'primary') === true);
+    // Its reference has the claims of OpenID Connect in place of the list.
+    const address =
+      primary === undefined
+        ? email(user.email, user.email_verified)
+        : email(at(primary, 'value'), at(primary, 'confirmed'));
     return {
       // An address that ends with the id.
       id: typeof user_id === 'string' ? user_id.split('/').at(-1) : undefined,
-      profile: {
-        ...texts({ name, given_name, family_name, locale }),
-        ...email(at(primary, 'value'), at(primary, 'confirmed')),
-      },
+      profile: { ...texts({ name, given_name, family_name, locale }), ...address },
     };
   },
 });
@@ -199,24 +202,35 @@ export const wordpress: SocialPreset = {
   }),
 };
 
+const HEALTH = 'https://www.googleapis.com/auth/googlehealth';
+
+/**
+ * Fitbit has logged nobody in since November 2026: its users are Google's, by the Google Health API, which says the id that they
+ * had before.
+ */
 export const fitbit: SocialPreset = {
   displayName: 'Fitbit',
-  authorization: 'https://www.fitbit.com/oauth2/authorize',
-  token: 'https://api.fitbit.com/oauth2/token',
-  userInfo: 'https://api.fitbit.com/1/user/-/profile.json',
-  scope: ['profile'],
-  scopes: sameNames('profile activity heartrate location nutrition settings sleep social weight'),
-  basic: true,
+  authorization: 'https://accounts.google.com/o/oauth2/v2/auth',
+  token: 'https://oauth2.googleapis.com/token',
+  userInfo: 'https://health.googleapis.com/v4/users/me/identity',
+  required: [`${HEALTH}.profile.readonly`],
+  scopes: {
+    profile: `${HEALTH}.profile.readonly`,
+    activity: `${HEALTH}.activity_and_fitness.readonly`,
+    heartrate: `${HEALTH}.health_metrics_and_measurements.readonly`,
+    settings: `${HEALTH}.settings.readonly`,
+    sleep: `${HEALTH}.sleep.readonly`,
+    weight: `${HEALTH}.health_metrics_and_measurements.readonly`,
+  },
   pkce: true,
-  read: ({ user: { user } }) => ({
-    id: at(user, 'encodedId'),
-    profile: texts({
-      name: at(user, 'fullName'),
-      given_name: at(user, 'firstName'),
-      family_name: at(user, 'lastName'),
-      nickname: at(user, 'displayName'),
-      picture: at(user, 'avatar'),
-      locale: at(user, 'locale'),
-    }),
+  // Neither id has the character between, so nobody's newer id is another's older one.
+  read: ({ user: { legacyUserId: older, healthUserId: id } }) => ({
+    id:
+      typeof older === 'string' && older !== ''
+        ? older
+        : typeof id === 'string' && id !== ''
+          ? `health_${id}`
+          : undefined,
+    profile: {},
   }),
 };

@@ -5,7 +5,7 @@ import { authorizationUrl } from '../oauth2/authorization.ts';
 import { exchangeAnswer } from '../oauth2/response.ts';
 import { grantOf, refreshToken } from '../oauth2/token.ts';
 import type { RedirectStrategy } from '../redirect.ts';
-import { socialConnection } from './options.ts';
+import { refreshOptions, socialConnection } from './options.ts';
 import { presets } from './presets.ts';
 import { socialIdentity } from './userinfo.ts';
 
@@ -38,7 +38,9 @@ function social(name: SocialStrategyName): RedirectStrategy {
     },
     // None of them ends a session for others.
     logout: async () => undefined,
-    refresh: async (deps, { connection, refreshToken: token }) =>
-      grantOf(await refreshToken(deps, socialConnection(preset, connection).oauth2, token), deps.wallClock),
+    refresh: async (deps, { connection, refreshToken: token }) => {
+      const options = refreshOptions(preset, socialConnection(preset, connection));
+      return grantOf(await refreshToken(deps, options, token), deps.wallClock);
+    },
   };
 }

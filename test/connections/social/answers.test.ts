@@ -1,6 +1,6 @@
 // What well-known providers answer badly, and what nobody may be known by.
 import { expect } from 'chai';
-import { socialConnection } from '../../../src/connections/social/options.ts';
+import { refreshOptions, socialConnection } from '../../../src/connections/social/options.ts';
 import { presets } from '../../../src/connections/social/presets.ts';
 import { socialIdentity } from '../../../src/connections/social/userinfo.ts';
 import type { AuthError } from '../../../src/http/errors.ts';
@@ -374,4 +374,50 @@ describe('the options of a connection to a well-known provider', () => {
     it(`may not be ${what}`, () => {
       expect(faults(options)).to.deep.equal([`options.${at}`]);
     });
+
+  describe('that changed over the years', () => {
+    const client = { client_id: 'ours', client_secret: 'our-secret' };
+    const of = (name: keyof typeof presets, options: object = {}) =>
+      socialConnection(presets[name], { options: { ...client, ...options } });
+    const read = (name: keyof typeof presets, user: object) =>
+      presets[name].read({ user: { ...user }, further: {}, idToken: {} });
+
+    it('are PayPal’s address by either form, verified as it says', () => {
+      const address = { email: 'grace@example.test' };
+      expect(read('paypal', { ...address, email_verified: true }).profile).to.deep.equal({
+        ...address,
+        email_verified: true,
+      });
+      expect(read('paypal', address).profile).to.deep.equal({ ...address, email_verified: false });
+    });
+
+    it('are Fitbit’s ids, and others that look like none of them', () => {
+      expect(read('fitbit', { legacyUserId: '257V3V', healthUserId: 'a' }).id).to.equal('257V3V');
+      expect(read('fitbit', { legacyUserId: '', healthUserId: '257V3V' }).id).to.equal('health_257V3V');
+      expect(read('fitbit', {}).id).to.equal(undefined);
+    });
+
+    it('are scopes by the names that options and exports have for them', () => {
+      const health = 'https://www.googleapis.com/auth/googlehealth';
+      expect(of('fitbit', { scope: ['profile', 'sleep'] }).scopes).to.deep.equal([
+        `${health}.profile.readonly`,
+        `${health}.sleep.readonly`,
+      ]);
+      expect(of('github', { scope: 'email,repo', freeform_scopes: 'follow' }).scopes).to.deep.equal([
+        'user:email',
+        'repo',
+        'follow',
+      ]);
+    });
+
+    it('are for refresh tokens at an address of their own, unless the provider is at another host', () => {
+      const figma = (options: object) => refreshOptions(presets.figma, of('figma', options)).tokenURL;
+      expect(figma({})).to.equal('https://api.figma.com/v1/oauth/refresh');
+      const own = {
+        tokenURL: 'https://figma.example.test/token',
+        userInfoURL: 'https://figma.example.test/me',
+      };
+      expect(figma(own)).to.equal(own.tokenURL);
+    });
+  });
 });

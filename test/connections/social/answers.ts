@@ -182,10 +182,10 @@ export const KNOWN: Readonly<Record<SocialStrategyName, Known>> = {
     scope: 'current_user:read',
   },
   fitbit: {
-    answers: { '': { user: { encodedId: '257V3V', fullName: 'Grace Hopper', firstName: 'Grace', age: 30 } } },
+    answers: { '': { name: 'users/me/identity', legacyUserId: '257V3V', healthUserId: 'NGL8Q2' } },
     id: '257V3V',
-    profile: { name: 'Grace Hopper', given_name: 'Grace' },
-    scope: 'profile',
+    profile: {},
+    scope: 'https://www.googleapis.com/auth/googlehealth.profile.readonly',
   },
   github: {
     answers: {
