@@ -86,7 +86,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
   const { config, views, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
-  const { endings } = tenantEngine;
+  const { endings, engine } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
 
@@ -121,7 +121,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     drain: () => ending.abort(),
     close: async (deadline) => {
       await finishWork({ ...capabilities, log }, deadline);
-      await Promise.all([scripts.close(), capabilities.directories.close()]);
+      await Promise.all([scripts.close(), capabilities.directories.close(), engine.handOver()]);
     },
   };
 }

@@ -36,7 +36,7 @@ import type { Commits } from './commit.ts';
 import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
-import { DPOP_ALGORITHMS, dpopFeature } from './dpop.ts';
+import { DPOP_ALGORITHMS, dpopFeature, type KnownProofs } from './dpop.ts';
 import { ENCRYPTION } from './encryption.ts';
 import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
@@ -165,8 +165,7 @@ export function engineConfiguration(
     handed: HandedSessions;
     transfers: SessionTransfers;
     pushedRequests: PushedRequests;
-    /** @see dpopFeature */
-    nonceSecret: Buffer;
+    proofs: KnownProofs;
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
@@ -227,7 +226,7 @@ function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
 function features(deps: Parameters<typeof engineConfiguration>[0]): Configuration['features'] {
   return {
     ...FEATURES,
-    dPoP: dpopFeature(deps, deps.nonceSecret),
+    dPoP: dpopFeature(deps, deps.proofs),
     fapi: { enabled: true, profile: (ctx, client) => engineProfile(ctx, client, deps.ownCallbacks) },
     mTLS: mutualTls(deps),
     resourceIndicators: { enabled: true, ...resourceIndicators(deps) },

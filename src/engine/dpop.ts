@@ -1,13 +1,16 @@
 // DPoP (RFC 9449): the engine's verification of proofs, for its endpoints and for ours.
+import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';
 import { atOriginOfProof } from './address-of-proof.ts';
 import { engineDpop } from './internals.ts';
+import { type Nonces, steadyNonces, type UsedProofs, usedProofs } from './used-proofs.ts';
 
 /** Asymmetric, and none that a profile for financial services refuses (FAPI 2.0 Security Profile §5.4.1). */
 export const DPOP_ALGORITHMS = ['ES256', 'ES384', 'PS256', 'Ed25519', 'EdDSA'] as const;
@@ -21,19 +24,50 @@ export interface DpopProof {
   iat: number;
 }
 
-/**
- * The engine's switch.
- * @param nonceSecret what nonces are made of (§8): 32 bytes, the same in every process of a tenant.
- */
+/** What is known of a tenant's proofs. */
+export interface KnownProofs {
+  used: UsedProofs;
+  /** What the engine's nonces are made of (§8): 32 bytes, the same in every process of a tenant. */
+  nonceSecret: Buffer;
+  /** In place of the engine's, where this process alone serves. */
+  nonces?: Nonces;
+}
+
+const NONCES = 'dpop-nonces';
+
+/** What is known of proofs at the start. */
+export async function knownProofs(deps: {
+  store: Store;
+  random: Random;
+  clock: Clock;
+  wallClock: Clock;
+}): Promise<KnownProofs> {
+  const used = await usedProofs(deps);
+  if (deps.store.exclusive !== true) return { used, nonceSecret: await sharedSecret(deps, NONCES) };
+  const nonceSecret = deps.random(32);
+  return { used, nonceSecret, nonces: steadyNonces(nonceSecret, deps.clock) };
+}
+
+/** The engine's switch. */
 export function dpopFeature(
   { config }: { config: Config },
-  nonceSecret: Buffer,
+  { nonceSecret, used }: KnownProofs,
 ): NonNullable<Configuration['features']>['dPoP'] {
   return {
     enabled: true,
     nonceSecret,
-    requireNonce: () => config.settings().tenant.flags.require_dpop_nonce === true,
+    requireNonce: (ctx) =>
+      config.settings().tenant.flags.require_dpop_nonce === true || used.needsNonce(datedAt(ctx)),
   };
+}
+
+/** When the proof of a request says that it was made; not verified, which the engine does before it goes by this. */
+function datedAt(ctx: Pick<Context, 'get'>): number {
+  try {
+    return Number(decodeJwt(ctx.get('DPoP')).iat);
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /** What an answer says of how to bring a token that is bound to a key (§7.1). */
@@ -46,13 +80,6 @@ export function dpopChallenge({ error, description }: { error?: string; descript
   return `DPoP ${members.join(', ')}`;
 }
 
-const NONCES = 'dpop-nonces';
-
-/** The secret of a tenant's nonces, made at its first start. */
-export function dpopNonceSecret(store: Store, random: Random): Promise<Buffer> {
-  return sharedSecret({ store, random }, NONCES);
-}
-
 export interface DpopProofs {
   /**
    * Verifies the proof of a request: signature, key, `htm`, `htu`, `iat` or nonce, and `ath` where there is a token
@@ -60,9 +87,11 @@ export interface DpopProofs {
    * @returns undefined when there is none.
    * @throws errors.InvalidDpopProof; errors.UseDpopNonce, the nonce in the header of the answer.
    */
-  read(ctx: Context, accessToken?: string): Promise<DpopProof | undefined>;
+  read(ctx: Context, accessToken: string): Promise<DpopProof | undefined>;
+  /** As `read`, of a request to an endpoint of the engine's, which then notes the use itself. */
+  readInEngine(ctx: KoaContextWithOIDC): Promise<DpopProof | undefined>;
   /** @throws errors.InvalidDpopProof for a proof that was used before (§11.1). */
-  useOnce(ctx: Context, proof: DpopProof, clientId: string): Promise<void>;
+  useOnce(proof: DpopProof, clientId: string): Promise<void>;
 }
 
 /** Where the tenant is served. */
@@ -72,19 +101,20 @@ interface Served {
   config: Pick<Config, 'customOrigins'>;
 }
 
-/** The proofs of requests to our own endpoints. */
-export function dpopProofs(provider: Provider, served: Served): DpopProofs {
+/** The proofs of requests, for our own code. */
+export function dpopProofs(
+  provider: Provider,
+  used: Pick<UsedProofs, 'isFirst'>,
+  served: Served,
+): DpopProofs {
   return {
     read: (ctx, accessToken) =>
       engineDpop.validateDpop(provider, seenFrom(provider, ctx, served), accessToken),
-    useOnce: (ctx, proof, clientId) =>
-      engineDpop.checkDpopReplay(
-        provider,
-        seenFrom(provider, ctx, served),
-        proof,
-        clientId,
-        errors.InvalidDpopProof,
-      ),
+    readInEngine: (ctx) => engineDpop.validateDpop(provider, ctx),
+    useOnce: async ({ jti }, clientId) => {
+      if (await used.isFirst(clientId, jti)) return;
+      throw new errors.InvalidDpopProof('DPoP proof JWT Replay detected');
+    },
   };
 }
 

@@ -11,6 +11,7 @@ import Provider, {
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
+import { getDpopJwt } from 'oidc-provider/lib/helpers/validate_dpop.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -25,6 +26,7 @@ import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
 import { readOwnParameters } from './token-parameters.ts';
+import type { Nonces, UsedProofs } from './used-proofs.ts';
 
 export const ENGINE_VERSION = '9.13.3';
 
@@ -111,13 +113,6 @@ export const engineDpop = grantHelpers as unknown as {
     ctx: KoaContextWithOIDC,
     accessToken?: string,
   ): Promise<DpopProof | undefined>;
-  checkDpopReplay(
-    provider: Provider,
-    ctx: KoaContextWithOIDC,
-    proof: DpopProof | undefined,
-    clientId: string,
-    error: new (description: string) => Error,
-  ): Promise<void>;
 };
 
 /**
@@ -159,6 +154,8 @@ export function adaptEngine(
     bind,
     customClaims,
     loginActions,
+    used,
+    nonces,
   }: {
     wallClock: Clock;
     config: Config;
@@ -166,6 +163,8 @@ export function adaptEngine(
     bind: BindToken;
     customClaims: CustomClaims;
     loginActions: LoginActions;
+    used: UsedProofs;
+    nonces?: Nonces;
   },
 ): void {
   knowAlgorithms(provider);
@@ -175,7 +174,12 @@ export function adaptEngine(
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);
   readOwnParameters(instance(provider).grantTypeParams, () => Provider.ctx?.oidc.body?.grant_type);
-  countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock);
+  countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock, {
+    used,
+    // That a proof was used the engine asks of one that it has verified, and of an assertion before that.
+    isProof: (jti) => Provider.ctx !== undefined && getDpopJwt(provider, Provider.ctx)?.payload.jti === jti,
+  });
+  if (nonces !== undefined) instance(provider).DPoPNonces = nonces;
   bindAccessTokens(provider, bind);
 }
 

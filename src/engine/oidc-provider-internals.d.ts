@@ -26,9 +26,20 @@ declare module 'oidc-provider/lib/helpers/weak_cache.js' {
   export default function instance(provider: Provider): {
     configuration: Algorithms & { enabledJWA: Algorithms };
     features: { richAuthorizationRequests: { types: object } };
+    DPoPNonces: { nextChallenge(): string; checkChallenge(nonce: string): boolean };
     grantTypeHandlers: Map<string, (ctx: KoaContextWithOIDC) => Promise<void>>;
     grantTypeParams: Map<string | undefined, Set<string>>;
   };
+}
+
+declare module 'oidc-provider/lib/helpers/validate_dpop.js' {
+  import type Provider from 'oidc-provider';
+  import type { KoaContextWithOIDC } from 'oidc-provider';
+  /** The proof of a request, once it has been verified. */
+  export function getDpopJwt(
+    provider: Provider,
+    ctx: KoaContextWithOIDC,
+  ): { payload: { jti?: string } } | undefined;
 }
 
 declare module 'oidc-provider/lib/helpers/grants.js' {

@@ -19,6 +19,7 @@ import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
 import { refuseNoncompliant } from './compliance.ts';
 import { type DpopProof, type DpopProofs, dpopChallenge, dpopProofs } from './dpop.ts';
+import type { UsedProofs } from './used-proofs.ts';
 
 /** What a token is bound to: its `cnf` claim (RFC 7800 §3.1). */
 export interface Confirmation {
@@ -59,19 +60,20 @@ interface PossessionDependencies {
   settings: { baseUrl: string };
   config: Pick<Config, 'customOrigins'>;
   certificates: Pick<ClientCertificates, 'of'>;
+  used: UsedProofs;
 }
 
 /** The checks of all our endpoints that read access tokens, and of the token endpoint. */
 export function proofOfPossession(
   provider: Provider,
-  { settings, certificates, config }: PossessionDependencies,
+  { settings, certificates, config, used }: PossessionDependencies,
 ): ProofOfPossession {
-  const proofs = dpopProofs(provider, { baseUrl: settings.baseUrl, config });
+  const proofs = dpopProofs(provider, used, { baseUrl: settings.baseUrl, config });
   /** Of token requests: what proves an access token in the body of one. */
   const proved = new WeakMap<IncomingMessage, ProvedKeys>();
   return {
     ofTokenRequest: async (ctx) => {
-      const keys = { dPoP: await proofs.read(ctx as unknown as Context) };
+      const keys = { dPoP: await proofs.readInEngine(ctx) };
       proved.set(ctx.req, keys);
       return keys;
     },
@@ -114,7 +116,7 @@ async function checkDpop(
     const proof = await proofs.read(ctx, token);
     if (proof === undefined) throw new errors.InvalidDpopProof('The DPoP header is missing');
     if (proof.thumbprint !== jkt) throw refusal(ctx, 'DPoP', 'The access token is bound to another key');
-    await proofs.useOnce(ctx, proof, clientId);
+    await proofs.useOnce(proof, clientId);
   } catch (thrown) {
     if (!(thrown instanceof errors.OIDCProviderError)) throw thrown;
     const { error, error_description: description = 'The DPoP proof is invalid' } = thrown;

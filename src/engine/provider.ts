@@ -14,7 +14,7 @@ import { type Commits, createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
 import { keptDocument, type SendDocument } from './discovery-document.ts';
-import { dpopNonceSecret } from './dpop.ts';
+import { type KnownProofs, knownProofs } from './dpop.ts';
 import { type EnterEngine, engineEntrance } from './entrance.ts';
 import { engineFailures } from './failures.ts';
 import { keepGrants } from './grants.ts';
@@ -70,6 +70,8 @@ export interface Engine {
   readIdTokenHint: ReadIdTokenHint;
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
+  /** Hands what only this process knows to the next one: at the stop, when no more requests come. */
+  handOver(): Promise<void>;
 }
 
 function bindTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
@@ -103,6 +105,7 @@ function adaptedProvider(
     customClaims: CustomClaims;
     loginActions: LoginActions;
     transfers: SessionTransfers;
+    proofs: KnownProofs;
   },
   configuration: Configuration,
 ): Provider {
@@ -112,6 +115,7 @@ function adaptedProvider(
   const bindToCertificate = certificateBinding(deps);
   adaptEngine(provider, {
     ...deps,
+    ...deps.proofs,
     bind: async (ctx, token) => {
       await bindToCertificate(ctx, token);
       const changed = applyScopes(deps, ctx, token);
@@ -137,7 +141,8 @@ function adaptedProvider(
 /** Builds the engine of a tenant. */
 export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const { settings, store, config, clock, wallClock, log } = deps;
-  const nonceSecret = await makeSecrets(deps);
+  await deps.signing.start();
+  const proofs = await knownProofs(deps);
   const browsers = new WeakMap<IncomingMessage, string>();
   const organizations = createOrganizations(deps);
   const asking = { machines: machineOrganizations(config), targets: refreshTargets(config) };
@@ -145,7 +150,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const judged: JudgedUsers = new WeakMap();
   const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
   const kept = partsOf({ ...deps, endSession }, organizations);
-  const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, nonceSecret };
+  const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, proofs };
   const logins = browserLogins({
     ...shared,
     sessionLifetime: (session) => sessionLifetime(config, clock, session),
@@ -156,7 +161,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     engineConfiguration(shared, () => grantTypes(), useTicket, bindTo(browsers), logins),
   );
   const failures = engineFailures(provider, log);
-  const possession = proofOfPossession(provider, deps);
+  const possession = proofOfPossession(provider, { ...deps, used: proofs.used });
   const { check: checkPossession } = possession;
   const { renew, grantTypes } = renewal(provider, {
     ...shared,
@@ -186,6 +191,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     sessions,
     ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
+    handOver: proofs.used.handOver,
   };
 }
 
@@ -204,15 +210,6 @@ function partsOf(
     handed: handedSessions(deps),
     transfers: sessionTransfers(deps),
   };
-}
-
-/**
- * Makes what the engine signs with, where there has never been any.
- * @returns the secret of DPoP's nonces.
- */
-async function makeSecrets({ signing, store, random }: EngineDependencies) {
-  await signing.start();
-  return dpopNonceSecret(store, random);
 }
 
 /**

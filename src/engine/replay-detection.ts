@@ -2,6 +2,7 @@
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import type { UsedProofs } from './used-proofs.ts';
 
 /** The engine's class of what was used. */
 export interface ReplayDetectionClass {
@@ -13,9 +14,15 @@ export interface ReplayDetectionClass {
  * Has it count once. The engine asks whether something was used and then notes it: two that arrive together would both be the
  * first.
  * @param wallClock what dates in JWTs are by.
+ * @param proofs what notes those of DPoP, and whether something is one of the request that is being answered.
  */
-export function countOnce(model: ReplayDetectionClass, wallClock: Clock): void {
+export function countOnce(
+  model: ReplayDetectionClass,
+  wallClock: Clock,
+  { used: proofs, isProof }: { used: UsedProofs; isProof(jti: string): boolean },
+): void {
   model.unique = async (iss, jti, exp) => {
+    if (isProof(jti)) return proofs.isFirst(iss, jti);
     const used = model.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
     try {
       await used.save(exp - epochSeconds(wallClock));

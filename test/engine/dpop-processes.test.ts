@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
+import { openStore } from '../../src/store/open.ts';
 import { createAgent } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver } from '../support/dpop.ts';
@@ -25,7 +26,14 @@ describe('what counts once, with several processes over one store', () => {
       clients: [...tenant.clients, asserting],
       clientGrants: [...tenant.clientGrants, { client_id: 'asserting', audience: API, scope: [] }],
     };
-    const first = await startServer({ tenant: all });
+    // As a store that others have open, too.
+    const first = await startServer({
+      tenant: all,
+      open: async (options) => {
+        const { exclusive: _alone, ...store } = await openStore(options);
+        return store;
+      },
+    });
     // Stops with the first.
     const shared = { ...first.store, close: async () => {} };
     const second = await startServer({
@@ -43,7 +51,7 @@ describe('what counts once, with several processes over one store', () => {
   const [M2M] = [{ client_id: 'm2m', client_secret: 'm2m-secret' }];
   const ask = async (at: number, fields: object, headers: Record<string, string> = {}) => {
     const server = servers[at] as TestServer;
-    const answer = await createAgent(server).request('/oauth/token', {
+    const answer = await createAgent({ url: server.localUrl, ca: server.ca }).request('/oauth/token', {
       headers,
       json: { grant_type: 'client_credentials', audience: API, ...fields },
     });

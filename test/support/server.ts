@@ -26,6 +26,8 @@ const OF_CERTIFICATES = ['BASE_URL', 'HOST', 'TLS'];
 
 export interface TestServer extends Running {
   url: string;
+  /** Where it listens, whatever its `BASE_URL` says. */
+  localUrl: string;
   issuer: string;
   caFile: string;
   /** The CA's certificate, PEM. */
@@ -60,6 +62,13 @@ export interface TestServerOptions {
   waits?: Waits;
   /** Opens another store than the embedded one. */
   open?: typeof openStore;
+}
+
+/** The address of a server on this machine. */
+function localUrl({ baseUrl, port }: Running['settings']): string {
+  const url = new URL(baseUrl);
+  url.port = String(port);
+  return url.origin;
 }
 
 /** Starts a server; `stop` also removes its data, unless it was given a directory. */
@@ -109,6 +118,7 @@ export async function startServer({
   return {
     ...running,
     url: running.settings.baseUrl,
+    localUrl: localUrl(running.settings),
     issuer: running.settings.issuer,
     caFile,
     ca: caFile === '' ? '' : await readFile(caFile, 'utf8'),

@@ -1,0 +1,43 @@
+// Keys that are remembered for a while, and forgotten many at a time.
+
+export interface RecentKeys {
+  /** @param now seconds, never less than before. */
+  has(key: string, now: number): boolean;
+  /** Remembers a key from now on. */
+  add(key: string, now: number): void;
+  /** How many are remembered. */
+  size(): number;
+  keys(): Iterable<string>;
+}
+
+/** How long keys are put together, to be forgotten together, seconds. */
+const TOGETHER = 60;
+
+/** @param seconds for how long each is remembered at least; a minute more at most. */
+export function recentKeys(seconds: number): RecentKeys {
+  /** By when they came, the oldest first. */
+  const sets = new Map<number, Set<string>>();
+  const forget = (now: number) => {
+    for (const began of sets.keys()) {
+      if (began + TOGETHER + seconds > now) return;
+      sets.delete(began);
+    }
+  };
+  return {
+    has: (key, now) => {
+      forget(now);
+      for (const keys of sets.values()) if (keys.has(key)) return true;
+      return false;
+    },
+    add: (key, now) => {
+      const began = now - (now % TOGETHER);
+      const keys = sets.get(began);
+      if (keys === undefined) sets.set(began, new Set([key]));
+      else keys.add(key);
+    },
+    size: () => [...sets.values()].reduce((sum, keys) => sum + keys.size, 0),
+    *keys() {
+      for (const keys of sets.values()) yield* keys;
+    },
+  };
+}
