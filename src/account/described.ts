@@ -26,7 +26,10 @@ export const createBody = z.object({
 export const begunAnswer = z.looseObject({
   auth_session: z.string().describe('For `/verify`, within ten minutes, by the same login.'),
   id: z.string().optional(),
-  authn_params_public_key: z.looseObject({}).optional().describe('Of a passkey.'),
+  authn_params_public_key: z
+    .looseObject({})
+    .optional()
+    .describe('Of a passkey, and of `webauthn-…`: for `navigator.credentials.create`.'),
   barcode_uri: z.string().optional().describe('Of `totp` and `push-notification`.'),
   manual_input_code: z.string().optional().describe('Of `totp`.'),
   recovery_code: z.string().optional(),
@@ -36,7 +39,10 @@ export const verifyBody = z.object({
   auth_session: z.string().max(100),
   otp_code: z.string().max(20).optional().describe('Of `totp`, `phone` and `email`.'),
   new_password: z.string().max(1024).optional().describe('Of a password.'),
-  authn_response: z.looseObject({}).optional().describe('Of a passkey, as `toJSON` writes it.'),
+  authn_response: z
+    .looseObject({})
+    .optional()
+    .describe('Of a passkey, and of `webauthn-…`, as `toJSON` writes it.'),
 });
 export const patchBody = z.object({
   name: z.string().trim().min(1).max(100).optional(),

@@ -56,10 +56,11 @@ async function createPasskey(deps: Deps, actor: Actor, wanted: WantedIdentity) {
 
 async function createFactor(deps: Deps, actor: Actor, type: MethodType, address: string | undefined) {
   const begun = await beginFactor(deps, actor, { type, address });
-  const { id, authSession, barcodeUri, secret, recoveryCode } = begun;
+  const { id, authSession, options, barcodeUri, secret, recoveryCode } = begun;
   return {
     id,
     auth_session: authSession,
+    ...(options !== undefined && { authn_params_public_key: options }),
     ...(barcodeUri !== undefined && { barcode_uri: barcodeUri }),
     ...(secret !== undefined && { manual_input_code: secret }),
     ...(recoveryCode !== undefined && { recovery_code: recoveryCode }),
@@ -86,7 +87,7 @@ export async function handleVerify(
   const made =
     id === NEW_PASSKEY
       ? await verifyPasskey(deps, actor, { authSession, answered: JSON.stringify(answered) })
-      : await verifyFactor(deps, actor, { id, authSession, code });
+      : await verifyFactor(deps, actor, { id, authSession, code, answered });
   ctx.status = 201;
   ctx.body = made;
 }

@@ -30,6 +30,8 @@ export interface BegunFactor {
   barcodeUri?: string | undefined;
   /** Of an app, to be typed. */
   secret?: string | undefined;
+  /** For `navigator.credentials.create`, of what is made in the browser. */
+  options?: object | undefined;
   /** Of the first one, or asked for. */
   recoveryCode?: string | undefined;
 }
@@ -69,11 +71,17 @@ export async function beginFactor(
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
   if (factor.recovers === true) return beginRecoveryCode(deps, actor, type);
-  if (factor.enroll === undefined || factor.enroll.requestedAs.length === 0) throw notOffered(type);
-  const enrolled: Enrolled = await enroll(deps, factorRequestOf(actor), { factor, address });
-  const { authenticator, oobCode, barcodeUri, secret, recoveryCode } = enrolled;
+  const { requestedAs = [], creation } = factor.enroll ?? {};
+  if (requestedAs.length === 0 && creation === undefined) throw notOffered(type);
+  const request = factorRequestOf(actor);
+  const enrolled: Enrolled = await enroll(deps, request, { factor, address });
+  const { authenticator, barcodeUri, secret, recoveryCode } = enrolled;
+  const asked = { authenticatorId: authenticator.id, login: actor.login.id, at: actor.at };
+  const made = await creation?.(deps, request, asked);
+  const { oobCode } = made ?? enrolled;
   const kept = { id: authenticator.id, type, ...(oobCode !== undefined && { oobCode }) };
-  return { ...kept, authSession: await keep(deps, actor, kept), barcodeUri, secret, recoveryCode };
+  const authSession = await keep(deps, actor, kept);
+  return { ...kept, authSession, barcodeUri, secret, recoveryCode, options: made?.options };
 }
 
 function notOffered(type: MethodType): AuthError {
@@ -115,6 +123,8 @@ export interface FactorProof {
   id: string;
   authSession: string;
   code: string;
+  /** What `navigator.credentials.create` gave, as `toJSON` writes it. */
+  answered?: object | undefined;
 }
 
 /**
@@ -125,7 +135,7 @@ export interface FactorProof {
 export async function verifyFactor(
   deps: EnrollmentDependencies,
   actor: Actor,
-  { id, authSession, code }: FactorProof,
+  { id, authSession, code, answered }: FactorProof,
 ): Promise<MethodView> {
   await requireRight(deps, actor);
   const kept = await enrollmentOf(deps, actor, authSession);
@@ -133,7 +143,7 @@ export async function verifyFactor(
   const { type, codeHash } = kept;
   const made =
     codeHash === undefined
-      ? await useFirst(deps, actor, { ...kept, authSession, code })
+      ? await useFirst(deps, actor, { ...kept, authSession, code, answered })
       : await keepCode(deps, actor, authSession, codeHash);
   // The others were told where they were confirmed.
   if (codeHash !== undefined) await tellChange(deps, actor, 'method_added', type);
@@ -162,10 +172,13 @@ export function unknownSession(): AuthError {
 async function useFirst(
   deps: EnrollmentDependencies,
   actor: Actor,
-  { id, type, authSession, oobCode = '', code }: KeptEnrollment & Omit<FactorProof, 'id'>,
+  { id, type, authSession, oobCode = '', code: typed, answered }: KeptEnrollment & Omit<FactorProof, 'id'>,
 ): Promise<string> {
   const factor = factorsOf(deps).get(type);
   if (factor === undefined) throw notOffered(type);
+  const isMade = factor.enroll?.creation !== undefined;
+  if (isMade && answered === undefined) throw invalidField('authn_response', 'Required');
+  const code = isMade ? JSON.stringify(answered) : typed;
   const permit = {
     // Whether it may be more than the first, the login says.
     several: false,

@@ -107,6 +107,15 @@ interface Enrollment {
   addressOf?(fields: Fields, user: User): string;
   /** @throws AuthError 400, 429 or 503 when it cannot be begun. */
   begin(deps: FactorDependencies, request: FactorRequest, address: string): Promise<Enrolled>;
+  /**
+   * What an application hands to its browser, for a factor that is made there.
+   * @param asked the authenticator that was begun, the login that began it, and {@link customOrigin} of where.
+   */
+  creation?(
+    deps: FactorDependencies,
+    request: Claimant,
+    asked: { authenticatorId: string; login: string; at: string | undefined },
+  ): Promise<{ oobCode: string; options: object }>;
 }
 
 /** The grant by which applications give a factor: one may be that of several. */

@@ -1,5 +1,6 @@
-// Security keys, and what a device brings with it (WebAuthn), as second factors. Given at the pages alone: an application
-// cannot ask for them, because a credential answers to the origin that it was made for.
+// Security keys, and what a device brings with it (WebAuthn), as second factors. Given at the pages alone: they answer to
+// our own host. An application that may ask for passkeys of it has them made at its own pages, too.
+import type { Met } from '../../protection/challenges.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import { sha256 } from '../../runtime/secrets.ts';
@@ -16,7 +17,7 @@ import {
   verifyAssertion,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
-import { customOrigin, ownParty, type RelyingParty } from '../../webauthn/party.ts';
+import { customOrigin, ownParty, partyFor, type RelyingParty } from '../../webauthn/party.ts';
 import { accountOf } from '../enroll.ts';
 import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
 import { confirmFirstUse, countingGuesses, noteUse, usableAuthenticators } from '../verify.ts';
@@ -82,6 +83,31 @@ async function newChallenge(
   return secret;
 }
 
+/** What an application's page or app asks the user's authenticator; of an earlier one of the same login the challenge is then dead. */
+async function creationFor(
+  deps: FactorDependencies,
+  kind: Kind,
+  claimant: Claimant,
+  { authenticatorId, login, at }: { authenticatorId: string; login: string; at: string | undefined },
+): Promise<{ oobCode: string; options: object }> {
+  const { secret: oobCode } = await deps.challenges.issueTicket({
+    purpose: PURPOSE,
+    subject: `${claimant.user.id}\n${login}\n${kind.name}`,
+    userId: claimant.user.id,
+    ttlSeconds: SECONDS,
+    data: { authenticatorId, clientId: claimant.clientId, ...(at !== undefined && { at }) },
+  });
+  const registration = await registrationOf(deps, kind, claimant, oobCode);
+  return { oobCode, options: creationOptions(ownParty(deps, at), registration) };
+}
+
+/** Who may answer: the pages and apps of the application that asked, or our own pages. */
+async function partyOf(deps: FactorDependencies, { clientId, at: kept }: Met['data']): Promise<RelyingParty> {
+  const at = typeof kept === 'string' ? kept : undefined;
+  const client = typeof clientId === 'string' ? await deps.config.client(clientId) : undefined;
+  return client === undefined ? ownParty(deps, at) : partyFor(deps, client, at);
+}
+
 /** Judges what the browser gave for the challenge of its page, which is used up by that. */
 async function verify(
   deps: FactorDependencies,
@@ -91,8 +117,8 @@ async function verify(
 ): Promise<Verification> {
   const met = await deps.challenges.spendTicket(PURPOSE, oobCode);
   if (met === undefined || met.userId !== claimant.user.id) return { ok: false, outcome: 'unknown' };
-  const { authenticatorId, at } = met.data;
-  const party = ownParty(deps, typeof at === 'string' ? at : undefined);
+  const { authenticatorId } = met.data;
+  const party = await partyOf(deps, met.data);
   return countingGuesses(deps, claimant, async () =>
     typeof authenticatorId === 'string'
       ? register(deps, kind, claimant, { code, challenge: oobCode, party, authenticatorId })
@@ -175,6 +201,7 @@ function factor(kind: Kind): Factor {
       begin: async ({ authenticators }, { user, credentialVersion }) => ({
         authenticator: await authenticators.begin({ userId: user.id, credentialVersion }, made),
       }),
+      creation: (deps, claimant, asked) => creationFor(deps, kind, claimant, asked),
     },
     verify: (deps, claimant, proof) => verify(deps, kind, claimant, proof),
     pages: {
