@@ -205,7 +205,7 @@ function partsOf(
     executions,
     loginActions: loginActions({ ...deps, organizations, executions }),
     commits: createCommits(deps.store),
-    ahead: createReadAhead(deps.store),
+    ahead: createReadAhead(deps.store, deps.users),
     pushedRequests: pushedRequests(deps),
     handed: handedSessions(deps),
     transfers: sessionTransfers(deps),

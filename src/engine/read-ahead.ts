@@ -5,6 +5,7 @@ import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen, Stored } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
+import type { Users } from '../users/users.ts';
 
 export interface ReadAhead {
   /** Does what begins with reading a token. */
@@ -15,10 +16,12 @@ export interface ReadAhead {
   user(id: string): Promise<Frozen<UserRecord> | undefined>;
 }
 
-/** Reads ahead in a store. */
-export function createReadAhead(store: Store): ReadAhead {
+/**
+ * Reads ahead in a store.
+ * @param users who are asked where nothing was read ahead: administrators are users of a directory of their own.
+ */
+export function createReadAhead(store: Store, users: Pick<Users, 'get'>): ReadAhead {
   const artifacts = store.collection('artifacts');
-  const users = store.collection('users');
   const { getWithNamed } = artifacts;
   if (getWithNamed === undefined)
     return {

@@ -205,7 +205,7 @@ describe('the sessions of a user', () => {
       grantTypes: () => new Set(),
       ...NO_DELEGATED_LOGINS,
       commits: createCommits(server.store),
-      ahead: createReadAhead(server.store),
+      ahead: createReadAhead(server.store, server.users),
     });
     await adapter('Session').upsert('again', payload, 60);
     for (const model of ['AuthorizationCode', 'Grant']) {
