@@ -59,6 +59,10 @@
     }
   }
 
+  // Most runs have neither: what makes them is loaded by who makes one.
+  const isForm = (body) => typeof body.getAll === 'function' && body instanceof load('form-data').FormData;
+  const isBlob = (body) => typeof body.arrayBuffer === 'function' && body instanceof load('form-data').Blob;
+
   /** What a body is sent as, and its type. */
   const contentOf = (body) => {
     if (body === null || body === undefined) return {};
@@ -67,6 +71,11 @@
       return { body: body.toString(), type: 'application/x-www-form-urlencoded;charset=UTF-8' };
     }
     if (body instanceof ArrayBuffer) return { body };
+    if (isForm(body)) {
+      const { body: bytes, type } = load('form-data').multipart(body);
+      return { body: load('buffer').plain(bytes), type };
+    }
+    if (isBlob(body)) return { body: load('buffer').plain(body._bytes), type: body.type || undefined };
     if (ArrayBuffer.isView(body)) return { body: load('buffer').plain(body) };
     return { body: String(body), type: 'text/plain;charset=UTF-8' };
   };

@@ -178,6 +178,7 @@
     buffer: ['Buffer', 'atob', 'btoa'],
     text: ['TextEncoder', 'TextDecoder', 'structuredClone'],
     url: ['URL', 'URLSearchParams'],
+    'form-data': ['FormData', 'Blob', 'File'],
     fetch: ['fetch', 'Headers', 'Request', 'Response', 'AbortController', 'AbortSignal'],
   })) {
     for (const name of names) lazy(name, () => load(module)[name]);

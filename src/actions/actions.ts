@@ -68,7 +68,7 @@ export interface Actions {
 interface ActionsDependencies {
   config: Pick<Config, 'actions' | 'rules' | 'settings'>;
   scripts: Pick<Scripts, 'run' | 'runAll'>;
-  packages: Pick<Packages, 'filesOf'>;
+  packages: Pick<Packages, 'filesOf' | 'filesFor'>;
   events: Pick<Events, 'record'>;
   executions: Executions;
   /** Epoch milliseconds. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { BoundAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { PackageFault } from '../scripts/packages/folder.ts';
+import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { ScriptOutcome, ScriptRun, Scripts } from '../scripts/scripts.ts';
 import { requiringOf } from './action-packages.ts';
@@ -111,10 +111,4 @@ function answerOf({ result, failure, ...ran }: ScriptOutcome): Answered {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);
   return read.success ? { commands: read.data, ran } : { fault: 'what it recorded cannot be read', ran };
-}
-
-/** @throws what is no fault of a package. */
-function asFault(thrown: unknown): PackageFault {
-  if (thrown instanceof PackageFault) return thrown;
-  throw thrown;
 }

@@ -1,6 +1,8 @@
 // Runs the rules of a tenant at a login, before its actions, one after the other: each is called with what the one before
 // it left of `user` and `context`. As with actions, what they asked for is returned as data.
 import { readFileSync } from 'node:fs';
+import { asFault, PackageFault } from '../scripts/packages/folder.ts';
+import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Command } from './commands.ts';
@@ -20,6 +22,7 @@ export interface RulesOutcome {
 interface RulesDependencies {
   config: Pick<Config, 'rules'>;
   scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesFor'>;
   /** The tenant's own host name. */
   hostname: string;
 }
@@ -28,7 +31,7 @@ const AROUND = readFileSync(new URL('../../sandbox/rule.js', import.meta.url), '
 
 /** @param event what actions of `post-login` are told. */
 export async function runRules(
-  { config, scripts, hostname }: RulesDependencies,
+  { config, scripts, packages, hostname }: RulesDependencies,
   event: Readonly<Record<string, unknown>>,
   execution: Pick<Execution, 'runs'>,
 ): Promise<RulesOutcome> {
@@ -37,12 +40,18 @@ export async function runRules(
   let state = ruleState(event, hostname.split('.')[0] ?? hostname);
   for (const { name, script } of enabled) {
     const ended = execution.runs(name);
+    const files = await packages.filesFor(script).catch(asFault);
+    if (files instanceof PackageFault) {
+      ended(files.message);
+      return failed(name, files.message);
+    }
     const { result, failure } = await scripts.run({
       of: `rule ${name}`,
       source: AROUND,
       entry: 'rule',
       args: [state.user, state.context, hostname, script],
       globals: { configuration },
+      files,
       hidden: Object.values(configuration),
     });
     ended(failure && `${failure.kind}: ${failure.message}`);

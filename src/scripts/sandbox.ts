@@ -14,7 +14,7 @@ import { FIRST_BYTES } from './limits.ts';
 import { STAND_INS } from './stand-ins.ts';
 
 /** What those and the globals are made of besides. */
-const PARTS = ['fetch', 'text'];
+const PARTS = ['fetch', 'form-data', 'text'];
 /** What is around scripts of a kind. */
 const WRAPPERS = ['action', 'rule'];
 

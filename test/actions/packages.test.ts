@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, payload, tenant, token } from '../support/flows.ts';
+import { API, payload, tenant, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { actionFailures, managed } from './support.ts';
 
@@ -97,5 +97,32 @@ describe('npm packages of actions', () => {
     const again = await start(filed);
     expect(await ask(again)).to.equal('--x');
     expect(again.logged()).not.to.contain('cannot run');
+  });
+
+  it('are those that rules require, which list none', async () => {
+    await install(PADDING);
+    const script = (name: string) => `function (user, context, callback) {
+      context.accessToken['${CLAIM}'] = require('${name}')('x', 3);
+      callback(null, user, context);
+    };`;
+    const of = await start();
+    const log = async () => {
+      const answer = await token(createAgent(of), {
+        grant_type: 'password',
+        client_id: 'web',
+        client_secret: 'web-secret',
+        username: USER.email,
+        password: USER.password,
+        audience: API,
+      });
+      return answer.status === 200 ? payload(answer.json().access_token)[CLAIM] : answer.status;
+    };
+    const made = await managed(of, 'POST', '/rules', { name: 'Pads', script: script('padding@1.0.0') });
+    expect(await log()).to.equal('--x');
+    await managed(of, 'PATCH', `/rules/${made.body.id}`, { script: script('mysql') });
+    expect(await log()).to.equal(403);
+    expect((await actionFailures(of)).join()).to.contain("Cannot find module 'mysql'");
+    await managed(of, 'PATCH', `/rules/${made.body.id}`, { script: script('../padding') });
+    expect(await log()).to.equal(403);
   });
 });

@@ -169,7 +169,7 @@ function runActions(
       settings: () => ({}) as never,
     },
     scripts,
-    packages: { filesOf: async () => undefined },
+    packages: { filesOf: async () => undefined, filesFor: async () => undefined },
     events,
     executions: { newId: () => 'e', begin: execution },
     wallClock: Date.now,
@@ -196,7 +196,7 @@ const continuing: Kind = {
   run: async (scripts, source) => {
     const deps = {
       scripts,
-      packages: { filesOf: async () => undefined },
+      packages: { filesOf: async () => undefined, filesFor: async () => undefined },
       wallClock: Date.now,
       hostname: 'tenant.example.test',
     };

@@ -436,6 +436,41 @@ describe('a script finds', () => {
     });
   });
 
+  it('FormData, Blob and File, as fetch sends them', async () => {
+    const found = await result(`
+      const form = new FormData();
+      form.append('a "quoted"', 'é');
+      form.append('list', '1'); form.append('list', '2'); form.append('gone', 'x'); form.delete('gone');
+      form.set('file', new Blob(['one ', new Uint8Array([116, 119, 111])], { type: 'text/x' }), 'a.txt');
+      const sent = await (await fetch(URL_ + '/echo', { method: 'POST', body: form })).json();
+      const raw = await (await fetch(URL_ + '/echo', { method: 'POST', body: new Blob(['raw'], { type: 'text/y' }) })).json();
+      return {
+        body: sent.body, type: sent.headers['content-type'], raw: [raw.body, raw.headers['content-type']],
+        list: form.getAll('list'), has: [form.has('file'), form.has('gone')], names: [...form.keys()],
+        file: [form.get('file') instanceof File, form.get('file').name, form.get('file').size],
+        part: await new Blob(['abcdef']).slice(1, 3).text(), none: {} instanceof FormData,
+      };`);
+    const { body, type, ...known } = found as { body: string; type: string } & Record<string, unknown>;
+    const [, boundary] = type.match(/^multipart\/form-data; boundary=([\w-]+)$/) ?? [];
+    expect(body.split(`--${boundary}`)).to.deep.equal([
+      '',
+      '\r\nContent-Disposition: form-data; name="a %22quoted%22"\r\n\r\né\r\n',
+      '\r\nContent-Disposition: form-data; name="list"\r\n\r\n1\r\n',
+      '\r\nContent-Disposition: form-data; name="list"\r\n\r\n2\r\n',
+      '\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\nContent-Type: text/x\r\n\r\none two\r\n',
+      '--\r\n',
+    ]);
+    expect(known).to.deep.equal({
+      raw: ['raw', 'text/y'],
+      list: ['1', '2'],
+      has: [true, false],
+      names: ['a "quoted"', 'list', 'list', 'file'],
+      file: [true, 'a.txt', 7],
+      part: 'bc',
+      none: false,
+    });
+  });
+
   it('fetch, with Headers, Response and AbortSignal.timeout', async () => {
     const found = await result(`
       const echo = await fetch(URL_ + '/echo', { method: 'POST', body: new URLSearchParams({ a: 'é' }), headers: new Headers({ 'X-A': '1' }) });

@@ -46,18 +46,40 @@ export async function bundlePackages(path: string, needed: Needed): Promise<Modu
   return files;
 }
 
+/**
+ * The packages that a script without a list of its own requires, as far as they are in the folder: the sandbox names what is
+ * missing when it is required.
+ * @param code an expression, such as a function without a name, or the text of a script.
+ */
+export async function packagesRequired(
+  path: string,
+  { code, standIns }: Omit<Needed, 'dependencies'>,
+): Promise<string[]> {
+  const folder = await openFolder(path);
+  if (folder === undefined) return [];
+  // Scripts of the hosted service name versions: one is in the folder.
+  const names = requiredBy(code).flatMap((one) => packageOf(one.replace(/(.)@[^/]*$/, '$1'))?.name ?? []);
+  const others = [...new Set(names)].filter((name) => !standIns.includes(name));
+  const there = await Promise.all(others.map((name) => isThere(folder, name)));
+  return others.filter((_, index) => there[index]);
+}
+
 async function isThere(folder: Folder | undefined, name: string): Promise<boolean> {
   if (folder === undefined || packageOf(name)?.path !== '') return false;
   return (await packageFor(folder, name, undefined)) !== undefined;
 }
 
-/** What an action requires by name; the sandbox says what is wrong with one that cannot be read. */
+/** What a script requires by name; the sandbox says what is wrong with one that cannot be read. */
 function requiredBy(code: string): string[] {
-  try {
-    return readModule(code, false).requires;
-  } catch {
-    return [];
+  // A rule is an expression: a function that may have no name.
+  for (const text of [code, `(${code.trim().replace(/[;\s]+$/, '')}\n)`]) {
+    try {
+      return readModule(text, false).requires;
+    } catch {
+      // As an expression, then.
+    }
   }
+  return [];
 }
 
 const keyOf = ({ root }: Folder, file: string) => relative(root, file).replaceAll(sep, '/');

@@ -5,6 +5,12 @@ import { dirname, join, relative, sep } from 'node:path';
 /** Why a package cannot be used; its message is for who deploys an action. */
 export class PackageFault extends Error {}
 
+/** @throws what is no fault of a package. */
+export function asFault(thrown: unknown): PackageFault {
+  if (thrown instanceof PackageFault) return thrown;
+  throw thrown;
+}
+
 /** What is looked for in a package's description. */
 export interface PackageJson {
   type?: unknown;

@@ -19,6 +19,11 @@ export interface Packages {
    * @throws PackageFault
    */
   filesOf(action: Requiring): Promise<ModuleFiles | undefined>;
+  /**
+   * The same of a script that lists none: of what it requires by name and the folder has.
+   * @throws PackageFault
+   */
+  filesFor(code: string): Promise<ModuleFiles | undefined>;
   /** Reads them anew and loads them once. @returns why they cannot be used; undefined when they can. */
   faultOf(action: Requiring): Promise<string | undefined>;
 }
@@ -31,6 +36,8 @@ interface PackagesDependencies {
 
 /** What is kept of actions that ran lately: each may be some megabytes. */
 const MOST_KEPT = 20;
+/** Scripts of which it is known what they require. */
+const MOST_KNOWN = 500;
 
 const LOAD = 'async (names) => { for (const name of names) require(name); return true; }';
 
@@ -46,12 +53,27 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
     files.catch(() => kept.delete(key));
     return files;
   };
+  const found = new Map<string, Promise<string[]>>();
+  const requiredBy = (code: string) => {
+    const names = import('./bundle.ts').then(({ packagesRequired }) =>
+      packagesRequired(directory, { code, standIns: STAND_INS }),
+    );
+    keepLatest(found, MOST_KNOWN, code, names);
+    names.catch(() => found.delete(code));
+    return names;
+  };
   const keyOf = ({ code, dependencies }: Requiring) => JSON.stringify([dependencies, code]);
+  const filesOf: Packages['filesOf'] = async (action) => {
+    if (action.dependencies.length === 0) return undefined;
+    const key = keyOf(action);
+    return kept.get(key) ?? read(key, action);
+  };
   return {
-    filesOf: async (action) => {
-      if (action.dependencies.length === 0) return undefined;
-      const key = keyOf(action);
-      return kept.get(key) ?? read(key, action);
+    filesOf,
+    filesFor: async (code) => {
+      // Most require nothing, and need not be read for it.
+      if (!code.includes('require')) return undefined;
+      return filesOf({ name: '', code, dependencies: await (found.get(code) ?? requiredBy(code)) });
     },
     faultOf: async (action) => {
       if (action.dependencies.length === 0) return undefined;
