@@ -2,9 +2,10 @@
 import { expect } from 'chai';
 import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
-import { API, tenant as base, payload, token } from '../support/flows.ts';
+import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { logInUpstream } from '../support/upstream-login.ts';
 
 const GRANT = 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token';
 const TYPE = 'urn:ietf:params:oauth:token-type:';
@@ -47,6 +48,10 @@ describe('the token of a connected account', () => {
         connections: [
           drive('drive', { connected_accounts: { active: true } }),
           drive('login-only', { authentication: { active: true } }),
+          drive('shared', {
+            authentication: { active: true },
+            options: optionsFor(provider, { federated_connections_access_tokens: { active: true } }),
+          }),
         ],
       },
     });
@@ -109,6 +114,29 @@ describe('the token of a connected account', () => {
     const named = await exchange(own.access_token, { subject_token_type: ACCESS_TOKEN, login_hint: 'work' });
     expect(named.json().access_token, named.text).to.equal('of-work');
     expect((await exchange(own.refresh_token, { login_hint: 'grace' })).status).to.equal(401);
+  });
+
+  it('is that of the last login, where the connection has it so', async () => {
+    const browser = createAgent(server);
+    const loggedIn = async (connection: string) => {
+      const { code = '' } = await logInUpstream(
+        server,
+        { connection, scope: 'openid offline_access' },
+        browser,
+      );
+      const redirect_uri = WEB_CALLBACK;
+      const answer = await token(agent(), { ...web, grant_type: 'authorization_code', code, redirect_uri });
+      return answer.json().refresh_token as string;
+    };
+    provider.user = { id: `sharing-${people}` };
+    const given = await exchange(await loggedIn('shared'), { connection: 'shared' });
+    expect(given.status, given.text).to.equal(200);
+    const [identity] = await server.users.identitiesOf(`oauth2|shared|sharing-${people}`);
+    expect(given.json().access_token).to.equal(identity?.upstream?.access_token);
+    // Another connection keeps its tokens to itself, and so does this one those of its other users.
+    const other = await loggedIn('login-only');
+    expect((await exchange(other, { connection: 'login-only' })).status).to.equal(400);
+    expect((await exchange(other, { connection: 'shared' })).status).to.equal(401);
   });
 
   it('is renewed where it has ended, once, whatever number ask at a time', async () => {

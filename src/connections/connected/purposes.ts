@@ -13,6 +13,13 @@ export async function connectable(
   return (await config.connectionsOf(clientId)).flatMap((connection: Connection) => {
     const strategy = strategyOf(connection);
     const givesTokens = strategy?.page === 'redirect' && strategy.refresh !== undefined;
-    return givesTokens && connectionPurposes(connection).connectsAccounts ? [{ connection, strategy }] : [];
+    const isFor = connectionPurposes(connection).connectsAccounts || sharesLoginTokens(connection);
+    return givesTokens && isFor ? [{ connection, strategy }] : [];
   });
+}
+
+/** Whether the tokens of each login are an account that its user has connected (`federated_connections_access_tokens.active`). */
+export function sharesLoginTokens({ options }: Pick<Connection, 'options'>): boolean {
+  const { federated_connections_access_tokens: setting } = options as Readonly<Record<string, unknown>>;
+  return typeof setting === 'object' && setting !== null && 'active' in setting && setting.active === true;
 }

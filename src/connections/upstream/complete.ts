@@ -8,6 +8,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
+import { keepLoginTokens } from '../connected/of-login.ts';
 import { sealedSession } from '../provider-session.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
@@ -132,6 +133,7 @@ export async function loginOf(
   identity: UpstreamIdentity,
 ): Promise<Login> {
   const user = await userOf(deps, { clientId, connection, strategy, ip: ctx.ip }, identity);
+  await keepLoginTokens(deps, user.id, { connection, strategy }, identity);
   const providerSession = await sealedSession(deps, connection.name, identity.grant);
   return {
     userId: user.id,
