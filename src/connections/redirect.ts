@@ -85,6 +85,8 @@ export interface UpstreamIdentity {
   grant?: UpstreamGrant;
   /** When its user proved there who they are, epoch seconds, where the provider says so. */
   authenticatedAt?: number;
+  /** When the session there ends, epoch seconds, where the provider says so and the connection goes by it. */
+  sessionEndsAt?: number;
 }
 
 /** A session that ends, at the provider that it came from. */

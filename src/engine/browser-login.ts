@@ -175,10 +175,18 @@ async function conclude(
     credentialVersion,
     providerSession,
     isTimeUnproved: unproved,
+    sessionEndsAt: expiresAt,
     transfer,
   } = proved;
   const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
-  Object.assign(session, kept, keptOfTransfer(session, transfer), connection !== '' && { connection });
+  const bounds = expiresAt !== undefined && { bounds: { expiresAt } };
+  Object.assign(
+    session,
+    kept,
+    keptOfTransfer(session, transfer),
+    bounds,
+    connection !== '' && { connection },
+  );
   const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([

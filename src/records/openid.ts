@@ -74,6 +74,8 @@ const openIdMembers = {
     .max(20)
     .optional(),
   send_back_channel_nonce: z.boolean().default(true),
+  /** Whether `session_expiry` of an ID token ends the session here, too (IPSIE session lifecycle profile). */
+  id_token_session_expiry_supported: z.boolean().optional(),
   schema_version: z.string().max(100).optional(),
   should_trust_email_verified_connection: z
     .enum(['never_set_emails_as_verified', 'always_set_emails_as_verified'])

@@ -20,6 +20,8 @@ export interface Login {
   credentialVersion: number;
   /** What ends the session at the provider that the user came from, where its protocol needs that. */
   providerSession?: Readonly<Record<string, string>> | undefined;
+  /** When the session at that provider ends, and this one with it, epoch seconds, where it says so. */
+  sessionEndsAt?: number | undefined;
   /** Where the session is one that an application hands over to a browser. */
   transfer?: Transfer | undefined;
 }

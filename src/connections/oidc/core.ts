@@ -134,8 +134,10 @@ export function identityOf<Options extends OpenIdOptions>(
   said: Said,
 ): UpstreamIdentity {
   const profile = profileOf(options, said);
-  const { auth_time: authenticatedAt } = said.claims;
+  const { auth_time: authenticatedAt, session_expiry: sessionEndsAt } = said.claims;
   return {
+    ...(options.id_token_session_expiry_supported === true &&
+      typeof sessionEndsAt === 'number' && { sessionEndsAt }),
     ...(typeof authenticatedAt === 'number' && { authenticatedAt }),
     id: preset.idOf?.(said.claims, options) ?? said.claims.sub,
     profile: preset.profile?.(profile, said, options) ?? profile,

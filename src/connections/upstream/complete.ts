@@ -144,6 +144,7 @@ export async function loginOf(
     ip: ctx.ip,
     credentialVersion: await deps.users.credentialVersion(user.id),
     ...(providerSession !== undefined && { providerSession }),
+    ...(identity.sessionEndsAt !== undefined && { sessionEndsAt: identity.sessionEndsAt }),
   };
 }
 

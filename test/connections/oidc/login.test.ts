@@ -57,6 +57,7 @@ describe('a login by an OpenID provider', () => {
           connection('nopkce', { connection_settings: { pkce: 'disabled' }, send_back_channel_nonce: false }),
           connection('hmac', { id_token_signed_response_algs: ['HS256'] }),
           connection('keyless', { id_token_signed_response_algs: ['HS256'], client_secret: '' }),
+          connection('ending', { id_token_session_expiry_supported: true }),
           connection('es', { id_token_signed_response_algs: ['ES256'] }),
           connection('mapped', {
             attribute_map: {
@@ -388,6 +389,22 @@ describe('a login by an OpenID provider', () => {
     expect(Object.fromEntries(at.searchParams)).to.include({ prompt: 'login', max_age: '0' });
     const { at: plain } = await toProvider(server, { connection: 'acme' });
     expect(plain.searchParams.has('max_age')).to.equal(false);
+  });
+
+  it('ends with the session there, where the connection goes by what the provider says of that', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const endOf = async (name: string, ends: number) => {
+      provider.claims = { session_expiry: ends };
+      const agent = createAgent(server);
+      expect(await logInUpstream(server, { connection: name }, agent)).to.have.property('code');
+      const user = await userOf(name);
+      const all = await server.store.collection('artifacts').findBy('account', user?.id ?? '');
+      return all.find(({ model }) => model === 'Session')?.expiresAt;
+    };
+    expect(await endOf('ending', now + 600)).to.be.within(now + 590, now + 610);
+    expect(await endOf('acme', now + 600)).to.be.greaterThan(now + 3600);
+    provider.claims = { session_expiry: now - 1 };
+    expect((await told('ending')).error_description).to.contain('session that is over');
   });
 
   it('is no fresh one where its user came back by a session there that is older', async () => {
