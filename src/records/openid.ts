@@ -74,6 +74,8 @@ const openIdMembers = {
     .max(20)
     .optional(),
   send_back_channel_nonce: z.boolean().default(true),
+  /** What proofs of possession are signed with, of the tokens that the provider binds to a key (RFC 9449). */
+  dpop_signing_alg: z.enum(['ES256', 'Ed25519']).optional(),
   /** Whether `session_expiry` of an ID token ends the session here, too (IPSIE session lifecycle profile). */
   id_token_session_expiry_supported: z.boolean().optional(),
   schema_version: z.string().max(100).optional(),

@@ -8,14 +8,17 @@ import {
   ClientSecretBasic,
   ClientSecretPost,
   Configuration,
+  type CryptoKeyPair,
   clockSkew,
   customFetch,
   discovery,
   fetchUserInfo,
   genericGrantRequest,
+  getDPoPHandle,
   modifyAssertion,
   None,
   PrivateKeyJwt,
+  randomDPoPKeyPair,
   refreshTokenGrant,
 } from 'openid-client';
 import type { Outbound } from '../../http/outbound.ts';
@@ -27,6 +30,9 @@ export type ClientCredential =
   | { method: 'client_secret_post' | 'client_secret_basic'; secret: string }
   | { method: 'private_key_jwt'; key: CryptoKey; kid: string; audience: string };
 
+/** A key that tokens are bound to. */
+export type ProofKey = CryptoKeyPair;
+
 /** An exchange of a code. */
 export interface CodeExchange {
   metadata: Metadata;
@@ -36,6 +42,8 @@ export interface CodeExchange {
   code: string;
   /** Undefined where PKCE is not used. */
   codeVerifier: string | undefined;
+  /** The key that tokens are bound to (RFC 9449), where they are. */
+  boundTo?: ProofKey | undefined;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -67,7 +75,7 @@ export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExcha
   const back = new URL(redirectUri);
   back.searchParams.set('code', code);
   const checks = codeVerifier === undefined ? {} : { pkceCodeVerifier: codeVerifier };
-  const tokens = await authorizationCodeGrant(config, back, checks);
+  const tokens = await authorizationCodeGrant(config, back, checks, undefined, proofOf(config, exchange));
   return { ...tokens, ...taken() };
 }
 
@@ -96,7 +104,7 @@ export async function exchangeRefreshToken(
 ): Promise<Tokens> {
   const config = configurationOf(exchange);
   const taken = takeIdToken(config, fetch);
-  const tokens = await refreshTokenGrant(config, refreshToken);
+  const tokens = await refreshTokenGrant(config, refreshToken, undefined, proofOf(config, exchange));
   return { ...tokens, ...taken() };
 }
 
@@ -112,7 +120,16 @@ export async function userInfoOf(
 ): Promise<Record<string, unknown>> {
   const config = configurationOf(exchange);
   config[customFetch] = limited(fetch);
-  return fetchUserInfo(config, accessToken, subject);
+  return fetchUserInfo(config, accessToken, subject, proofOf(config, exchange));
+}
+
+/** A key for tokens to be bound to, for one login. @param alg `ES256` or `Ed25519`. */
+export async function proofKey(alg: string): Promise<ProofKey> {
+  return randomDPoPKeyPair(alg);
+}
+
+function proofOf(config: Configuration, { boundTo }: Pick<CodeExchange, 'boundTo'>) {
+  return boundTo === undefined ? {} : { DPoP: getDPoPHandle(config, boundTo) };
 }
 
 function configurationOf({

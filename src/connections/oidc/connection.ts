@@ -5,6 +5,7 @@ import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../records/openid.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
+import type { ProofKey } from './client.ts';
 import { providerFault } from './faults.ts';
 import { type Claims, type Expected, refused, verifyIdToken } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
@@ -18,6 +19,8 @@ export interface OpenIdConnection<Options extends OpenIdOptions> {
   metadata: Metadata;
   /** Whether the ID token comes by the browser. */
   isFrontChannel: boolean;
+  /** The key that tokens of one exchange are bound to, where they are. */
+  boundTo?: ProofKey;
 }
 
 const SUFFIX = '/.well-known/openid-configuration';

@@ -1,7 +1,6 @@
 // The core of all strategies whose providers speak OpenID Connect.
 import { STRATEGIES } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
-import { grantOf } from '../oauth2/token.ts';
 import {
   type RedirectStrategy,
   refuseProviderError,
@@ -13,10 +12,10 @@ import {
 } from '../redirect.ts';
 import { authorizationUrl, sendsNonce } from './authorization.ts';
 import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
-import { exchangeCode, userInfoOf } from './exchange.ts';
+import { exchangeCode, userInfoOf, withProofKey } from './exchange.ts';
 import type { Preset, Said } from './preset.ts';
 import { profileOf } from './profile.ts';
-import { renewedGrant } from './refresh.ts';
+import { openIdGrant, renewedGrant } from './refresh.ts';
 
 /** Makes a strategy. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
@@ -90,13 +89,14 @@ async function fromFrontChannel<Options extends OpenIdOptions>(
 
 async function fromBackChannel<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
-  connection: OpenIdConnection<Options>,
+  opened: OpenIdConnection<Options>,
   response: UpstreamResponse,
 ): Promise<UpstreamIdentity> {
   const { parameters } = response;
   const { code = '' } = parameters;
   if (code === '')
     throw upstreamFault('invalid_request', 'The identity provider sent no authorization code.');
+  const connection = await withProofKey(opened);
   const tokens = await exchangeCode(deps, connection, response, code);
   const nonce = sendsNonce(connection) ? response.nonce : undefined;
   return identityOfTokens(deps, connection, tokens, { nonce, parameters });
@@ -124,7 +124,7 @@ export async function identityOfTokens<Options extends OpenIdOptions>(
   return {
     ...identity,
     profile: { ...identity.profile, ...further },
-    grant: grantOf(tokens, deps.wallClock),
+    grant: openIdGrant(tokens, connection, deps),
   };
 }
 

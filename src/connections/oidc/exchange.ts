@@ -14,6 +14,16 @@ import { providerFault } from './faults.ts';
 import type { Metadata } from './metadata.ts';
 import { signingKeyOf } from './signing-key.ts';
 
+/** A connection with a key of its own for the tokens that it will be given, where they are to be bound to one (RFC 9449). */
+export async function withProofKey<Options extends OpenIdOptions>(
+  connection: OpenIdConnection<Options>,
+): Promise<OpenIdConnection<Options>> {
+  const { dpop_signing_alg: alg } = connection.options;
+  if (alg === undefined) return connection;
+  const { proofKey } = await import('./client.ts');
+  return { ...connection, boundTo: await proofKey(alg) };
+}
+
 /** What the provider gives for a code. @throws AuthError by `upstreamFault`; no fault says what was sent. */
 export async function exchangeCode<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
@@ -50,10 +60,10 @@ async function clientAt<Options extends OpenIdOptions>(
   connection: OpenIdConnection<Options>,
   connectionId: string,
 ) {
-  const { clientId, metadata } = connection;
+  const { clientId, metadata, boundTo } = connection;
   endpointOf(metadata, 'token_endpoint');
   const credential = await credentialOf(deps, connection, connectionId);
-  return { metadata, clientId, credential, now: deps.wallClock() };
+  return { metadata, clientId, credential, boundTo, now: deps.wallClock() };
 }
 
 /**
@@ -62,12 +72,13 @@ async function clientAt<Options extends OpenIdOptions>(
  */
 export async function userInfoOf<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
-  { clientId, metadata }: OpenIdConnection<Options>,
+  { clientId, metadata, boundTo }: OpenIdConnection<Options>,
   accessToken: string,
   subject: string,
 ): Promise<Record<string, unknown>> {
   if (metadata.userinfo_endpoint === undefined) return {};
-  const asked = { metadata, clientId, credential: { method: 'none' }, now: deps.wallClock() } as const;
+  const credential = { method: 'none' } as const;
+  const asked = { metadata, clientId, credential, boundTo, now: deps.wallClock() };
   const client = await import('./client.ts');
   return client.userInfoOf(deps.fetch, asked, accessToken, subject).catch(providerFault('userinfo endpoint'));
 }

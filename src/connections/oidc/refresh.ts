@@ -4,8 +4,9 @@ import type { UpstreamGrant } from '../../records/identities.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
 import { grantOf } from '../oauth2/token.ts';
 import type { UpstreamDependencies, UpstreamRefresh } from '../redirect.ts';
+import type { Tokens } from './client.ts';
 import { claimsOf, type OpenIdConnection } from './connection.ts';
-import { exchangeRefreshToken } from './exchange.ts';
+import { exchangeRefreshToken, withProofKey } from './exchange.ts';
 import { refused } from './id-token.ts';
 
 /**
@@ -15,9 +16,10 @@ import { refused } from './id-token.ts';
  */
 export async function renewedGrant<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
-  connection: OpenIdConnection<Options>,
+  opened: OpenIdConnection<Options>,
   refresh: UpstreamRefresh,
 ): Promise<UpstreamGrant> {
+  const connection = await withProofKey(opened);
   const tokens = await exchangeRefreshToken(deps, connection, refresh);
   const { id_token, access_token: accessToken } = tokens;
   if (id_token !== undefined) {
@@ -25,5 +27,15 @@ export async function renewedGrant<Options extends OpenIdOptions>(
     const before = refresh.idToken === undefined ? undefined : decodeJwt(refresh.idToken);
     if (before?.sub !== sub || before.iss !== iss) throw refused('is of another user');
   }
-  return grantOf(tokens, deps.wallClock);
+  return openIdGrant(tokens, connection, deps);
+}
+
+/** What is kept of an answer: no access token that is bound to a key, which is kept nowhere. */
+export function openIdGrant(
+  tokens: Tokens,
+  { boundTo }: Pick<OpenIdConnection<OpenIdOptions>, 'boundTo'>,
+  { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
+): UpstreamGrant {
+  const { access_token: _bound, expires_at: _ends, ...others } = grantOf(tokens, wallClock);
+  return boundTo === undefined ? grantOf(tokens, wallClock) : others;
 }

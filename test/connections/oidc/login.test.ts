@@ -1,5 +1,6 @@
 // Logins by an OpenID provider: what it says when all is well, and what is refused of a hostile one.
 import { expect } from 'chai';
+import { calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
 import { createAgent } from '../../support/agent.ts';
 import {
   authorize,
@@ -57,6 +58,7 @@ describe('a login by an OpenID provider', () => {
           connection('nopkce', { connection_settings: { pkce: 'disabled' }, send_back_channel_nonce: false }),
           connection('hmac', { id_token_signed_response_algs: ['HS256'] }),
           connection('keyless', { id_token_signed_response_algs: ['HS256'], client_secret: '' }),
+          connection('bound', { dpop_signing_alg: 'ES256' }),
           connection('ending', { id_token_session_expiry_supported: true }),
           connection('es', { id_token_signed_response_algs: ['ES256'] }),
           connection('mapped', {
@@ -389,6 +391,28 @@ describe('a login by an OpenID provider', () => {
     expect(Object.fromEntries(at.searchParams)).to.include({ prompt: 'login', max_age: '0' });
     const { at: plain } = await toProvider(server, { connection: 'acme' });
     expect(plain.searchParams.has('max_age')).to.equal(false);
+  });
+
+  it('has tokens that are bound to a key of its own, and keeps none that nobody can use', async () => {
+    provider.answer = { token_type: 'DPoP', refresh_token: 'refresh-bound' };
+    provider.userInfo = { city: 'Graz' };
+    expect(await told('bound')).to.have.property('code');
+    const thumbprints = await Promise.all(
+      ['/token', '/userinfo'].map(async (path) => {
+        const headers = provider.seen.findLast((one) => one.path === path)?.headers ?? {};
+        const { payload: proof, protectedHeader } = await jwtVerify(String(headers.dpop), EmbeddedJWK);
+        expect(proof).to.include({ htu: `${provider.url}${path}`, htm: path === '/token' ? 'POST' : 'GET' });
+        expect(proof.ath !== undefined).to.equal(path === '/userinfo');
+        if (path === '/userinfo') expect(headers.authorization).to.match(/^DPoP access-/);
+        return calculateJwkThumbprint(protectedHeader.jwk as JWK);
+      }),
+    );
+    expect(new Set(thumbprints).size).to.equal(1);
+    const identity = await server.store.collection('identities').get('bound|bound|grace');
+    expect(identity?.attributes).to.include({ city: 'Graz' });
+    expect(identity?.upstream)
+      .to.include({ refresh_token: 'refresh-bound' })
+      .and.not.have.property('access_token');
   });
 
   it('ends with the session there, where the connection goes by what the provider says of that', async () => {
