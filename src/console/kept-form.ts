@@ -1,4 +1,4 @@
-// A form that was sent with a login of too long ago. What was typed waits for the new login, and is shown to the same
+// A form that was sent with a login of too long ago, or after the session's eight hours. What was typed waits for the new login, and is shown to the same
 // administrator then, who sends it or leaves it: nothing is carried out by the login alone, because whoever found an open
 // browser could have filled the form in. It is kept sealed, for a quarter of an hour, one for each administrator; the session of
 // the new login alone names it, so that no address and no page has anything by which it could be asked for.

@@ -12,7 +12,7 @@ import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { navOf, pathOf } from './nav.ts';
 import { roleRefusal } from './roles.ts';
 import { isSaid } from './said.ts';
-import { type AtConsole, atConsole, requireOwn } from './session.ts';
+import { type AtConsole, atConsole, requireOwn, wasAtConsole } from './session.ts';
 
 export type { AtConsole } from './session.ts';
 
@@ -72,19 +72,42 @@ export function consoleForm<D extends ConsolePageDependencies>(
   return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
     ctx.state.section = section;
     const here = await atConsole(deps, ctx);
-    if (here === undefined) return goToLogin(deps, ctx, { to: pathOf(section) });
+    if (here === undefined) return afterTheEnd(deps, ctx, section, file);
     requireScopes(here, scopes);
     const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
     if (file !== undefined && !isAgain) await readFile(ctx, file);
     requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
     if (isAgain) await takeForm(deps, ctx, here);
-    if (isDangerous && !here.isFresh) {
-      const from = cameFrom(deps, ctx, section);
-      const form = await keepForm(deps, ctx, here, { from, section });
-      return goToLogin(deps, ctx, { to: from, as: here, form });
-    }
+    if (isDangerous && !here.isFresh) return keepAndLogIn(deps, ctx, here, section);
     await handle(deps, ctx, here);
   });
+}
+
+/** What was sent waits for a new login of who sent it. */
+async function keepAndLogIn(
+  deps: ConsolePageDependencies,
+  ctx: Context,
+  as: AtConsole,
+  section: string,
+): Promise<void> {
+  const from = cameFrom(deps, ctx, section);
+  const form = await keepForm(deps, ctx, as, { from, section });
+  await goToLogin(deps, ctx, { to: from, as, form });
+}
+
+/** A form of nobody leads to the login; of a session whose time is over, from the console's own page, it is kept meanwhile. */
+async function afterTheEnd(
+  deps: ConsolePageDependencies,
+  ctx: Context,
+  section: string,
+  file: MultipartRules | undefined,
+): Promise<void> {
+  const before = await wasAtConsole(deps, ctx);
+  if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
+    return goToLogin(deps, ctx, { to: pathOf(section) });
+  if (file !== undefined) await readFile(ctx, file);
+  requireOwn(ctx, before, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+  await keepAndLogIn(deps, ctx, before, section);
 }
 
 /** A route of the console, which says of itself whom it is for. */

@@ -42,6 +42,8 @@ export interface AtConsole {
 const CONSOLE_SESSION = 'console_session';
 /** A session of the console lasts so long, seconds. */
 const OPEN_SECONDS = 8 * 3600;
+/** For so long after it is over it says whose form was sent too late, and no more, seconds. */
+const TOLD_SECONDS = 16 * 3600;
 /** How old a login may be that does dangerous things, seconds. */
 const FRESH_SECONDS = 600;
 
@@ -69,7 +71,7 @@ export async function enterConsole(
     // Each is for itself: the same administrator may be there in several browsers.
     subject: random(16).toString('hex'),
     userId: kept.login.userId,
-    ttlSeconds: OPEN_SECONDS,
+    ttlSeconds: OPEN_SECONDS + TOLD_SECONDS,
     data: { ...kept },
   });
   COOKIE.give(ctx, secret);
@@ -95,6 +97,26 @@ export async function atConsole(
   deps: ConsoleSessionDependencies,
   ctx: Context,
 ): Promise<AtConsole | undefined> {
+  const session = await sessionOf(deps, ctx);
+  return session?.isOver === false ? session.here : undefined;
+}
+
+/**
+ * Who was there until their eight hours were over: so that what they send then is not lost. They may do nothing by it. Whose
+ * session has ended otherwise is nobody, as for {@link atConsole}.
+ */
+export async function wasAtConsole(
+  deps: ConsoleSessionDependencies,
+  ctx: Context,
+): Promise<AtConsole | undefined> {
+  const session = await sessionOf(deps, ctx);
+  return session?.isOver === true ? session.here : undefined;
+}
+
+async function sessionOf(
+  deps: ConsoleSessionDependencies,
+  ctx: Context,
+): Promise<{ here: AtConsole; isOver: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
   const met = secret === undefined ? undefined : await deps.challenges.peekTicket(CONSOLE_SESSION, secret);
   if (secret === undefined || met === undefined) return undefined;
@@ -107,7 +129,7 @@ export async function atConsole(
   if (member === undefined || user === undefined || refusal !== undefined) return undefined;
   if (!(await isProved(deps, { login, factors }))) return undefined;
   const scopes = scopesOf(member.role, deps.scopes);
-  return {
+  const here: AtConsole = {
     administrator: {
       userId: user.id,
       name: user.name ?? user.email ?? '',
@@ -120,6 +142,7 @@ export async function atConsole(
     token: tokenOf(secret),
     form,
   };
+  return { here, isOver: epochSeconds(deps.wallClock) - login.authTime >= OPEN_SECONDS };
 }
 
 /**

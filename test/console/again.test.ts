@@ -106,6 +106,45 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect((await logIn(late, second)).text).to.not.contain('Send what you had filled in?');
   });
 
+  it('is kept where the eight hours of the session were over, and nothing else is done by that session', async () => {
+    const page = await owner.get('/console/security/tenant');
+    const roles = '/console/create/roles';
+    const { _csrf = '' } = readForm(page, '_csrf').fields;
+    server.tick(8 * 3_600_000);
+    expect((await owner.agent.get('/console/security/tenant')).location).to.contain('prompt=login');
+    const send = (token: string, more: Record<string, string> = {}) =>
+      owner.agent.request(roles, { form: { name: 'Late role', _csrf: token, ...more } });
+    expect((await send('x')).status).to.equal(403);
+    const waits = async () =>
+      (await server.store.collection('challenges').list({ limit: 1000 })).records.filter(
+        ({ purpose, spent }) => purpose === 'console_form' && !spent,
+      ).length;
+    const before = await waits();
+    expect((await send(_csrf, { _again: '1' })).location).to.contain('prompt=login');
+    expect(await waits()).to.equal(before);
+    // One that asks for no fresh login, too.
+    const shown = await logIn(await send(_csrf));
+    expect(shown.text).to.contain('Send what you had filled in?').and.to.contain('Late role');
+    expect((await server.store.collection('roles').list()).records).to.have.length(0);
+    const next = await owner.post(roles, { _again: '1' });
+    expect(next.status, next.text).to.be.oneOf([200, 303]);
+  });
+
+  it('is not kept of a session that was ended, nor of one that was over a day ago', async () => {
+    const ended = await openConsole(server);
+    for (const [who, end] of [
+      [owner, async () => server.tick(24 * 3_600_000)],
+      [ended, async () => ended.post('/console/logout')],
+    ] as const) {
+      const { _csrf = '' } = readForm(await who.get('/console'), '_csrf').fields;
+      await end();
+      const asked = await who.agent.request('/console/security/factors', {
+        form: { policy: 'never', _csrf },
+      });
+      expect(asked.location).to.contain('prompt=login').and.to.not.contain('login_hint');
+    }
+  });
+
   it('is one form of each administrator, the last', async () => {
     const other = await openConsole(server);
     server.tick(11 * 60_000);
