@@ -5,7 +5,7 @@ import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
 import { judge } from '../store/judge.ts';
-import { homeOf } from './identities.ts';
+import { type ConnectionAddress, findByAddress, homeOf } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
@@ -15,12 +15,17 @@ export type MetadataMerge = (
   current: Pick<User, 'user_metadata' | 'app_metadata'>,
 ) => Partial<Pick<UserRecord, 'user_metadata' | 'app_metadata'>>;
 
-/** Changes a user and, in the same write, the identities that are found by an address that changes. */
+/**
+ * Changes a user and, in the same write, the identities that are found by an address that changes.
+ * @param applies whether to, by what the user is when it is written.
+ * @returns undefined where there is no such user, or it does not apply.
+ */
 export async function updateUser(
   deps: Pick<UsersDependencies, 'store' | 'clock'>,
   userId: string,
   patch: Partial<UserRecord>,
   merge: MetadataMerge = () => ({}),
+  applies: (current: User) => boolean = () => true,
 ): Promise<User | undefined> {
   const { store, clock } = deps;
   const change = (current: User): User => ({
@@ -45,8 +50,8 @@ export async function updateUser(
       update: userId,
       change: (current) => {
         before = current;
-        after = change(current);
-        return after;
+        after = applies(current) ? change(current) : undefined;
+        return after ?? current;
       },
     },
     ...identities.map(
@@ -54,6 +59,7 @@ export async function updateUser(
         collection: 'identities',
         update: id,
         change: (identity) => {
+          if (after === undefined) return identity;
           const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
           // Older identities do not list phone numbers among what nobody else may have: a number set now is.
           const isOwn = identity.provider === DATABASE && moved.includes('phone_number');
@@ -67,6 +73,17 @@ export async function updateUser(
     ),
   ]);
   return after;
+}
+
+/** @see Users.releaseUnproved */
+export async function releaseUnproved(deps: UsersDependencies, held: ConnectionAddress): Promise<boolean> {
+  const { kind, address } = held;
+  const holder = await findByAddress(deps.store, held);
+  if (holder === undefined || kind === 'username') return false;
+  const isProved = (user: User) => (kind === 'email' ? user.email_verified : user.phone_verified === true);
+  const patch = { [kind]: undefined, ...(kind === 'phone_number' && { phone_verified: false }) };
+  const applies = (user: User) => user[kind] === address && !isProved(user);
+  return (await updateUser(deps, holder.id, patch, undefined, applies)) !== undefined;
 }
 
 /** @see Users.confirmEmail */

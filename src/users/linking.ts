@@ -82,6 +82,37 @@ export async function declineLink(
   }));
 }
 
+/** What a linked identity has of its own: its names, and what is said of them. */
+export const OF_IDENTITY = ['email', 'email_verified', 'username', 'phone_number', 'phone_verified'] as const;
+
+/**
+ * Changes what a linked identity has of its own.
+ * @returns false when it is no linked identity of the user. @throws UniqueKeyError where somebody else has a name.
+ */
+export async function updateLinked(
+  deps: UsersDependencies,
+  userId: string,
+  identityId: string,
+  patch: Partial<Pick<UserRecord, (typeof OF_IDENTITY)[number]>>,
+): Promise<boolean> {
+  const at = new Date(deps.clock()).toISOString();
+  const { email_verified: _1, phone_verified: _2, ...names } = patch;
+  let isTheirs = false;
+  const change = (identity: Identity): Identity => {
+    isTheirs = identity.user_id === userId && isLinked(identity);
+    if (!isTheirs) return identity;
+    const unique = 'phone_number' in names ? (['phone_number'] as const) : [];
+    return {
+      ...identity,
+      ...names,
+      profile: { ...identity.profile, ...patch },
+      unique: [...new Set([...identity.unique, ...unique])],
+    };
+  };
+  const write = () => [{ collection: 'identities', update: identityId, change } as const];
+  return (await unlessOvertaken(deps, userId, at, write)) && isTheirs;
+}
+
 /**
  * Makes a linked identity a user of its own again, with what the connection said of them when they were linked. Logins of
  * the user that are under way end: they may be by that identity.

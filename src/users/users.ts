@@ -4,7 +4,14 @@ import { type AddressKind, identityId, type UpstreamGrant } from '../records/ide
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
-import { confirmEmail, type MetadataMerge, proveEmail, removeUser, updateUser } from './changes.ts';
+import {
+  confirmEmail,
+  type MetadataMerge,
+  proveEmail,
+  releaseUnproved,
+  removeUser,
+  updateUser,
+} from './changes.ts';
 import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import {
@@ -16,7 +23,7 @@ import {
   identityByName,
   NOBODY,
 } from './identities.ts';
-import { declineLink, linkUser, unlinkIdentity } from './linking.ts';
+import { declineLink, linkUser, unlinkIdentity, updateLinked } from './linking.ts';
 import type { Login } from './login.ts';
 import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { type MovedUser, moveUser } from './moved.ts';
@@ -120,6 +127,17 @@ export interface Users {
    * @returns undefined when the user has another address by now, or is gone.
    */
   confirmEmail(userId: string, email: string): Promise<User | undefined>;
+  /**
+   * Takes an address from who has typed it and never proved it: somebody else has just proved that it is theirs.
+   * @returns whether somebody had it so.
+   */
+  releaseUnproved(held: ConnectionAddress): Promise<boolean>;
+  /** @see updateLinked */
+  updateLinked(
+    userId: string,
+    identityId: string,
+    patch: Parameters<typeof updateLinked>[3],
+  ): Promise<boolean>;
   /** Removes a user, their identities and their credential. */
   remove(userId: string): Promise<void>;
   /**
@@ -191,6 +209,8 @@ export function createUsers(deps: UsersDependencies): Users {
       credentials.setElsewhere(userId, home, [resetNote(userId, now), ...also]),
     loginNote: (userId, ip) => loginNote(userId, ip, now),
     confirmEmail: (userId, email) => confirmEmail(deps, userId, email),
+    releaseUnproved: (held) => releaseUnproved(deps, held),
+    updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
     update: (userId, patch, merge) => updateUser(deps, userId, patch, merge),

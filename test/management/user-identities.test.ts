@@ -77,6 +77,39 @@ describe('identities of a user', () => {
     expect(id_token, answer.text).to.be.a('string');
     return payload(id_token).sub as string;
   };
+  it('are changed where they are: a body that names a linked one changes its names, and not the user’s', async () => {
+    const [first, second, third] = [await someone(), await someone('email'), await someone()];
+    const linked = await call('POST', `${pathOf(second.id)}/identities`, {
+      provider: 'auth0',
+      user_id: first.bare,
+    });
+    expect(linked.status, linked.text).to.equal(201);
+    const email = newAddress();
+    const changed = await call('PATCH', pathOf(second.id), {
+      connection: 'users',
+      email,
+      email_verified: true,
+      user_metadata: { seen: true },
+    });
+    expect(changed.status, changed.text).to.equal(200);
+    const { identities, ...root } = changed.json();
+    expect(root).to.deep.include({ email: second.email, user_metadata: { seen: true } });
+    const one = identities.find(({ connection }: { connection: string }) => connection === 'users');
+    expect(one.profileData).to.include({ email, email_verified: true });
+    expect((await login(first.email, first.password)).status).to.equal(403);
+    expect(subOf(await login(email, first.password))).to.equal(second.id);
+    // One that somebody else has is theirs, and nothing is written.
+    const taken = await call('PATCH', pathOf(second.id), {
+      connection: 'users',
+      email: third.email,
+      user_metadata: { seen: false },
+    });
+    expect(taken.status).to.equal(400);
+    expect((await call('GET', pathOf(second.id))).json().user_metadata).to.deep.equal({ seen: true });
+    const verify = await call('PATCH', pathOf(second.id), { connection: 'users', verify_email: true });
+    expect(verify.status).to.equal(400);
+  });
+
   /** The form of a ticket. @returns sends it. */
   const ticketForm = async (user_id: string) => {
     const made = await call('POST', '/tickets/password-change', { user_id });

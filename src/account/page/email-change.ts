@@ -41,7 +41,7 @@ interface Kept {
   /** Whether the old address has allowed it. */
   isAllowed?: true;
   credentialVersion: number;
-  /** The id of the session in which it was asked for; none of a change that an older release began. */
+  /** The id of the session in which it was asked for, with which it ends; none of a change that an older release began. */
   session?: string;
 }
 
@@ -87,7 +87,7 @@ function isOwned({ email, email_verified }: User): boolean {
 }
 
 async function mailLink(
-  { baseUrl, challenges, messages }: EmailChangeDependencies,
+  { baseUrl, challenges, messages, sessions }: EmailChangeDependencies,
   user: User,
   kept: Kept,
   { languages, ip }: AskedBy,
@@ -98,6 +98,7 @@ async function mailLink(
     // One change at a time: the next one ends the links of the one before.
     subject: user.id,
     userId: user.id,
+    ...(kept.session !== undefined && { session: kept.session }),
     ttlSeconds: LINK_SECONDS,
     data: { ...kept },
   });
@@ -114,6 +115,9 @@ async function mailLink(
     { ref, ttlSeconds: LINK_SECONDS },
   );
   await keep([letter.write]);
+  // A session that ended meanwhile did not find it.
+  if (kept.session !== undefined && !(await sessions.isOpen(kept.session)))
+    return challenges.discard(PURPOSE, user.id);
   letter.post();
 }
 
@@ -128,10 +132,9 @@ export async function openChange(
 async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Promise<OpenChange | undefined> {
   if (met?.userId === undefined) return undefined;
   const kept = met.data as unknown as Kept;
-  const { credentialVersion, step, isAllowed, session } = kept;
+  const { credentialVersion, step, isAllowed } = kept;
   const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
-  if (session !== undefined && !(await deps.sessions.isOpen(session))) return undefined;
   // The owner of the address may have proved it since: they have not allowed this.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
   const home = await homeOf(deps, user.id);

@@ -18,7 +18,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { addressKey } from '../../protection/addresses.ts';
 import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
-import type { CodeKind } from '../../records/database-options.ts';
+import { type CodeKind, passwordUse } from '../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../users/create.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
@@ -213,6 +213,7 @@ async function finish(
 ): Promise<void> {
   const { pending } = page;
   const { addresses, passwordHash, proved } = waiting;
+  for (const kind of proved) await releaseUnproved(deps, connection, kind, addresses[kind]);
   const made = await deps.users
     .make({
       identity: identityOfNew(connection, addresses),
@@ -234,6 +235,20 @@ async function finish(
   const by = { userId: made.user.id, connection: connection.name, ip: ctx.ip };
   const way = wayTo(proved.at(-1) ?? 'email');
   await deps.finish.login(ctx, pending, loginBy(deps, way, { ...by, credentialVersion: FIRST_VERSION }));
+}
+
+/**
+ * Takes an address that was just proved from who has it without a proof, where its owner could not come to that account: to
+ * an e-mail address goes a link for a new password, by which the account is theirs.
+ */
+async function releaseUnproved(
+  { users }: PasswordPagesDependencies,
+  connection: Connection,
+  kind: CodeKind,
+  address: string | undefined,
+): Promise<void> {
+  if (address === undefined || (kind === 'email' && passwordUse(connection).logsIn)) return;
+  await users.releaseUnproved({ connection: connection.name, kind, address });
 }
 
 async function showCode(

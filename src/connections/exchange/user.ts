@@ -5,7 +5,7 @@ import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
-import { attributesOf, readsAsAddress, uniqueIn } from '../../records/database-attributes.ts';
+import { attributesOf, uniqueIn } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { UserRecord } from '../../records/users.ts';
@@ -14,6 +14,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { DatabaseUser } from '../../users/database-user.ts';
 import { homeOf, type Identity, isLinked, primaryIdentity } from '../../users/identities.ts';
+import { usernameRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
@@ -201,7 +202,7 @@ function addressesOf(connection: Connection, { email: given, username, phone_num
   if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
   if (username == null) return { email };
   const options = databaseOptions(connection);
-  if (!attributesOf(options).username.isIdentifier || readsAsAddress(options, username.trim()))
+  if (!attributesOf(options).username.isIdentifier || usernameRefusal(options, username) !== undefined)
     throw invalid('username cannot be set for this connection.');
   return { email, username: username.trim().toLowerCase() };
 }

@@ -104,6 +104,46 @@ describe('signing up with a code', () => {
     expect(proved?.text).to.include('If you already have one');
   });
 
+  it('leaves a number to who proves it, whoever has typed it before, and to who has proved it', async () => {
+    const phone = number();
+    const stranger = address();
+    const api = await createAgent(server).request('/dbconnections/signup', {
+      json: {
+        client_id: 'web',
+        connection: 'both-by-code',
+        email: stranger,
+        phone_number: phone,
+        password: PASSWORD,
+      },
+    });
+    expect(api.status, api.text).to.equal(200);
+    const sends = { [phone]: 0 };
+    const signUp = async (email: string) => {
+      const { page, submit } = await open('both-by-code');
+      const first = await submit(page, 'password', { email, phone, password: PASSWORD });
+      const second = await submit(first, 'code', { code: await codeSentTo(email) });
+      sends[phone] = (sends[phone] ?? 0) + 1;
+      return submit(second, 'code', { code: await codeSentTo(phone, sends[phone]) });
+    };
+    const owner = address();
+    expect(responseOf(await signUp(owner))).to.have.property('code');
+    expect(await userOf('both-by-code', owner)).to.include({ phone_number: phone, phone_verified: true });
+    const left = await userOf('both-by-code', stranger);
+    expect(left).to.include({ email: stranger });
+    expect(left?.phone_number).to.equal(undefined);
+    const found = await server.users.findByAddress({
+      connection: 'both-by-code',
+      kind: 'phone_number',
+      address: phone,
+    });
+    expect(found?.email).to.equal(owner);
+    // Whoever has the number next does not take it from who has proved it: they are told.
+    const next = await signUp(address());
+    expect(next.status).to.equal(400);
+    expect(next.text).to.include('If you already have one');
+    expect(await userOf('both-by-code', owner)).to.include({ phone_number: phone });
+  });
+
   it('takes a code once, three tries for it, and none of another request', async () => {
     const email = address();
     const { agent, page, submit } = await open('by-code');

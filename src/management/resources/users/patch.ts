@@ -8,7 +8,8 @@ import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
 import { addressesOfNew } from '../../../users/create.ts';
-import { type Identity, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
+import { type Identity, isLinked, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
+import { OF_IDENTITY } from '../../../users/linking.ts';
 import { passwordPolicy } from '../../../users/password-policy.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -52,13 +53,18 @@ export async function patchUser(
   const { connection, identity } = await homeOf(deps, identities, body.connection ?? undefined);
   const addresses = addressesOfNew(body);
   refuseFederated({ connection, identity }, body);
-  if (addresses.username !== undefined && addresses.username !== before.username)
-    await refuseUsername(deps, identities, addresses.username);
+  const linked = identity !== undefined && isLinked(identity) ? identity : undefined;
+  // What a linked identity has of its own is changed there.
+  const known = linked === undefined ? before : (linked.profile as Partial<User> | undefined);
+  if (linked !== undefined && body.verify_email === true)
+    throw invalid('Cannot verify the email of a linked identity');
+  if (addresses.username !== undefined && addresses.username !== known?.username)
+    await refuseUsername(deps, linked ?? primaryIdentity(identities), addresses.username);
   if (typeof body.password === 'string')
     await setPassword(deps, before, { connection, identity, from }, body.password);
   const isNew = (kind: 'email' | 'phone_number') =>
-    addresses[kind] !== undefined && addresses[kind] !== before[kind];
-  const change: Partial<UserRecord> = {
+    addresses[kind] !== undefined && addresses[kind] !== known?.[kind];
+  const asked: Partial<UserRecord> = {
     // A new address is nobody's until it was proved, unless the caller says so.
     ...(isNew('email') && { email_verified: false }),
     ...(isNew('phone_number') && { phone_verified: false }),
@@ -73,10 +79,9 @@ export async function patchUser(
       ? {}
       : { app_metadata: mergedMetadata(app_metadata, body.app_metadata) }),
   });
-  const isSame = Object.entries({ ...change, ...merge(before) }).every(([name, value]) =>
-    isDeepStrictEqual(before[name as keyof UserRecord], value),
-  );
-  const after = isSame ? before : await written(deps, before.id, change, merge);
+  const [own, change] = linked === undefined ? [{}, asked] : apart(asked);
+  const isSame = isSaid(before, { ...change, ...merge(before) }) && isSaid(known, own);
+  const after = isSame ? before : await written(deps, before.id, { change, merge, own, linked });
   if (body.blocked === true) await deps.endSessions(before.id, 'account-deactivated');
   if (body.verify_email === true && connection !== undefined) {
     await deps.askToVerify(after, connection, body.client_id ?? undefined, from.ip);
@@ -85,13 +90,26 @@ export async function patchUser(
   return { user: after, isUnchanged };
 }
 
-/** Judges a username where it is kept: with the first identity, whichever connection the body names. */
+/** Whether a record says all of that already. */
+function isSaid(record: object | undefined, said: object): boolean {
+  const known = (record ?? {}) as Record<string, unknown>;
+  return Object.entries(said).every(([name, value]) => isDeepStrictEqual(known[name], value));
+}
+
+/** A change of a linked identity, and the rest, which is the user's. */
+function apart(asked: Partial<UserRecord>): [Partial<UserRecord>, Partial<UserRecord>] {
+  const isOwn = ([name]: [string, unknown]) => OF_IDENTITY.some((one) => one === name);
+  const all = Object.entries(asked);
+  return [Object.fromEntries(all.filter(isOwn)), Object.fromEntries(all.filter((one) => !isOwn(one)))];
+}
+
+/** Judges a username where it is kept. */
 async function refuseUsername(
   { config }: UsersDependencies,
-  identities: readonly Identity[],
+  identity: Identity | undefined,
   username: string,
 ): Promise<void> {
-  const connection = await config.connection(primaryIdentity(identities)?.connection ?? '');
+  const connection = await config.connection(identity?.connection ?? '');
   if (connection !== undefined && strategyRecord(connection.strategy)?.isDatabase === true)
     judgeUsername(databaseOptions(connection), username);
 }
@@ -99,13 +117,25 @@ async function refuseUsername(
 /** How the refusal of a taken address names it. */
 const WORDS: Readonly<Record<string, string>> = { phone_number: 'phone number', username: 'username' };
 
+interface ToWrite {
+  change: Partial<UserRecord>;
+  merge: MetadataMerge;
+  /** Of the linked identity, where one is named. */
+  own: Partial<UserRecord>;
+  linked: Identity | undefined;
+}
+
 async function written(
   { users }: UsersDependencies,
   id: string,
-  change: Partial<UserRecord>,
-  merge: MetadataMerge,
+  { change, merge, own, linked }: ToWrite,
 ): Promise<User> {
-  const after = await users.update(id, change, merge).catch((thrown: unknown) => {
+  const write = async () => {
+    if (linked !== undefined && Object.keys(own).length > 0)
+      if (!(await users.updateLinked(id, linked.id, own))) return undefined;
+    return users.update(id, change, merge);
+  };
+  const after = await write().catch((thrown: unknown) => {
     throw thrown instanceof UniqueKeyError
       ? apiError(400, `The specified new ${WORDS[thrown.key] ?? 'email'} already exists`, 'auth0_idp_error')
       : thrown;
