@@ -3,7 +3,7 @@
 // another one takes up. A receiver may get twice what it took in the moment of a crash, under the same id.
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
-import { deadlineIn } from '../runtime/deadline.ts';
+import { deadlineIn, doneBy } from '../runtime/deadline.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store, Write } from '../store/contract.ts';
 import { type Claim, type Claims, COLLECTION, createClaims } from './claims.ts';
@@ -135,8 +135,8 @@ export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
       lookOnce();
     },
     flush: async (ms) => {
-      await looking;
       const deadline = deadlineIn(ms);
+      await doneBy(deadline, Promise.resolve(looking));
       // What one of them causes, such as the mail of a request, is tried as well.
       do {
         await Promise.all([...lines.values()].map(({ queue }) => queue.flush(deadline.left())));
