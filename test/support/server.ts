@@ -94,6 +94,12 @@ export async function startServer({
       : await databaseFor(other, directory, { ready: fresh, tls });
   if (fresh && database === undefined) await fillDataDir(directory, tls);
   const clock = testClock();
+  const cleanUp = async () => {
+    clock.restore();
+    if (dataDir !== undefined) return;
+    await rm(directory, { recursive: true, force: true });
+    await database?.drop();
+  };
   const lines: string[] = [];
   const destination = new Writable({
     write: (chunk, _encoding, done) => {
@@ -113,6 +119,9 @@ export async function startServer({
     pause,
     patience,
     waits: { signature: PATIENCE, scriptThread: PATIENCE, search: PATIENCE, ...waits },
+  }).catch(async (error: unknown) => {
+    await cleanUp();
+    throw error;
   });
   const caFile = running.caFile ?? '';
   return {
@@ -127,10 +136,7 @@ export async function startServer({
     tick: clock.tick,
     stop: async () => {
       await running.stop();
-      clock.restore();
-      if (dataDir !== undefined) return;
-      await rm(directory, { recursive: true, force: true });
-      await database?.drop();
+      await cleanUp();
     },
   };
 }
