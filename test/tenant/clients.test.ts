@@ -137,7 +137,7 @@ describe('a tenant file is refused, naming the place and the cause, for', () => 
     ['a scope with a space', api({ scopes: [{ value: 'read things' }] }), /scopes[.[]0/, /scope/],
     ['a scope with a quotation mark', api({ scopes: [{ value: 'a"b' }] }), /scopes[.[]0/, /scope/],
     ['an identifier with half a character', api({ identifier: 'a\ud800' }), /identifier/, /Unicode/],
-    ...[60, 0, 3, 13, -6, 5.5, '6', 'six', null, []].map((length): [string, object, RegExp, RegExp] => [
+    ...[60, 0, 3, 41, -6, 5.5, '6', 'six', null, []].map((length): [string, object, RegExp, RegExp] => [
       `codes of the length ${JSON.stringify(length)}`,
       mail({ totp: { length } }),
       /connections[.[]0\]?\.options\.totp\.length/,
