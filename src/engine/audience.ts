@@ -6,6 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import { applicationSettings } from './applications.ts';
 import { OIDC_SCOPES } from './claims.ts';
+import { tokenAlgorithm } from './compliance.ts';
 import { accessTokenEncryption } from './encryption.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import { type Organizations, organizationOf } from './organizations.ts';
@@ -109,7 +110,7 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
         scope: scope.join(' '),
         accessTokenFormat: 'jwt',
         accessTokenTTL: lifetime(api, ctx, client),
-        jwt: { sign: signing(api), ...accessTokenEncryption(api) },
+        jwt: { sign: signing(api, client), ...accessTokenEncryption(api) },
       };
     },
   };
@@ -171,11 +172,12 @@ function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
   return web ? Math.min(api.token_lifetime_for_web, api.token_lifetime) : api.token_lifetime;
 }
 
-function signing(api: Api): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
-  if (api.signing_alg !== 'HS256') return { alg: api.signing_alg };
+function signing(api: Api, client: Client): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
+  const alg = tokenAlgorithm(api, client);
+  if (alg !== 'HS256') return { alg };
   // The tenant file guarantees it; a store edited by hand must fail instead of signing with nothing.
   if (api.signing_secret === undefined) throw new Error(`the API ${api.identifier} has no signing_secret`);
-  return { alg: 'HS256', key: Buffer.from(api.signing_secret) };
+  return { alg, key: Buffer.from(api.signing_secret) };
 }
 
 /** The client grant's scopes; all of them when none is requested, as with the hosted service. */

@@ -57,11 +57,26 @@ export function refuseNoncompliant(
   if (profile === undefined) return;
   const [own] = profileFaults;
   if (profile === null || own !== undefined) throw new errors.UnauthorizedClient(`${UNFIT}: ${own ?? ''}`);
-  const [fault] = brokenRules(TOKEN_RULES, profile, { boundTo, alg: api?.signing_alg });
+  const [fault] = brokenRules(TOKEN_RULES, profile, {
+    boundTo,
+    alg: api && tokenAlgorithm(api, client),
+  });
   if (fault === undefined) return;
   const description = `The compliance_level of the application demands: ${fault}`;
   if (profile.possession === 'dpop' && !boundTo.dpop) throw new errors.InvalidDpopProof(description);
   throw new errors.InvalidRequest(description);
+}
+
+/**
+ * What an API's tokens for an application are signed with. Those for our own APIs, which have no setting, are signed as the
+ * application's ID tokens are where its level allows no RS256.
+ */
+export function tokenAlgorithm(
+  { is_system, signing_alg }: ResourceServer,
+  client: EngineClient,
+): ResourceServer['signing_alg'] {
+  const isOurs = is_system === true && applicationSettings(client).profile !== undefined;
+  return isOurs ? (client.idTokenSignedResponseAlg as ResourceServer['signing_alg']) : signing_alg;
 }
 
 /**

@@ -1,7 +1,7 @@
 // `compliance_level`: for each profile, each rule of records/compliance.ts, broken.
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { SignJWT } from 'jose';
+import { decodeProtectedHeader, SignJWT } from 'jose';
 import {
   BACKCHANNEL_RULES,
   CLIENT_RULES,
@@ -189,9 +189,10 @@ describe('an application with a compliance_level', () => {
           { name: 'RS256', identifier: RS256_API, scopes: [] },
         ],
         customDomains: [{ domain: 'login.bank.example.test', type: 'self_managed_certs', api_key: EDGE_KEY }],
-        clientGrants: clients.flatMap(({ client_id }) =>
-          [SIGNED_API, RS256_API].map((audience) => ({ client_id, audience, scope: [] })),
-        ),
+        clientGrants: clients.flatMap(({ client_id }) => [
+          ...[SIGNED_API, RS256_API].map((audience) => ({ client_id, audience, scope: [] })),
+          { client_id, audience: 'https://tenant.example.test/api/v2/', scope: ['read:clients'] },
+        ]),
       },
     });
     agent = createAgent(server);
@@ -413,6 +414,16 @@ describe('an application with a compliance_level', () => {
         const answer = await tokens(level, { ...machine, audience: RS256_API }, await possession(level));
         expect(answer.json().error, answer.text).to.equal('invalid_request');
         expect(answer.json().error_description).to.include(`(${algorithm?.clause})`);
+      });
+
+      it('is issued tokens for our own API that keep all', async () => {
+        const answer = await tokens(
+          level,
+          { ...machine, audience: `${server.issuer}api/v2/`, scope: 'read:clients' },
+          await possession(level),
+        );
+        isBound(level, answer);
+        expect(decodeProtectedHeader(answer.json().access_token).alg).to.equal(key.alg);
       });
 
       it('is issued tokens that keep all: of its own, for a code, by a refresh', async () => {
