@@ -261,7 +261,7 @@
         prepared.set(source, evaluate(source, name));
       }
       // Those that are globals besides are looked up, so that a run finds values.
-      for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'request', 'crypto'])
+      for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'FormData', 'request', 'crypto'])
         void globalThis[name];
     },
     /** Begins a run. */
