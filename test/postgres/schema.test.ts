@@ -164,7 +164,7 @@ describe('the schema of a PostgreSQL database', () => {
     await client.query('DROP INDEX logs_by_ip');
     // As poolers need it, which take no time-outs from a connection.
     for (const limit of ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
-      await client.query(`ALTER DATABASE d${databases} SET ${limit} = '50ms'`);
+      await client.query(`ALTER DATABASE d${databases} SET ${limit} = '250ms'`);
     // Who writes to the table holds up the index as long as they like.
     await client.query('BEGIN; LOCK TABLE logs IN ROW EXCLUSIVE MODE');
     const errors: object[] = [];

@@ -6,7 +6,8 @@ import { StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
 import { unlimited } from './postgres-connection.ts';
-import { inTransaction, type Pool, type Run, stateOf } from './postgres-pool.ts';
+import { inPatientTransaction } from './postgres-patience.ts';
+import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import type { Way } from './postgres-way.ts';
 import { textIndexes } from './schema.ts';
 
@@ -118,8 +119,7 @@ async function isDoneAlone(
 ): Promise<boolean> {
   try {
     return await pool.alone((lock) =>
-      inTransaction(lock, async () => {
-        await lock({ text: unlimited('LOCAL') }, []);
+      inPatientTransaction(lock, async () => {
         const { rows } = await lock(
           { text: `SELECT pg_try_advisory_xact_lock(hashtext('gatehouse indexes ' || current_schema()))` },
           [],

@@ -14,9 +14,10 @@ export function atOneMoment<T>(
   work: (moment: Moment) => Promise<T>,
 ): Promise<T> {
   return pool.alone(async (run) => {
-    await run({ text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' }, []);
     // Whoever reads may have to wait for a disk or for somebody else.
-    await run({ text: 'SET LOCAL idle_in_transaction_session_timeout = 0' }, []);
+    const begin =
+      'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0';
+    await run({ text: begin }, []);
     const at = clock();
     // The transaction begins with its first read.
     await run({ text: 'SELECT 1 FROM gatehouse_meta' }, []);

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
 import { connectionCount, connectionSettings, greeting } from './postgres-connection.ts';
 import { type Lanes, openLanes } from './postgres-lane.ts';
-import { toPostgres } from './postgres-text.ts';
+import { parameterToPostgres } from './postgres-text.ts';
 
 /** A parameter; a list is an array of texts. */
 export type Parameter = string | number | null | readonly string[];
@@ -176,18 +176,13 @@ async function ask(
     const { rows, rowCount } = await client.query<(string | null)[]>({
       ...(name !== undefined && { name }),
       text,
-      values: parameters.map(written),
+      values: parameters.map(parameterToPostgres),
       rowMode: 'array',
     });
     return { rows, count: rowCount ?? 0 };
   } catch (error) {
     throw meaning(error);
   }
-}
-
-function written(parameter: Parameter): unknown {
-  if (typeof parameter === 'string') return toPostgres(parameter);
-  return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
 }
 
 function withinTransaction<T, F>(
@@ -207,8 +202,9 @@ export async function inTransaction<T, F = void>(
   run: Run,
   work: (found: F) => Promise<T>,
   first?: () => Promise<F>,
+  begin = 'BEGIN',
 ): Promise<T> {
-  const begun = run({ text: 'BEGIN' }, []);
+  const begun = run({ text: begin }, []);
   const reading = first?.();
   // Nothing is written before the transaction has begun; why it has not is what is told.
   await Promise.allSettled([begun, reading]);

@@ -8,7 +8,8 @@ import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
 import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
 import type { Rewrite } from '../sealing/rewrite.ts';
-import { inTransaction, openPool, type Run } from './postgres-pool.ts';
+import { inPatientTransaction } from './postgres-patience.ts';
+import { openPool, type Run } from './postgres-pool.ts';
 import { lockStart } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres, jsonToPostgres } from './postgres-text.ts';
@@ -99,7 +100,7 @@ async function alone(
   try {
     await refusePooler(pool.settings);
     await pool.alone((run) =>
-      inTransaction(run, async () => {
+      inPatientTransaction(run, async () => {
         await lockStart(run);
         for (const end = performance.now() + patience; await isUsed(run); ) {
           if (performance.now() > end) throw new Error(IN_USE);

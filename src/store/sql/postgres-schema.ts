@@ -4,7 +4,6 @@ import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
-import { unlimited } from './postgres-connection.ts';
 import {
   addDeclared,
   creation,
@@ -14,7 +13,8 @@ import {
   refuseNewer,
 } from './postgres-declared.ts';
 import { missingIndexes } from './postgres-indexes.ts';
-import { inTransaction, type Pool, type Run } from './postgres-pool.ts';
+import { inPatientTransaction } from './postgres-patience.ts';
+import type { Pool, Run } from './postgres-pool.ts';
 
 /** The channel on which a write of the configuration is told. */
 export const CHANNEL = 'gatehouse_configuration';
@@ -75,8 +75,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
     for (const [n, statements] of versions.entries()) {
       if (n < version) continue;
       if (version > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
-      await inTransaction(run, async () => {
-        await run({ text: unlimited('LOCAL') }, []);
+      await inPatientTransaction(run, async () => {
         for (const statement of statements) await run({ text: statement }, []);
         await run({ text: setMeta }, ['version', String(n + 1)]);
       });
@@ -88,8 +87,7 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
     const key = await openKey(run);
     const present = JSON.stringify(declaration());
     if (noted !== present) {
-      await inTransaction(run, async () => {
-        await run({ text: unlimited('LOCAL') }, []);
+      await inPatientTransaction(run, async () => {
         const onRewrite = (collection: string) =>
           log?.warn({ collection }, 'the records of a collection are brought to their present form, once');
         await addDeclared(run, known, { key, onRewrite });
@@ -103,16 +101,15 @@ export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
 /** Works while no other process does; the lock is a transaction's, which poolers leave on its connection. */
 function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
   return pool.alone((lock) =>
-    inTransaction(lock, async () => {
+    inPatientTransaction(lock, async () => {
       await lockStart(lock);
       return pool.alone(work);
     }),
   );
 }
 
-/** Holds up whoever else is about to start, until the transaction ends, which may take its time. */
+/** Holds up whoever else is about to start, until the transaction ends. @param run of one that may take its time */
 export async function lockStart(run: Run): Promise<void> {
-  await run({ text: unlimited('LOCAL') }, []);
   await run({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
 }
 async function currentVersion(run: Run): Promise<number> {

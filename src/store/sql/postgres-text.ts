@@ -24,6 +24,12 @@ export function toPostgres(text: string): string {
   });
 }
 
+/** A parameter as the client takes it: texts, and those of a list, as {@link toPostgres} makes them. */
+export function parameterToPostgres(parameter: string | number | null | readonly string[]): unknown {
+  if (typeof parameter === 'string') return toPostgres(parameter);
+  return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
+}
+
 /** What {@link toPostgres} was given. */
 export function fromPostgres(text: string): string {
   if (!text.includes(begin)) return text;
