@@ -38,6 +38,8 @@ export async function createUser(
   newUser: NewUser,
 ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }> {
   const { user, identity: record, writes } = newUserWrites(deps, newUser);
+  const shared = await takenOfBefore(deps.store, record);
+  if (shared !== undefined) return { taken: shared };
   try {
     await deps.store.batch(writes);
   } catch (thrown) {
@@ -47,6 +49,20 @@ export async function createUser(
     return isFree ? createUser(deps, newUser) : { taken };
   }
   return { user, identity: record };
+}
+
+/**
+ * The kind of address that is to be a user's alone and that somebody has from when the connection let several have one: what
+ * they have is in nobody's way in the store, and a newcomer with the same would leave it the name of nobody.
+ */
+async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
+  for (const kind of record.unique) {
+    const key = addressOf(record, kind);
+    const all = key === undefined ? [] : await store.collection('identities').findBy('address', key);
+    for (const one of all.filter(({ unique }) => !unique.includes(kind)))
+      if ((await store.collection('users').get(one.user_id)) !== undefined) return kind;
+  }
+  return undefined;
 }
 
 /** A new user's records, and the writes that make them. */

@@ -59,8 +59,9 @@ export async function idByAddress(
   { connection, kind, address }: ConnectionAddress,
 ): Promise<string | undefined> {
   const key = addressKey(connection, kind, address);
-  const [identity] = await store.collection('identities').findBy('address', key);
-  return identity?.user_id;
+  const all = await store.collection('identities').findBy('address', key);
+  // An address that several users have names none of them, as in identityByName.
+  return all.length === 1 ? all[0]?.user_id : undefined;
 }
 
 /** The identity that somebody means who types a name of theirs in a connection: of a kind that is a name there. */

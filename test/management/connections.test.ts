@@ -139,6 +139,47 @@ describe('connections of the Management API', () => {
     expect(await change(shared, { attributes: attributes(false) })).to.deep.equal([200, undefined]);
   });
 
+  it('make addresses each a user’s own later, and what several have nobody’s name', async () => {
+    const optional = { status: 'optional' };
+    const username = { identifier: { active: true }, signup: optional };
+    const before = { username, email: { identifier: { active: false }, signup: optional, unique: false } };
+    const made = await management.connections.create({
+      name: 'own-later',
+      strategy: 'auth0',
+      enabled_clients: ['example-web'],
+      options: { attributes: before },
+    } as never);
+    const connection = 'own-later';
+    const user = (name: string, email: string) =>
+      callApi(server, 'POST', '/users', { connection, username: name, email, password: 'A-good-Passw0rd' });
+    for (const [name, email] of [
+      ['first', 'both@later.test'],
+      ['second', 'both@later.test'],
+      ['third', 'alone@later.test'],
+    ] as const)
+      expect((await user(name, email)).status, name).to.equal(201);
+    const after = { username, email: { identifier: { active: true }, signup: optional } };
+    const path = `/connections/${made.id}`;
+    const options = {
+      attributes: after,
+      authentication_methods: { email_otp: { enabled: true } },
+    };
+    expect((await callApi(server, 'PATCH', path, { options })).status).to.equal(200);
+    const named = async (address: string) =>
+      (await server.users.findInConnection({ name: connection, options } as never, address))?.username;
+    expect(await named('alone@later.test')).to.equal('third');
+    expect(await named('both@later.test')).to.equal(undefined);
+    // No code goes to the first of several.
+    const byCode = { connection, kind: 'email', address: 'both@later.test' } as const;
+    expect(await server.users.findByAddress(byCode)).to.equal(undefined);
+    expect((await server.users.findByAddress({ ...byCode, address: 'alone@later.test' }))?.username).to.equal(
+      'third',
+    );
+    // Nobody new shares one: that would leave its user without a name.
+    expect((await user('fourth', 'alone@later.test')).status).to.equal(409);
+    expect((await user('fifth', 'new@later.test')).status).to.equal(201);
+  });
+
   it('never tell the configuration of a database, and keep it where new options leave it out', async () => {
     const customScripts = { login: 'module.exports = async () => ({})' };
     const configuration = { KEY: 'a-secret-of-the-scripts' };
