@@ -11,8 +11,8 @@ import { SETTINGS } from '../../src/settings-schema.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const NAMES = new Set(SETTINGS.map(({ name }) => name));
-/** What Node.js itself reads. */
-const OF_NODE = ['NODE_OPTIONS'];
+/** What Node.js itself reads, and glibc below it. */
+const OF_NODE = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
 
 const dockerfile = read('deploy/Dockerfile');
 const compose = parse(read('deploy/compose.yaml'));
