@@ -1,6 +1,8 @@
 // /console/log: what happened, in words; and a login as a story.
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { wordsOf } from '../../src/console/log/words.ts';
+import { EVENTS } from '../../src/features.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';
@@ -12,7 +14,16 @@ import { byPassword, openPage } from '../support/ways.ts';
 const HOSTILE = '"><img src=x onerror=alert(1)></script><script>alert(2)</script>{{ 7 | times: 7 }}';
 const HOUR = 3_600_000;
 
+const english = JSON.parse(
+  readFileSync(new URL('../../views/locales/console/log/en.json', import.meta.url), 'utf8'),
+);
+
 describe('the log of the console', () => {
+  it('has a sentence for every type of event, which all languages then have', () => {
+    for (const type of Object.keys(EVENTS))
+      expect(english, type).to.have.property(`console.log.event.${type}`);
+  });
+
   let server: TestServer;
   let console: ConsoleAgent;
   let written = 0;

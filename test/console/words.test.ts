@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { fieldsOf as optionsOf } from '../../src/console/connections/options.ts';
-import { groupOf, placesOf } from '../../src/console/resources/declared.ts';
+import { groupOf, placesOf, titleOf } from '../../src/console/resources/declared.ts';
 import { type Field, fieldsOf } from '../../src/console/resources/fields.ts';
 import { STRATEGIES } from '../../src/records/connections.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
@@ -49,6 +49,15 @@ describe('the words of declared resources', () => {
     for (const { key, help } of fields)
       if (help !== undefined && key.startsWith('clients.'))
         expect(english[`console.help.${key}`], key).to.equal(help);
+  });
+
+  it('name every place and all that can be done there', () => {
+    for (const { path, create, change, replace, remove } of PLACES) {
+      // Of `/users/:id` the title is that of the list.
+      if (titleOf(path) !== '') expect(english, path).to.have.property(`console.title.${titleOf(path)}`);
+      for (const call of [create, change, replace, remove])
+        if (call !== undefined) expect(english, path).to.have.property(`console.doing.${call.summary}`);
+    }
   });
 
   for (const group of ['connections', 'resource-servers', 'users', 'roles', 'organizations', 'tenants'])
