@@ -144,9 +144,15 @@ export interface Users {
    * Changes a user's record, and with an address the identities that have it; an e-mail address that was there before
    * is kept for tokens issued till now.
    * @param merge what becomes of the metadata, where it is changed by what it is.
+   * @param applies whether to change anything, by what the user is when it is written; else undefined is returned.
    * @throws UniqueKeyError when an address is somebody else's in a connection of theirs.
    */
-  update(userId: string, patch: Partial<UserRecord>, merge?: MetadataMerge): Promise<User | undefined>;
+  update(
+    userId: string,
+    patch: Partial<UserRecord>,
+    merge?: MetadataMerge,
+    applies?: (current: User) => boolean,
+  ): Promise<User | undefined>;
 }
 
 /** How a password is set. */
@@ -213,7 +219,7 @@ export function createUsers(deps: UsersDependencies): Users {
     updateLinked: (userId, identityId, patch) => updateLinked(deps, userId, identityId, patch),
     remove: (userId) => removeUser(deps, userId),
     proveEmail: (userId, email) => proveEmail(deps, userId, email),
-    update: (userId, patch, merge) => updateUser(deps, userId, patch, merge),
+    update: (userId, patch, merge, applies) => updateUser(deps, userId, patch, merge, applies),
   };
 }
 

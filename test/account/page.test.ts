@@ -17,6 +17,7 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
+import { prepareReset } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { formOf, openAccount, send } from './support.ts';
 
@@ -364,6 +365,27 @@ describe('the account page', () => {
       const third = await linkTo(USER.email, 3);
       server.tick(3_601_000);
       expect((await agent.get(third.pathname + third.search)).status).to.equal(400);
+    });
+
+    it('is none beside a new password that the owner of the old one sets: of both one is done', async () => {
+      for (let round = 0; round < 8; round++) {
+        const email = `unproved-${round}@example.test`;
+        await server.users.create({ connection: 'users', email, password: USER.password });
+        const [thief, wanted] = [createAgent(server), `thief-${round}@example.test`];
+        const page = await openAccount(thief, server, '/account', { email, password: USER.password });
+        await see(await send(thief, page, '/account/profile/email', { email: wanted }));
+        const link = await linkTo(wanted);
+        const form = await thief.get(link.pathname + link.search);
+        const reset = await prepareReset(server, email);
+        const both = [() => send(thief, form, '/account/email'), () => reset(`Owner-Horse-${round}`)];
+        const [first, second] = round % 2 === 0 ? both : both.toReversed();
+        const answers = await Promise.all([first?.(), second?.()]);
+        const [change, owner] = round % 2 === 0 ? answers : answers.toReversed();
+        if (owner?.status === 200) {
+          expect(await userOf(email)).to.include({ email, email_verified: true });
+          expect(await server.users.withEmail(wanted)).to.deep.equal([]);
+        } else expect(change?.status, `round ${round}: ${owner?.status}`).to.equal(200);
+      }
     });
 
     it('is off with the session that asked for it', async () => {

@@ -4,6 +4,7 @@ import { factors } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
 import { follow, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
+import { prepareReset } from '../support/reset.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { formOf, openAccount, send } from './support.ts';
 import { tenant } from './tenant.ts';
@@ -102,6 +103,24 @@ describe('a phone number of one’s own account', () => {
     const code = await codeTo();
     const answers = await Promise.all(Array.from({ length: 5 }, () => prove(page, code)));
     expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
+  });
+
+  it('is no way in beside a new password that the owner of the address sets', async () => {
+    for (let round = 0; round < 6; round++) {
+      const [email, phone] = [`mfa-${round}@example.test`, `+44207946010${round}`];
+      const maker = createAgent(server);
+      const home = await openAccount(maker, server, '/account', { email, password: USER.password });
+      const page = await send(maker, home, '/account/profile/phone', { phone });
+      const code = await codeTo(phone);
+      const reset = await prepareReset(server, email);
+      const set = () => send(maker, page, '/account/profile/phone/code', { code });
+      const own = () => reset(`Owner-Horse-${round}`);
+      const [one, two] = round % 2 === 0 ? [set, own] : [own, set];
+      await Promise.all([one(), two()]);
+      const [after] = await server.users.withEmail(email);
+      expect(after).to.include({ email_verified: true });
+      expect(after?.phone_verified ?? false, `round ${round}`).to.equal(false);
+    }
   });
 
   it('takes a fresh login, both to ask and to prove', async () => {

@@ -204,6 +204,21 @@ describe('actions of custom-token-exchange', () => {
     expect((await eventsOf(server, 'limit_mu')).length).to.equal(1);
   });
 
+  it('make no user with a name that nobody could sign up with', async () => {
+    const named = { name: 'named', enabled_clients: ['web'], options: { requires_username: true } };
+    const made = await managed(server, 'POST', '/connections', { ...named, strategy: 'auth0' });
+    expect(made.status, JSON.stringify(made.body)).to.equal(201);
+    await profile(judge(BY_CONNECTION('create_if_not_exists', 'none').replace("'users'", "'named'")));
+    const as = (username: string) =>
+      exchange(tokenOf({ user_id: 'n-1', email: 'named@example.test', username }));
+    for (const bad of ['x'.repeat(16), 'with space', 'other@example.test'])
+      expect((await as(bad)).body.error_description, bad).to.equal(
+        'username cannot be set for this connection.',
+      );
+    const good = await as('x'.repeat(15));
+    expect(good.status, JSON.stringify(good.body)).to.equal(200);
+  });
+
   it('deny an exchange in their words, which is not counted', async () => {
     await profile(
       judge(`api.authentication.setUserById(id); api.access.deny('no_contract', 'There is no contract.');`),

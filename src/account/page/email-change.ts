@@ -1,7 +1,7 @@
 // A new e-mail address for an account: allowed by a link at the old one, where that was proved, and proved by a link at the
 // new one. Nothing changes before both.
 import type { Messages } from '../../delivery/messages.ts';
-import { admissionOf } from '../../engine/admission.ts';
+import { admissionOf, isCurrent } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
 import type { Languages } from '../../http/languages.ts';
 import type { Challenges, Met } from '../../protection/challenges.ts';
@@ -157,8 +157,14 @@ export async function useChange(
     await mailLink(deps, user, { ...kept, step: 'prove', isAllowed: true }, by);
     return 'asked';
   }
+  // A new password that is set from here on ends the change, too: the account may be somebody else's by then.
+  const { credentialVersion, from } = kept;
+  if (!(await isCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
+  const isAsItWas = (current: User) =>
+    current.email === from && current.last_password_reset === user.last_password_reset;
+  const change = { email: kept.email, email_verified: true };
   try {
-    const after = await deps.users.update(user.id, { email: kept.email, email_verified: true });
+    const after = await deps.users.update(user.id, change, undefined, isAsItWas);
     return after === undefined ? 'expired' : { changed: user, email: kept.email };
   } catch (thrown) {
     if (thrown instanceof UniqueKeyError) return 'taken';

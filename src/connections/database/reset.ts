@@ -18,7 +18,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
-import { isForOwn, mayTakeOver, withoutNumber } from './takeover.ts';
+import { isForOwn, MOVED, mayTakeOver, unlessMoved, withoutNumber } from './takeover.ts';
 import { namedBy, ticketOptions } from './ticket-link.ts';
 
 export interface ResetDependencies extends VerifyElsewhereDependencies {
@@ -133,10 +133,12 @@ export async function resetPassword(
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
   // Whoever asked for it by a login takes nothing over: what they have stays theirs.
   const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
-  const also = isByLink && mayTakeOver(user, met) ? [withoutNumber(user.id)] : [];
+  const isTakenOver = isByLink && mayTakeOver(user, met);
+  const also = [unlessMoved(user), ...(isTakenOver ? [withoutNumber(user.id)] : [])];
   // Of several links that are used at one moment the first alone counts: who comes second was overtaken.
   const how = { home, asker: { ...asker, clientId }, version: versionOf(met), also };
   const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
+    if (thrown === MOVED) return false;
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
     throw thrown;
   });

@@ -32,3 +32,21 @@ export function withoutNumber(userId: string): Write {
     },
   };
 }
+
+/** Thrown within a batch, which then changes nothing: the user has another address by now. */
+export const MOVED = new Error('the address has changed');
+
+/**
+ * The write that fails where a user has another e-mail address by now. It goes with the write of the password: else the owner
+ * of the old one would set it for an account that somebody has just moved to an address of theirs.
+ */
+export function unlessMoved({ id, email }: User): Write {
+  return {
+    collection: 'users',
+    update: id,
+    change: (before) => {
+      if (before.email !== email) throw MOVED;
+      return before;
+    },
+  };
+}

@@ -1,7 +1,7 @@
 // Signing up on the hosted page where the connection has addresses proved by a code.
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
-import { responseOf } from '../../support/flows.ts';
+import { responseOf, webRequest } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { openPage, withDatabases } from './support.ts';
@@ -192,5 +192,45 @@ describe('signing up with a code', () => {
     }
     expect((await nextMessageTo(server, linked)).link).to.include('/u/email-verification');
     expect(await messagesTo(server, unproved)).to.deep.equal([]);
+  });
+});
+
+describe('another code for a sign-up', () => {
+  let server: TestServer;
+  before(async () => {
+    const lifted = ['signup', 'hosted', 'passwordlessStart', 'passwordlessDestination'];
+    server = await startServer({
+      tenant: withDatabases(DATABASES, { lifted, attempts: 100 }),
+      env: { TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL: 'https://login.example.test' },
+    });
+  });
+  after(() => server.stop());
+
+  it('is sent to who asks, however often a stranger has asked for the same address', async () => {
+    const email = 'held-up@example.test';
+    const at = async (ip: string) => {
+      const url = `http://127.0.0.1:${server.settings.port}`;
+      const plain = createAgent({ url, ca: server.ca });
+      const request = (path: string, form?: Record<string, string>) =>
+        plain.request(path.replace('https://login.example.test', url), {
+          ...(form && { form }),
+          headers: { 'x-forwarded-proto': 'https', 'x-forwarded-for': ip },
+        });
+      const query = new URLSearchParams(webRequest({ connection: 'by-code', screen_hint: 'signup' }));
+      const begun = await request(`/authorize?${query}`);
+      const page = await request(begun.location);
+      const { action, fields } = readForm(page, 'password');
+      const asked = await request(action, { ...fields, email, password: PASSWORD });
+      expect(asked.text).to.include('Enter your code');
+      const { _csrf = '' } = readForm(asked, 'code').fields;
+      const again = /action="([^"]*signup\/code\/again)"/.exec(asked.text)?.[1] ?? '';
+      return async () => (await request(again, { _csrf })).status;
+    };
+    const stranger = await at('192.0.2.1');
+    const owner = await at('192.0.2.2');
+    expect(await stranger()).to.equal(200);
+    expect(await stranger()).to.equal(429);
+    expect(await owner()).to.equal(200);
+    expect(await owner()).to.equal(429);
   });
 });
