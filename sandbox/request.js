@@ -38,7 +38,7 @@
     const has = (name, value) => {
       if (!headers.has(name)) headers.set(name, value);
     };
-    if (url.username !== '') {
+    if (url.href.includes('@') && url.username !== '') {
       has(
         'authorization',
         `Basic ${encode(`${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`)}`,
@@ -79,13 +79,25 @@
       if (name === 'set-cookie') headers[name] = [...(headers[name] ?? []), value];
       else headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
     }
-    const uri = load('url').parse(answer.url);
-    const response = { statusCode: answer.status, statusMessage: answer.statusText, headers, body };
-    response.request = {
-      uri,
-      href: answer.url,
-      method: asked.method,
-      headers: Object.fromEntries(asked.headers),
+    let request;
+    const response = {
+      statusCode: answer.status,
+      statusMessage: answer.statusText,
+      headers,
+      body,
+      // Few scripts look at it, and its address takes as long to parse as all the rest.
+      get request() {
+        request ??= {
+          uri: load('url').parse(answer.url),
+          href: answer.url,
+          method: asked.method,
+          headers: Object.fromEntries(asked.headers),
+        };
+        return request;
+      },
+      set request(value) {
+        request = value;
+      },
     };
     response.toJSON = () => ({ statusCode: answer.status, body, headers, request: response.request });
     return response;

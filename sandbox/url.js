@@ -83,45 +83,56 @@
     'search',
     'hash',
   ];
+  /** @returns empty for what is no address. */
+  const hrefOf = (address, base) => host('href', String(address), base === undefined ? '' : String(base));
+
   class URL {
+    #href;
+    /** Only when they are asked for. */
     #parts;
     #params;
     constructor(address, base) {
-      const answer = host('url', String(address), base === undefined ? '' : String(base));
-      if (answer === '') {
-        const error = new TypeError('Invalid URL');
-        error.code = 'ERR_INVALID_URL';
-        throw error;
-      }
-      this.#parts = JSON.parse(answer);
+      this.#href = hrefOf(address, base);
+      if (this.#href !== '') return;
+      const error = new TypeError('Invalid URL');
+      error.code = 'ERR_INVALID_URL';
+      throw error;
     }
     static canParse(address, base) {
-      return host('url', String(address), base === undefined ? '' : String(base)) !== '';
+      return hrefOf(address, base) !== '';
     }
     static parse(address, base) {
-      return URL.canParse(address, base) ? new URL(address, base) : null;
+      try {
+        return new URL(address, base);
+      } catch (error) {
+        if (error.code === 'ERR_INVALID_URL') return null;
+        throw error;
+      }
     }
     get href() {
-      return this.#parts.href;
+      return this.#href;
     }
     set href(address) {
-      this.#parts = JSON.parse(host('url', String(address), ''));
+      this.#href = new URL(address).#href;
+      this.#parts = undefined;
       this.#params = undefined;
     }
     get origin() {
-      return this.#parts.origin;
+      return this._get('origin');
     }
     get searchParams() {
-      this.#params ??= new URLSearchParams(this.#parts.search, () => {
+      this.#params ??= new URLSearchParams(this._get('search'), () => {
         this._set('search', this.#params.toString(), true);
       });
       return this.#params;
     }
     _get(name) {
+      this.#parts ??= JSON.parse(host('urlParts', this.#href));
       return this.#parts[name];
     }
     _set(name, value, keepsParams = false) {
-      this.#parts = JSON.parse(host('urlWith', this.#parts.href, name, String(value)));
+      this.#parts = JSON.parse(host('urlWith', this.#href, name, String(value)));
+      this.#href = this.#parts.href;
       if (name === 'search' && !keepsParams) this.#params = undefined;
     }
     toString() {

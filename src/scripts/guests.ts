@@ -2,10 +2,10 @@
 import type { Outbound } from '../http/outbound.ts';
 import type { ScriptLimits } from './limits.ts';
 import type { FromThread, OutcomeMessage, RequestMessage, ToThread, Trip } from './messages.ts';
-import { isReading, scriptRequest } from './requests.ts';
+import { isReading, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
 import { beginRun, type Current, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
 
-/** Scripts at once: each has 16 MiB of memory, of which it uses two or three. */
+/** Scripts at once: each has 7 MiB of memory, of which it uses one or two. */
 const PLACES = 32;
 const PLACES_OF_ONE = PLACES / 2;
 
@@ -98,14 +98,15 @@ export function createGuests(options: GuestsOptions): Guests {
     });
     guests.set(run, begun);
   };
-  const ask = async (guest: Guest, asked: RequestMessage) => {
-    if (!isReading(asked)) return refuse(guest);
+  const ask = async (guest: Guest, message: RequestMessage) => {
+    const asked = readRequest(message);
+    if (asked === undefined || !isReading(asked)) return refuse(guest);
     const { current } = guest;
     const answer = await answered(guest, asked, options);
     if (guest.current !== current || guests.get(current.run) !== guest) return;
     // To abort what has ended costs more than a request.
     if (--guest.unanswered === 0) current.over = undefined;
-    say({ type: 'answer', run: current.run, id: asked.id, ...answer });
+    say({ type: 'answer', run: current.run, id: message.id, ...answer });
   };
   const finish = (guest: Guest, message: OutcomeMessage) => {
     if (NEEDS_MORE.includes(message.failure?.kind ?? '')) return refuse(guest);
@@ -144,7 +145,7 @@ const hasPlace = (guests: readonly Guest[], key: string): boolean =>
   guests.length < PLACES && guests.filter((one) => one.key === key).length < PLACES_OF_ONE;
 
 /** The answer to a request. */
-function answered(guest: Guest, asked: RequestMessage, { outbound, limits }: GuestsOptions) {
+function answered(guest: Guest, asked: ScriptRequest, { outbound, limits }: GuestsOptions) {
   const { current } = guest;
   current.requests++;
   guest.unanswered++;

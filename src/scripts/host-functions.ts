@@ -78,10 +78,9 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
     roundsOf(expected.split('$')[2] ?? '');
     return String(bcrypt.compareSync(shortText(secret), expected));
   },
-  url: (address, base) => {
-    const url = base === '' ? URL.parse(textOf(address)) : URL.parse(textOf(address), textOf(base));
-    return url === null ? '' : urlParts(url);
-  },
+  href: (address, base) =>
+    (base === '' ? URL.parse(textOf(address)) : URL.parse(textOf(address), textOf(base)))?.href ?? '',
+  urlParts: (address) => urlParts(new URL(textOf(address))),
   urlWith: (address, part, value) => {
     const url = new URL(textOf(address));
     const name = textOf(part);

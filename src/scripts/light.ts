@@ -1,5 +1,5 @@
 // Which scripts may share a thread: those that have shown in one of their own that they use little.
-import { FIRST_BYTES } from './limits.ts';
+import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
 export interface LightScripts {
@@ -17,7 +17,7 @@ const REFUSED = -1_000;
 /** What is much: time of the processor, milliseconds. */
 const MUCH = 50;
 /** Scripts that are remembered. */
-const MOST = 500;
+const MOST = 200;
 
 /** The memory of it. */
 export function createLightScripts(): LightScripts {
@@ -31,7 +31,7 @@ export function createLightScripts(): LightScripts {
   const isLittle = ({ failure, used }: JobOutcome) =>
     (failure === undefined || failure.kind === 'script') &&
     used.cpuMs < MUCH &&
-    used.memoryBytes <= FIRST_BYTES;
+    used.memoryBytes <= LITTLE_BYTES;
   return {
     has: (script) => (known.get(script) ?? 0) >= ENOUGH,
     note: (script, outcomes) => {

@@ -13,6 +13,8 @@ const requestSchema = z.object({
   timeout: z.number().positive().optional(),
 });
 
+export type ScriptRequest = z.infer<typeof requestSchema> & Pick<RequestMessage, 'body'>;
+
 /** Node's codes, which scripts may look at. */
 const CODES: Record<OutboundFailure, string> = {
   refused: 'EACCES',
@@ -23,15 +25,18 @@ const CODES: Record<OutboundFailure, string> = {
   invalid: 'ECONNRESET',
 };
 
-/** Whether a request asks for something and changes nothing (RFC 9110 §9.2.1). */
-export function isReading({ head }: RequestMessage): boolean {
+/** What a script asks for, of what it says. @returns undefined for what is no request. */
+export function readRequest({ head, body }: RequestMessage): ScriptRequest | undefined {
   try {
-    const { method } = requestSchema.parse(JSON.parse(head));
-    return ['GET', 'HEAD'].includes(method.toUpperCase());
+    return { ...requestSchema.parse(JSON.parse(head)), body };
   } catch {
-    return false;
+    return undefined;
   }
 }
+
+/** Whether a request asks for something and changes nothing (RFC 9110 §9.2.1). */
+export const isReading = ({ method }: ScriptRequest): boolean =>
+  ['GET', 'HEAD'].includes(method.toUpperCase());
 
 /**
  * Makes a request of a script.
@@ -41,12 +46,13 @@ export function isReading({ head }: RequestMessage): boolean {
  */
 export async function scriptRequest(
   outbound: Outbound,
-  { head, body }: RequestMessage,
+  asked: ScriptRequest | undefined,
   signal: AbortSignal,
   timeout: number,
 ): Promise<Pick<AnswerMessage, 'head' | 'content'>> {
   try {
-    const asked = requestSchema.parse(JSON.parse(head));
+    if (asked === undefined) throw new TypeError('it is no request');
+    const { body } = asked;
     const response = await outbound.fetch(asked.url, {
       method: asked.method,
       headers: asked.headers,

@@ -3,7 +3,7 @@ import { compute, type Plain } from './host-functions.ts';
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 import type { FromThread, Job, ModuleFiles, OutcomeMessage, Passing } from './messages.ts';
 import { processorTime } from './processor-time.ts';
-import type { Sandbox, Uncaught } from './sandbox.ts';
+import { NO_MEMORY, type Sandbox, type Uncaught } from './sandbox.ts';
 
 /** The largest body of a request, bytes; and what else it has, as JSON. */
 const LARGEST_BODY = 1024 * 1024;
@@ -124,7 +124,7 @@ function succeed(own: State, result: string): void {
 
 /** The failure of one whose script ended in an error. */
 export function scriptFailure(own: State, { name, message }: Uncaught, isOfSource = false): ScriptFailure {
-  const isMemory = message === 'out of memory';
+  const isMemory = message === NO_MEMORY;
   // Where there is no memory for the error either, it is null.
   if (isMemory || (own.cell.sandbox.isFull() && (message === 'null' || message === ''))) {
     return tooMuchMemory(own);

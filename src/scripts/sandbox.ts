@@ -10,7 +10,8 @@ import {
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
-import { FIRST_BYTES } from './limits.ts';
+import { FIRST_BYTES, LITTLE_BYTES, WASM_PAGE } from './limits.ts';
+import { type Pages, snapshot } from './snapshot.ts';
 import { STAND_INS } from './stand-ins.ts';
 
 /** What those and the globals are made of besides. */
@@ -21,7 +22,6 @@ const WRAPPERS = ['action', 'rule'];
 // Its types are those of the CommonJS form.
 const variant = quickjs.default as unknown as QuickJSSyncVariant;
 
-const WASM_PAGE = 65_536;
 /** The depth of calls, bytes of stack: below that of the WebAssembly stack, so that it ends in an error of the script. */
 const STACK = 256 * 1024;
 
@@ -60,6 +60,8 @@ interface SandboxOptions {
   host(name: string, args: readonly Plain[]): Plain | undefined;
   /** Asked again and again while something runs: whether to end it. */
   isOver(): boolean;
+  /** Those of the other sandboxes of the thread. */
+  pages: Pages;
 }
 
 /** Makes one. */
@@ -68,22 +70,20 @@ export async function createSandbox({
   memoryBytes,
   host,
   isOver,
+  pages,
 }: SandboxOptions): Promise<Sandbox> {
   // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
-  const pages = Math.floor(memoryBytes / WASM_PAGE);
-  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: pages });
+  const most = Math.floor(memoryBytes / WASM_PAGE);
+  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: most });
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
   const context = runtime.newContext();
   const texts = conversions(context);
-  const hostFunction = context.newFunction('host', (name, ...args) => {
+  const hostFunction = context.newFunction('host', (...given) => {
     try {
-      const answer = hostAnswer(
-        host,
-        context.getString(name),
-        args.map((one) => texts.plainOf(one)),
-      );
+      const [name, ...args] = texts.callOf(given);
+      const answer = hostAnswer(host, String(name), args);
       return answer === undefined ? undefined : texts.handleOf(answer);
     } catch (thrown) {
       return { error: context.newError(thrown instanceof Error ? thrown.message : 'it failed') };
@@ -98,13 +98,14 @@ export async function createSandbox({
     const { name = 'Error', message = '' } = (context.dump(error) ?? {}) as Partial<Uncaught>;
     return { name: String(name), message: String(message) };
   };
-  const memory = snapshot(wasmMemory);
+  const memory = snapshot(wasmMemory, pages);
   // A call that ended in the engine's own failure leaves its stack behind, which is not in the memory.
   let isBroken = false;
   return {
     reset: () => !isBroken && memory.restore(),
-    memoryBytes: () => wasmMemory.buffer.byteLength,
-    isFull: () => wasmMemory.buffer.byteLength > 0.75 * pages * WASM_PAGE,
+    // Below that it may be what a run before needed, which is nobody's business.
+    memoryBytes: () => Math.max(LITTLE_BYTES, wasmMemory.buffer.byteLength),
+    isFull: () => wasmMemory.buffer.byteLength > 0.75 * memoryBytes,
     call: (name, args) => {
       isBroken = true;
       const handles = args.map((one) => texts.handleOf(one));
@@ -120,31 +121,6 @@ export async function createSandbox({
   };
 }
 
-/** What is compared at once, bytes. */
-const CHUNK = 256 * 1024;
-
-/** A memory as it is now. */
-function snapshot(wasmMemory: WebAssembly.Memory) {
-  const zeros = Buffer.alloc(CHUNK);
-  const { byteLength } = wasmMemory.buffer;
-  const chunks: { at: number; was: Buffer }[] = [];
-  for (let at = 0; at < byteLength; at += CHUNK) {
-    const is = Buffer.from(wasmMemory.buffer, at, CHUNK);
-    chunks.push({ at, was: is.equals(zeros) ? zeros : Buffer.from(is) });
-  }
-  return {
-    /** @returns false for a memory that has grown, which it cannot undo. */
-    restore: (): boolean => {
-      if (wasmMemory.buffer.byteLength !== byteLength) return false;
-      for (const { at, was } of chunks) {
-        const is = Buffer.from(wasmMemory.buffer, at, CHUNK);
-        if (!is.equals(was)) is.set(was);
-      }
-      return true;
-    },
-  };
-}
-
 /** Shims, or what the host gives. */
 function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly Plain[]): Plain | undefined {
   if (name === 'modules') return STAND_INS.join(',');
@@ -156,6 +132,24 @@ function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly P
   return textOf(module);
 }
 
+/** The message of the engine's error, and ours, when there is none for what was asked. */
+export const NO_MEMORY = 'out of memory';
+/** What half of a surrogate pair comes as. */
+const LOST = '\u{fffd}';
+
+/** A name and texts, of `name,length,length;` and the texts. @returns undefined when not all of it came. */
+function split(all: string): string[] | undefined {
+  const head = all.indexOf(';');
+  const [name = '', ...lengths] = all.slice(0, Math.max(head, 0)).split(',');
+  const parts = [name];
+  let at = head + 1;
+  for (const length of lengths) {
+    parts.push(all.slice(at, at + Number(length)));
+    at += Number(length);
+  }
+  return head > 0 && at === all.length ? parts : undefined;
+}
+
 /** Text and bytes, to the sandbox and from it. */
 function conversions(context: QuickJSContext) {
   // Taken before a script can replace them. Plain strings of the engine's interface end at a NUL, and know no half of a
@@ -164,6 +158,20 @@ function conversions(context: QuickJSContext) {
   const [parse, stringify] = [context.getProp(json, 'parse'), context.getProp(json, 'stringify')];
   const convert = (by: QuickJSHandle, handle: QuickJSHandle) =>
     context.unwrapResult(context.callFunction(by, context.undefined, handle));
+  const whole = (handle: QuickJSHandle): string => {
+    const text = context.getString(convert(stringify, handle));
+    // JSON is never empty: there was no memory for a copy of it.
+    if (text === '') throw new Error(NO_MEMORY);
+    return JSON.parse(text);
+  };
+  const plainOf = (handle: QuickJSHandle): Plain => {
+    if (context.typeof(handle) === 'string') {
+      const text = context.getString(handle);
+      return text.length === context.getLength(handle) && !text.includes(LOST) ? text : whole(handle);
+    }
+    // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
+    return context.getArrayBuffer(handle).consume(({ value: bytes }) => bytes.slice());
+  };
   return {
     handleOf: (value: Plain): QuickJSHandle => {
       if (typeof value === 'string') {
@@ -173,15 +181,12 @@ function conversions(context: QuickJSContext) {
       const { buffer, byteOffset, byteLength } = value;
       return context.newArrayBuffer(buffer.slice(byteOffset, byteOffset + byteLength));
     },
-    /** @throws when it is neither text nor bytes. */
-    plainOf: (handle: QuickJSHandle): Plain => {
-      if (context.typeof(handle) === 'string') {
-        const text = context.getString(handle);
-        if (text.length === context.getLength(handle)) return text;
-        return JSON.parse(context.getString(convert(stringify, handle)));
-      }
-      // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
-      return context.getArrayBuffer(handle).consume(({ value: bytes }) => bytes.slice());
+    /** A name and what it is called with: one by one, or all in one text. @throws when something is neither text nor bytes. */
+    callOf: (handles: readonly QuickJSHandle[]): Plain[] => {
+      const [first] = handles;
+      if (first === undefined || handles.length > 1) return handles.map(plainOf);
+      const text = context.getString(first);
+      return (text.includes(LOST) ? undefined : split(text)) ?? split(whole(first)) ?? [];
     },
   };
 }

@@ -99,9 +99,9 @@ export function createScripts({
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
-    const jobs = runs.slice(0, tooLong < 0 ? runs.length : tooLong).map(jobOf);
-    const [key, trip] = [runs[0]?.of ?? '', { jobs, passing }];
-    const script = jobs.map(({ source, entry }) => `${key} ${entry} ${source}`).join();
+    const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
+    const [key, trip] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
+    const script = asked.map(({ of, source, entry }) => `${of} ${entry} ${source}`).join();
     const outcomes =
       (light.has(script) ? await shared.run(key, trip, () => light.refuse(script)) : undefined) ??
       (await pool.run(key, trip));
@@ -143,7 +143,7 @@ const jobOf = ({ source, entry, args, globals = {}, files }: ScriptRun): Job => 
 
 function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
   if (failure !== undefined) return { ...rest, failure };
-  return { ...rest, result: result === undefined ? null : JSON.parse(result, asData) };
+  return { ...rest, result: result === undefined ? null : dataOf(result) };
 }
 
 /** An outcome without secrets in what is told of it. */
@@ -183,6 +183,10 @@ export function textsIn(value: unknown): string[] {
 
 /** Characters. */
 const SHORTEST_SECRET = 4;
+
+/** JSON as data. To look at each member takes long, and is for what has such a name, as it is or with an escape. */
+const dataOf = (json: string): unknown =>
+  /__proto__|\\u/i.test(json) ? JSON.parse(json, asData) : JSON.parse(json);
 
 /** Without what would become the prototype of a copy. */
 const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);

@@ -4,7 +4,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import { createGuests, type Guests } from './guests.ts';
-import { FIRST_BYTES, type ScriptLimits } from './limits.ts';
+import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
 import type { FromThread } from './messages.ts';
 import type { LoadModule } from './module.ts';
 import { openWorker, type WorkerOptions } from './thread.ts';
@@ -31,7 +31,7 @@ export interface SharedThreadOptions extends Pick<WorkerOptions, 'spareThreads'>
 
 /** What one may use here at most: time of the processor, milliseconds, and memory, bytes. */
 const MOST_CPU = 100;
-const MOST_MEMORY = 1.5 * FIRST_BYTES;
+const MOST_MEMORY = 1.5 * LITTLE_BYTES;
 
 const limitsHere = (limits: ScriptLimits): ScriptLimits => ({
   ...limits,

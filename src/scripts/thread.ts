@@ -14,7 +14,7 @@ import type {
   ToThread,
   Trip,
 } from './messages.ts';
-import { scriptRequest } from './requests.ts';
+import { readRequest, scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
 
 export interface JobOutcome {
@@ -137,7 +137,7 @@ async function request(
 ): Promise<AnswerMessage> {
   of.requests++;
   of.over ??= new AbortController();
-  const answer = await scriptRequest(outbound, asked, of.over.signal, limits.wallMs);
+  const answer = await scriptRequest(outbound, readRequest(asked), of.over.signal, limits.wallMs);
   return { type: 'answer', run: of.run, id: asked.id, ...answer };
 }
 

@@ -19,6 +19,7 @@ import {
   tooMuchMemory,
 } from './run.ts';
 import { createSandbox } from './sandbox.ts';
+import { createPages } from './snapshot.ts';
 
 const { wasmModule, limits, entered } = workerData as ThreadData;
 let marks = entered;
@@ -31,6 +32,7 @@ const here: Surroundings = { limits, say, wake: (run) => enter(run, 'deliver', [
 const running = new Map<number, State>();
 /** What is to run when its sandbox is made. */
 const coming = new Map<number, Job>();
+const pages = createPages();
 /** Sandboxes that wait for a run. */
 const free: Cell[] = [];
 
@@ -41,6 +43,7 @@ async function make(): Promise<Cell> {
     memoryBytes: limits.memoryBytes,
     host: (name, args) => (cell?.state === undefined ? compute(name, args) : answer(cell.state, name, args)),
     isOver: () => cell?.state === undefined || isOver(cell.state),
+    pages,
   });
   cell = { sandbox, state: undefined };
   return cell;

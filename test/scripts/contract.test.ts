@@ -266,4 +266,24 @@ describe('a script', () => {
       printed,
     });
   });
+
+  it('prints any text as it is', async () => {
+    const texts = [
+      '',
+      ';',
+      '1,2;',
+      'a\0b',
+      '\0',
+      '\ud800',
+      'x\ud800\0y',
+      '\ufffd',
+      '\ufffdx\0',
+      '😀é\u2028',
+      '\udc00',
+    ];
+    const { printed } = await sandbox.run(
+      `function(a,c,cb) { for (const one of ${JSON.stringify(texts)}) console.log(one); cb(null, 1) }`,
+    );
+    expect(printed.map(({ text }) => text)).to.deep.equal(texts);
+  });
 });

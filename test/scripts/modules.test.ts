@@ -107,6 +107,7 @@ describe('a script finds', () => {
       ['atob("aGk=")', 'hi'],
       ['btoa("hi")', 'aGk='],
       ['[...new TextEncoder().encode("é")]', [195, 169]],
+      ['[...new TextEncoder().encode("\\0;\\ufffd\\ud800")]', [0, 59, 239, 191, 189, 239, 191, 189]],
       ['new TextDecoder().decode(new Uint8Array([195, 169]))', 'é'],
       ['escape("é") + decodeURIComponent("%C3%A9")', '%E9é'],
       ['JSON.stringify(structuredClone({ a: [new Date(0)] }))', '{"a":["1970-01-01T00:00:00.000Z"]}'],
