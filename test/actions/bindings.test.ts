@@ -68,4 +68,44 @@ describe('the bindings of a trigger', () => {
     for (const type of ['action_name', 'action_id', 'binding_id'])
       expect((await bind({ type, value: 'nobody' })).status).to.equal(400);
   });
+
+  it('show each action as it is now, have no secrets of their own, and are of triggers that there are', async () => {
+    const id = await make('Shown');
+    await deploy(id);
+    await bind({ type: 'action_id', value: id });
+    await managed(server, 'PATCH', `/actions/actions/${id}`, { name: 'Renamed', code: '// a draft' });
+    const [{ action }] = (await managed(server, 'GET', BINDINGS)).body.bindings;
+    expect(action).to.include({ id, name: 'Renamed', code: '// a draft', all_changes_deployed: false });
+    expect(action.deployed_version).to.include({ number: 1, deployed: true });
+    const secrets = [{ name: 'KEY', value: 'nobody-would-be-told-this' }];
+    const bindings = [{ ref: { type: 'action_id', value: id }, secrets }];
+    expect((await managed(server, 'PATCH', BINDINGS, { bindings })).status).to.equal(400);
+    const nowhere = '/actions/triggers/nowhere/bindings';
+    expect((await managed(server, 'GET', nowhere)).status).to.equal(404);
+    expect((await managed(server, 'PATCH', nowhere, { bindings: [] })).status).to.equal(404);
+  });
+
+  it('of a tenant file name actions that count as deployed', async () => {
+    const code = 'exports.onExecutePostLogin = () => {};';
+    const supported_triggers = [{ id: 'post-login', version: 'v3' }];
+    const of = await startManaged({
+      ...tenant,
+      actions: [
+        { name: 'Filed', code, supported_triggers, deployed: true },
+        { name: 'Draft', code, supported_triggers },
+      ],
+      triggers: { 'post-login': [{ action_name: 'Filed' }] },
+    });
+    const listed = async (deployed: boolean) =>
+      (await managed(of, 'GET', `/actions/actions?deployed=${deployed}`)).body.actions;
+    const [filed, ...others] = await listed(true);
+    expect(others).to.deep.equal([]);
+    expect(filed).to.include({ name: 'Filed', all_changes_deployed: true });
+    expect(filed.deployed_version).to.include({ code, deployed: true, status: 'built' });
+    expect((await listed(false)).map(({ name }: { name: string }) => name)).to.deep.equal(['Draft']);
+    const { body } = await managed(of, 'PATCH', `/actions/actions/${filed.id}`, { code: '// a draft' });
+    expect(body).to.include({ all_changes_deployed: false });
+    expect(body.deployed_version).to.include({ code, deployed: true });
+    await of.stop();
+  });
 });

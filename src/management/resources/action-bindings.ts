@@ -14,6 +14,25 @@ const call = callsWith<KeptDependencies>();
 
 type Binding = Readonly<Record<string, unknown>>;
 
+/** @throws an error of the API, 404, for a trigger that there is not. */
+function triggerOf(id: string | undefined): string {
+  const trigger = TRIGGERS.find((one) => one === id);
+  if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
+  return trigger;
+}
+
+/** What is bound to a trigger, each action as it is now. */
+async function shownBindings(deps: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
+  const [bindings, actions] = await Promise.all([
+    bindingsOf(deps, trigger),
+    documentsOf(deps.store, 'action'),
+  ]);
+  return bindings.map((one) => {
+    const action = actions.find(({ id }) => id === (one.action as { id?: string } | undefined)?.id);
+    return action === undefined ? one : { ...one, action: shown(keptView(ACTION, action)) };
+  });
+}
+
 async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
   const found = (await documentsOf(store, 'trigger')).find(({ name }) => name === trigger);
   return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
@@ -52,7 +71,7 @@ export const actionBindingCalls: Call<KeptDependencies>[] = [
     summary: 'Get the actions bound to a trigger',
     query: z.strictObject(pageQuery),
     handle: async (deps, { params, query }) =>
-      ok(wrapped('bindings', await bindingsOf(deps, params.triggerId ?? ''), query)),
+      ok(wrapped('bindings', await shownBindings(deps, triggerOf(params.triggerId)), query)),
   }),
   call({
     method: 'PATCH',
@@ -68,7 +87,7 @@ export const actionBindingCalls: Call<KeptDependencies>[] = [
               value: z.string().max(255),
             }),
             display_name: z.string().max(255).optional(),
-            secrets: z.array(named).optional(),
+            secrets: z.array(named).max(0, 'must be empty: secrets are set with the action').optional(),
             /** Ours: a failure of it does not end the login. */
             on_error: z.enum(['stop', 'continue']).optional(),
           }),
@@ -76,8 +95,7 @@ export const actionBindingCalls: Call<KeptDependencies>[] = [
         .max(100),
     }),
     handle: async (deps, { params, body }) => {
-      const trigger = TRIGGERS.find((id) => id === params.triggerId);
-      if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
+      const trigger = triggerOf(params.triggerId);
       const before = await bindingsOf(deps, trigger);
       const actions = await documentsOf(deps.store, 'action');
       const bindings = body.bindings.map(({ ref, display_name, on_error }, index) => {

@@ -71,9 +71,12 @@ export function changedCode(
 function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   if (before.deployed !== true) return before;
   const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
-  const version = { code, dependencies, runtime, modules };
+  const version = { ...FILED, code, dependencies, runtime, modules };
   return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }
+
+/** What the version is that a tenant file had deployed. */
+const FILED = { status: 'built', deployed: true };
 
 /** What an action is. */
 export const ACTION: Kept = {
@@ -109,7 +112,16 @@ export const ACTION: Kept = {
 export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const secrets = Array.isArray(view.secrets) ? (view.secrets as { name: string }[]) : [];
   const { versions: _, deployed_secrets: _values, ...rest } = view;
-  return { ...rest, secrets: secrets.map(({ name }) => ({ name })) };
+  const names = secrets.map(({ name }) => ({ name }));
+  return { ...rest, secrets: names, ...(view.deployed === true && deployedByFile(rest, names)) };
+}
+
+/** A tenant file says of an action that it is deployed; calls say which version is. */
+function deployedByFile(view: Readonly<Record<string, unknown>>, secrets: readonly object[]): object {
+  const { id, name, code, dependencies, runtime, modules, supported_triggers, created_at, updated_at } = view;
+  const what = { code, dependencies, runtime, supported_triggers, ...(modules !== undefined && { modules }) };
+  const version = { action: { id, name }, ...what, secrets, ...FILED, created_at, updated_at };
+  return { all_changes_deployed: true, deployed_version: version };
 }
 
 const call = callsWith<KeptDependencies>();
