@@ -54,6 +54,8 @@ const entries = (): DirectoryEntry[] => [
   },
   { dn: `uid=twin,ou=a,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
   { dn: `uid=twin,ou=b,${BASE}`, password: PASSWORD, attributes: { uid: 'twin', cn: 'Twin' } },
+  // A user who could choose what their entry is called.
+  { dn: `uid=eve)(cn=*,ou=people,${BASE}`, password: PASSWORD, attributes: { uid: 'eve', cn: 'Eve' } },
   { dn: `cn=staff,ou=groups,${BASE}`, attributes: { cn: 'staff', member: [ADA] } },
   { dn: `cn=all,ou=groups,${BASE}`, attributes: { cn: 'all', member: [`cn=staff,ou=groups,${BASE}`] } },
   // A circle.
@@ -194,6 +196,13 @@ describe('a connection to a directory', () => {
     }
     expect((await ask('corp', '*')).status).to.equal(403);
     expect(directory.filters.every((filter) => filter.startsWith('(|('))).to.equal(true);
+  });
+
+  it('reads no filter in the name of an entry, when it looks for its groups', async () => {
+    expect(await claims('corp', 'eve')).to.include({ sub: 'ad|corp|eve' });
+    const [identity] = await server.users.identitiesOf('ad|corp|eve');
+    expect(identity?.attributes).to.deep.include({ groups: [], dn: `uid=eve)(cn=*,ou=people,${BASE}` });
+    expect(directory.filters.some((filter) => filter.includes('(member=uid=eve)'))).to.equal(false);
   });
 
   it('counts wrong passwords, and locks', async () => {
