@@ -138,7 +138,7 @@ const { PROFILE } = process.env;
 const gatehouse = await start(here('../src/main.js'), {
   ...env,
   ...(PROFILE !== undefined && {
-    NODE_OPTIONS: `--max-semi-space-size=8 --cpu-prof --cpu-prof-dir=${PROFILE}`,
+    NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${PROFILE}`,
   }),
 });
 const bare = await start(here('bare.ts'), {});

@@ -56,9 +56,7 @@ writeFileSync(join(directory, 'tenant.yaml'), TENANT);
 const { PROFILE } = process.env;
 const gatehouse = await start(here('../src/main.js'), {
   ...proxiedEnvironment(directory),
-  ...(PROFILE === undefined
-    ? {}
-    : { NODE_OPTIONS: `--max-semi-space-size=8 --cpu-prof --cpu-prof-dir=${PROFILE}` }),
+  ...(PROFILE === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${PROFILE}` }),
 });
 const bare = await start(here('bare.ts'), {});
 const ours = local(gatehouse);

@@ -17,8 +17,6 @@ export const proxiedEnvironment = (directory: string) => ({
   TENANT_FILE: join(directory, 'tenant.yaml'),
   DATA_DIR: join(directory, 'data'),
   LOG_LEVEL: 'info',
-  // As `npm start` has it.
-  NODE_OPTIONS: '--max-semi-space-size=8',
 });
 
 /** A server in a process of its own. */

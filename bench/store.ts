@@ -175,9 +175,7 @@ async function measure(dataDir: string, users: number) {
 
 /** One task in a process of its own, so that none pays for the garbage of another. */
 async function apart(task: Task): Promise<Awaited<ReturnType<typeof measure>>> {
-  // As `npm start` has it.
-  const execArgv = ['--max-semi-space-size=8'];
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)], { execArgv });
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(task)]);
   const [figures] = await once(child, 'message');
   return figures;
 }

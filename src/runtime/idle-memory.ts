@@ -8,6 +8,8 @@ import { runInNewContext } from 'node:vm';
  * two bursts of requests it would have to be made again and again.
  */
 const QUIET = 60_000;
+/** The same for the first time: the garbage of a start is the most there is, and no code has been made yet that would be missed. */
+const QUIET_AT_FIRST = 10_000;
 /** The share of one processor that a quiet process takes at most. */
 const BUSY = 0.02;
 /** How many times larger than it was left the heap must be: a collection holds requests up for a tenth of a second. */
@@ -18,18 +20,21 @@ type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resor
 /**
  * Makes the heap as small as it can be whenever the process has been quiet and the heap has grown.
  * @param quiet for how long, milliseconds; tests ask for less.
+ * @param first the same from now on, once.
  */
-export function shrinkHeapWhenQuiet(quiet = QUIET): void {
+export function shrinkHeapWhenQuiet(quiet = QUIET, first = QUIET_AT_FIRST): void {
   let before = process.cpuUsage();
   let left = 0;
-  setInterval(() => {
+  const look = (ms: number) => {
     const now = process.cpuUsage();
     const used = (now.user - before.user + now.system - before.system) / 1_000;
     before = now;
-    if (used > quiet * BUSY || getHeapStatistics().total_heap_size < left * GROWN) return;
+    if (used > ms * BUSY || getHeapStatistics().total_heap_size < left * GROWN) return;
     collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     left = getHeapStatistics().total_heap_size;
-  }, quiet).unref();
+  };
+  setTimeout(look, first, first).unref();
+  setInterval(look, quiet, quiet).unref();
 }
 
 /** V8's own function, which it gives to contexts that are made while a flag is set. */
