@@ -55,6 +55,7 @@ describe('the words of declared resources', () => {
     for (const { path, create, change, replace, remove } of PLACES) {
       // Of `/users/:id` the title is that of the list.
       if (titleOf(path) !== '') expect(english, path).to.have.property(`console.title.${titleOf(path)}`);
+      expect(english, path).to.have.property(`console.title.${titleOf(`/${groupOf(path)}`)}`);
       for (const call of [create, change, replace, remove])
         if (call !== undefined) expect(english, path).to.have.property(`console.doing.${call.summary}`);
     }

@@ -38,7 +38,7 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
         title: titleOf(`/${name}`),
         pages: top
           .filter(({ read }) => read !== undefined && mayCall(here, read))
-          .map(({ path }) => ({ href: pageOf(path), text: titleWithin(name, path) })),
+          .map(({ path }) => ({ href: pageOf(path), text: titleOf(path) })),
         actions: top.filter(({ read }) => read === undefined).flatMap((place) => operationLinks(here, place)),
         named: all
           .filter((place) => isFoundByName(here, places, place))
@@ -50,12 +50,6 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
       };
     })
     .filter(({ pages, actions, named }) => pages.length + actions.length + named.length > 0);
-}
-
-/** What a place is called below the name of its group, which is not said again. */
-function titleWithin(group: string, path: string): string {
-  const rest = path.slice(`/${group}`.length);
-  return titleOf(rest) === '' ? titleOf(path) : titleOf(rest);
 }
 
 /** Whether nothing above it lists it. */
