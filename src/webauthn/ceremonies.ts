@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
+import { jsonOf } from '../runtime/json.ts';
 import { withoutStatement } from './attestation.ts';
 import type { RelyingParty } from './party.ts';
 
@@ -144,6 +145,7 @@ export async function verifyRegistration(
   { challenge, attachment, userVerification }: Registration,
 ): Promise<WebAuthnCredential | undefined> {
   const { authenticatorAttachment: where, response } = answered;
+  if (isFramed(response)) return undefined;
   if (attachment !== undefined && (where ?? attachment) !== attachment) return undefined;
   const attestationObject = await withoutStatement(response.attestationObject);
   if (attestationObject === undefined) return undefined;
@@ -191,7 +193,7 @@ export async function verifyAssertion(
   credential: Frozen<WebAuthnCredential>,
   { challenge, userVerification }: { challenge: string; userVerification: UserVerification },
 ): Promise<Asserted | undefined> {
-  if (answered.id !== credential.credential_id) return undefined;
+  if (answered.id !== credential.credential_id || isFramed(answered.response)) return undefined;
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
   const kept = {
     id: credential.credential_id,
@@ -216,6 +218,16 @@ export async function verifyAssertion(
     backedUp: info.credentialBackedUp,
     isUserVerified: info.userVerified,
   };
+}
+
+/**
+ * Whether a page asked that a page of another site had in a frame (§7.1 and §7.2, `crossOrigin` and `topOrigin`): whoever
+ * frames it has people press what they do not see.
+ */
+function isFramed({ clientDataJSON }: { clientDataJSON: string }): boolean {
+  const data = jsonOf(Buffer.from(clientDataJSON, 'base64url').toString('utf8'));
+  const { crossOrigin, topOrigin } = (data ?? {}) as Record<string, unknown>;
+  return crossOrigin === true || topOrigin !== undefined;
 }
 
 /** Whether a count may follow what is kept: it rises, or the authenticator never counts (§6.1.1). */

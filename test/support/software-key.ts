@@ -70,6 +70,11 @@ export interface Said {
   /** WebAuthn Level 3 §6.1: 1 somebody was there, 4 they were verified. */
   flags?: number;
   count?: number;
+  /** Of a page in a frame: whether one above it is of another origin, and which is at the top. */
+  crossOrigin?: boolean;
+  topOrigin?: string;
+  /** Whose the credential is. */
+  userHandle?: string;
 }
 
 type CoseKey = Map<number, number | Uint8Array>;
@@ -140,6 +145,8 @@ export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid 
           type: said.type ?? type,
           challenge: said.challenge ?? asked.challenge,
           origin: said.origin ?? origin,
+          ...(said.crossOrigin !== undefined && { crossOrigin: said.crossOrigin }),
+          ...(said.topOrigin !== undefined && { topOrigin: said.topOrigin }),
         }),
       ),
     };
@@ -180,7 +187,7 @@ export function softwareKey(alg: Parameters<typeof keysOf>[0] = 'ES256', aaguid 
         clientDataJSON: text(client),
         authenticatorData: text(authenticatorData),
         signature: text(sign(hash, signed, privateKey)),
-        userHandle: handle,
+        userHandle: said.userHandle ?? handle,
       });
     },
   };

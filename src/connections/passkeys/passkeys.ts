@@ -105,6 +105,10 @@ export async function usePasskey(
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(idOf(answered.id));
   if (found === undefined) return undefined;
+  // Nobody has said who they are: the authenticator does, and has to mean the same (WebAuthn Level 3 §7.2, step 6). An older
+  // record does not say.
+  const { user_handle: handle } = found;
+  if (handle !== undefined && answered.response.userHandle !== handle) return undefined;
   // Read before the answer is judged: a password that is set meanwhile ends the login.
   const [user, credentialVersion] = await Promise.all([
     deps.users.get(found.user_id),

@@ -19,6 +19,9 @@ const FORGED: Record<string, Said> = {
   'without the person': { flags: 4 },
   'without who the person is': { flags: 1 },
   'by nobody': { flags: 0 },
+  'in a frame of another origin': { crossOrigin: true },
+  'below a page of another origin': { topOrigin: 'https://evil.example.test' },
+  'kept elsewhere, by what cannot be kept elsewhere': { flags: 5 | 16 },
 };
 
 describe('an answer of a passkey', () => {
@@ -122,6 +125,43 @@ describe('an answer of a passkey', () => {
   it('of a registration is none to a login', async () => {
     const key = await signUp();
     expect((await logIn(key, { count: 6, type: 'webauthn.create' })).json().error).to.equal('invalid_grant');
+  });
+
+  it('of a login is none to a registration', async () => {
+    const { auth_session, authn_params_public_key: asked } = await register(someone());
+    const answered = softwareKey().create(asked, ORIGIN, { type: 'webauthn.get' });
+    expect((await exchange(auth_session, answered)).json().error).to.equal('invalid_grant');
+  });
+
+  it('of a key that can be kept elsewhere now, and could not before, is that of another', async () => {
+    const key = await signUp();
+    expect((await logIn(key, { count: 6, flags: 5 | 8 })).json().error).to.equal('invalid_grant');
+    expect((await logIn(key, { count: 6, flags: 5 | 8 | 16 })).json().error).to.equal('invalid_grant');
+    expect((await logIn(key, { count: 6, crossOrigin: false })).status).to.equal(200);
+  });
+
+  it('names the user that its key was made for', async () => {
+    const [key, other] = [await signUp(), await signUp()];
+    const { authn_params_public_key: asked } = await challenge();
+    const { response } = other.get(asked, ORIGIN) as { response: { userHandle: string } };
+    for (const userHandle of [response.userHandle, ''])
+      expect((await logIn(key, { count: 6, userHandle })).json().error).to.equal('invalid_grant');
+    expect((await logIn(key, { count: 6 })).status).to.equal(200);
+  });
+
+  it('has the key of one account, and is told how that is reached', async () => {
+    const key = softwareKey();
+    const first = await register(someone());
+    const answered = key.create(first.authn_params_public_key, ORIGIN) as { response: object };
+    const reached = { ...answered, response: { ...answered.response, transports: ['internal', 'hybrid'] } };
+    expect((await exchange(first.auth_session, reached)).status).to.equal(200);
+    const email = someone();
+    const second = await register(email);
+    const again = await exchange(second.auth_session, key.create(second.authn_params_public_key, ORIGIN));
+    expect(again.json().error).to.equal('invalid_request');
+    expect(await server.users.withEmail(email)).to.deep.equal([]);
+    const { records } = await server.store.collection('passkeys').list({ limit: 1000 });
+    expect(records.filter(({ transports }) => transports.join() === 'internal,hybrid')).to.have.length(1);
   });
 
   it('whose count goes back, or stays, is that of a copy', async () => {
