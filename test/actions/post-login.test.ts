@@ -90,6 +90,28 @@ describe('actions of post-login', () => {
     expect((await actionFailures(server)).join()).to.contain('amr');
   });
 
+  it('name claims and metadata as they like, and change nothing else by a name', async () => {
+    await bind(`for (const name of ['__proto__', 'constructor', 'toString', 's\u0443b'])
+        for (const token of [api.idToken, api.accessToken]) token.setCustomClaim(name, { sub: 'evil', admin: true });
+      api.user.setAppMetadata('__proto__', { plan: 'evil' });
+      api.idToken.setCustomClaim('${NS}plan', event.user.app_metadata.plan);`);
+    const { status, body } = await password();
+    expect(status).to.equal(200);
+    for (const jwt of [body.id_token, body.access_token]) {
+      const claims = payload(jwt);
+      expect(claims.sub).to.match(/^auth0\|/);
+      expect(claims).not.to.have.nested.property('admin');
+    }
+    await bind(`api.idToken.setCustomClaim('${NS}plan', event.user.app_metadata.plan);`);
+    expect(payload((await password()).body.id_token)[`${NS}plan`]).to.equal('gold');
+  });
+
+  it('take back no second factor that another one, or the tenant, asks for', async () => {
+    await bind(`api.multifactor.enable('any');`, `api.multifactor.enable('none');`);
+    const { status, body } = await password();
+    expect({ status, error: body.error }).to.deep.equal({ status: 403, error: 'mfa_required' });
+  });
+
   it('deny a login by password, in the browser, by an open session, and at a refresh', async () => {
     const agent = createAgent(server);
     const { refresh_token } = await spaTokens(agent, server, { scope: 'openid offline_access' });
