@@ -206,7 +206,29 @@ describe('a social connection in a browser', () => {
   });
 
   describe('by the login widget', () => {
-    const opened = openApplication({ script: () => bundle('auth0-lock', 'lock'), tenant: tenantAt });
+    /** An enterprise connection, which addresses of its domains lead to. */
+    const corp = () => ({
+      name: 'corp',
+      strategy: 'okta',
+      enabled_clients: ['spa'],
+      options: {
+        client_id: 'ours',
+        client_secret: 'our-secret',
+        issuer: provider.url,
+        authorization_endpoint: `${provider.url}/authorize`,
+        token_endpoint: `${provider.url}/token`,
+        jwks_uri: `${provider.url}/jwks`,
+        tenant_domain: 'corp.example.test',
+        domain_aliases: ['Corp.example.net'],
+      },
+    });
+    const opened = openApplication({
+      script: () => bundle('auth0-lock', 'lock'),
+      tenant: (origin) => {
+        const social = tenantAt(origin);
+        return { ...social, connections: [...social.connections, corp()] };
+      },
+    });
     const show = (isRedirect: boolean) => {
       const { page, server, origin } = opened();
       return page.evaluate(
@@ -246,6 +268,26 @@ describe('a social connection in a browser', () => {
       const idToken = await page.evaluate(() => (globalThis as any).authenticated.idToken); // any: as above
       expect(payload(idToken).sub).to.equal('oauth2|acme|42');
       expect(page.url()).to.equal(`${origin}/`);
+    });
+
+    it('leads whose address is of an enterprise connection there, without a password', async () => {
+      for (const address of ['grace@corp.example.test', 'grace@corp.example.net']) {
+        const { page } = opened();
+        await show(true);
+        await page.locator('.auth0-lock-input-email input').fill(address);
+        const password = page.locator(
+          '.auth0-lock-input-show-password input, .auth0-lock-input-password input',
+        );
+        await password.first().waitFor({ state: 'hidden' });
+        const [asked] = await Promise.all([
+          page.waitForRequest((request) => request.url().startsWith(`${provider.url}/authorize?`)),
+          page.locator('.auth0-lock-submit').click(),
+        ]);
+        const { searchParams } = new URL(asked.url());
+        expect(searchParams.get('login_hint')).to.equal(address);
+        await page.waitForURL((url) => url.pathname === '/callback');
+        await page.goto(opened().origin);
+      }
     });
   });
 });
