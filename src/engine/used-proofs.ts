@@ -53,23 +53,23 @@ interface UsedProofsDependencies {
 export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProofs> {
   const { store, clock, wallClock } = deps;
   const before = await store.collection('artifacts').get(NOTED_UNTIL);
-  const lost = before === undefined ? Number.NEGATIVE_INFINITY : Number(before.payload.until) + AHEAD;
+  /** Until when uses may have been noted that a crash has lost. */
+  const lostUntil = before === undefined ? Number.NEGATIVE_INFINITY : Number(before.payload.until);
   const now = () => epochSeconds(clock);
   const needsNonce = (iat: number) =>
     iat > epochSeconds(wallClock) + AHEAD ||
-    iat <= lost ||
+    iat <= lostUntil + AHEAD ||
     // The wall clock was set back: such a use may be forgotten.
     iat < now() - KEPT + AHEAD;
   const inStore = (clientId: string, jti: string) =>
     isFirstUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
   if (store.exclusive !== true) return { needsNonce, isFirst: inStore, handOver: async () => undefined };
-  return { needsNonce, ...inMemory(deps, now, inStore) };
+  return { needsNonce, ...inMemory(deps, { now, lostUntil, inStore }) };
 }
 
 function inMemory(
   { store, most = MOST }: UsedProofsDependencies,
-  now: () => number,
-  inStore: UsedProofs['isFirst'],
+  { now, lostUntil, inStore }: { now(): number; lostUntil: number; inStore: UsedProofs['isFirst'] },
 ): Pick<UsedProofs, 'isFirst' | 'handOver'> {
   const recent = recentKeys(KEPT);
   const artifacts = store.collection('artifacts');
@@ -78,6 +78,7 @@ function inMemory(
   let lookUntil = now() + KEPT + SET_BACK;
   let notedUntil = Number.NEGATIVE_INFINITY;
   let noting: Promise<void> | undefined;
+  let isHandedOver = false;
 
   const noteUntil = async (until: number): Promise<void> => {
     const expiresAt = until + KEPT + SET_BACK;
@@ -85,7 +86,7 @@ function inMemory(
     notedUntil = until;
   };
   const noted = (at: number): Promise<void> => {
-    noting ??= noteUntil(at + NOTED_AHEAD).finally(() => {
+    noting ??= noteUntil(Math.max(at + NOTED_AHEAD, lostUntil)).finally(() => {
       noting = undefined;
     });
     return noting;
@@ -106,13 +107,15 @@ function inMemory(
       const key = sha256(JSON.stringify([clientId, jti]));
       // Nothing is waited for from here until it is noted: of racers the first is.
       if (recent.has(key, at) || beingStored.has(key)) return false;
-      if (recent.size() >= most) return firstInStore(key, clientId, jti);
+      if (isHandedOver || recent.size() >= most) return firstInStore(key, clientId, jti);
       recent.add(key, at);
       while (at >= notedUntil) await noted(at);
       return at >= lookUntil || (await artifacts.get(artifactKey(MODEL, key))) === undefined;
     },
     handOver: async () => {
       if (recent.size() > MOST_HANDED_OVER) return;
+      // A request that comes still is noted in the store.
+      isHandedOver = true;
       const expiresAt = now() + KEPT + SET_BACK;
       const records = [...recent.keys()].map((key) => ({
         id: artifactKey(MODEL, key),
@@ -122,7 +125,9 @@ function inMemory(
       }));
       if (records.length > 0)
         await store.batch(records.map((put) => ({ collection: 'artifacts', put }) as const));
-      await artifacts.delete(NOTED_UNTIL);
+      // What was lost before this process stays lost for as long as such proofs are good.
+      if (lostUntil + AHEAD + GOOD_FOR > now()) await noteUntil(lostUntil);
+      else await artifacts.delete(NOTED_UNTIL);
     },
   };
 }

@@ -63,8 +63,24 @@ describe('used DPoP proofs, with one process', () => {
     time += 71_000;
     expect(next.needsNonce(at())).to.equal(false);
     expect(next.needsNonce(at() - 2)).to.equal(true);
+    // A stop after the crash brings nothing back; after five minutes such a proof is too old anyway.
+    const made = at() - 2;
     await next.handOver();
-    expect((await open()).needsNonce(at() - 2), 'after a stop').to.equal(false);
+    expect((await open()).needsNonce(made), 'after a stop').to.equal(true);
+    time += 5 * 60_000;
+    await (await open()).handOver();
+    expect((await open()).needsNonce(at())).to.equal(false);
+  });
+
+  it('are those of the process before, where that one stopped', async () => {
+    const stopped = await open();
+    expect(await stopped.isFirst('stop', 'a')).to.equal(true);
+    await stopped.handOver();
+    expect(await stopped.isFirst('stop', 'b'), 'a late request').to.equal(true);
+    const next = await open();
+    expect(next.needsNonce(at())).to.equal(false);
+    for (const jti of ['a', 'b']) expect(await next.isFirst('stop', jti), jti).to.equal(false);
+    expect(await next.isFirst('stop', 'c')).to.equal(true);
   });
 
   it('that were forgotten are asked for a nonce where the clock was set back', async () => {
