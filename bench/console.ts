@@ -114,8 +114,6 @@ const env = {
   PORT: String(await freePort()),
   TENANT_FILE: tenantFile,
   DATA_DIR: dataDir,
-  // As `npm start` has it.
-  NODE_OPTIONS: '--max-semi-space-size=8',
 };
 const server = await start(fileURLToPath(new URL('../src/main.js', import.meta.url)), env);
 const there = { url: server.url, ca: readFileSync(join(dataDir, 'tls/ca.pem'), 'utf8') };

@@ -7,7 +7,7 @@ import { accountAudience } from './audience.ts';
 const TOKEN_SECONDS = 600;
 
 /** What its tokens may be for. */
-export const ACCOUNT_SCOPES = [
+const ACCOUNT_SCOPES = [
   'create:me:authentication_methods',
   'read:me:authentication_methods',
   'update:me:authentication_methods',

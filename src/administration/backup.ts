@@ -20,7 +20,7 @@ interface KeySettings {
 }
 
 /** The key that the secrets of an open store are sealed with. @throws Error when it is not there. */
-export async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {
+async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {
   const key = secretsKey ?? (await readKey(keyFile(dataDir)));
   if (key === undefined) throw new Error(`${keyFile(dataDir)} is missing, and SECRETS_KEY is not set`);
   return key;

@@ -1,10 +1,10 @@
 // What a session here needs to end the session at the provider that it came from. It goes with the login through every
 // record that holds a login on its way, so it is sealed before it is given to one: it names the user elsewhere, and an ID
 // token holds what the provider says of them.
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { UpstreamGrant } from '../records/identities.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
-import { sharedSecret } from '../store/shared-secret.ts';
+import { sharedKey } from '../store/shared-secret.ts';
 import type { Login } from '../users/login.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 
@@ -52,7 +52,7 @@ export async function openedSession(
 }
 
 /** The key by which what a provider gave is sealed, on its way through records that are not. */
-export const providerKey = async (deps: SealingDependencies): Promise<KeyObject> =>
-  createSecretKey(await sharedSecret(deps, 'provider-sessions'));
+export const providerKey = (deps: SealingDependencies): Promise<KeyObject> =>
+  sharedKey(deps, 'provider-sessions');
 
 const placeOf = (id: string) => ({ collection: 'connections', id, member: ['providerSession'] });

@@ -2,12 +2,11 @@
 // administrator then, who sends it or leaves it: nothing is carried out by the login alone, because whoever found an open
 // browser could have filled the form in. It is kept sealed, for a quarter of an hour, one for each administrator; the session of
 // the new login alone names it, so that no address and no page has anything by which it could be asked for.
-import { createSecretKey } from 'node:crypto';
 import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
-import { sharedSecret } from '../store/shared-secret.ts';
+import { sharedKey } from '../store/shared-secret.ts';
 import { CONSOLE } from './callbacks.ts';
 import type { AtConsole, ConsoleSessionDependencies } from './session.ts';
 
@@ -91,5 +90,5 @@ async function opened(
   }
 }
 
-const keyOf = async (deps: Deps) => createSecretKey(await sharedSecret(deps, 'console-forms'));
+const keyOf = (deps: Deps) => sharedKey(deps, 'console-forms');
 const placeOf = (id: string) => ({ collection: 'challenges', id, member: ['form'] });

@@ -14,7 +14,7 @@ type ClientRecord = Records['clients'];
 export type ClientKey = NonNullable<ClientRecord['credentials']>[number];
 
 /** Which method credentials of a type are for. */
-export const METHOD_OF = {
+const METHOD_OF = {
   public_key: 'private_key_jwt',
   cert_subject_dn: 'tls_client_auth',
   x509_cert: 'self_signed_tls_client_auth',

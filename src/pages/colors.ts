@@ -171,7 +171,7 @@ export function readable(color: Hex, background: Hex, wanted: number): Hex {
 }
 
 /** WCAG 2.2 "relative luminance": from 0, black, to 1, white. */
-export function luminance(hex: Hex): number {
+function luminance(hex: Hex): number {
   const [r = 0, g = 0, b = 0] = channels(hex).map((value) => {
     const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { PROFILE_CLAIMS } from './users.ts';
 
 /** Where a declared claim goes. */
-export const CLAIM_TARGETS = ['id_token', 'access_token', 'userinfo', 'saml'] as const;
+const CLAIM_TARGETS = ['id_token', 'access_token', 'userinfo', 'saml'] as const;
 
 export type ClaimTarget = (typeof CLAIM_TARGETS)[number];
 

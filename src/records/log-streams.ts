@@ -20,7 +20,7 @@ const headerValue = z
   .regex(/^[\t\x20-\x7e]*$/);
 
 /** Where a stream of the type `http` goes. */
-export const httpSinkSchema = z.strictObject({
+const httpSinkSchema = z.strictObject({
   httpEndpoint: z.url({ protocol: /^https?$/ }).max(2048),
   httpAuthorization: headerValue.nullish(),
   httpContentFormat: z.enum(['JSONLINES', 'JSONARRAY', 'JSONOBJECT']).nullish(),
@@ -36,7 +36,7 @@ export const httpSinkSchema = z.strictObject({
 export type HttpSink = z.output<typeof httpSinkSchema>;
 
 /** Where a stream of the type `file` goes, which is ours: a file of the data directory's `log-streams`. */
-export const fileSinkSchema = z.strictObject({
+const fileSinkSchema = z.strictObject({
   path: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, 'Expected the name of a file, without a directory'),

@@ -59,7 +59,7 @@ export function createServers({ secure, port, mtls }: Needed): [http.Server] | [
 }
 
 /** Whether everybody is asked for a certificate at the one port. */
-export function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
+function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
   return port !== 0 && port === mtls.port;
 }
 

@@ -107,7 +107,7 @@ async function fromBackChannel<Options extends OpenIdOptions>(
  * @param nonce undefined where none was sent.
  * @throws AuthError by `upstreamFault`
  */
-export async function identityOfTokens<Options extends OpenIdOptions>(
+async function identityOfTokens<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
   tokens: Awaited<ReturnType<typeof exchangeCode>>,

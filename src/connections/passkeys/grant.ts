@@ -33,7 +33,7 @@ export interface PasskeyGrantDependencies
 }
 
 /** A passkey was there, and whoever holds it was verified by it: two factors (RFC 8176 §2). */
-export const PASSKEY_AMR = ['pop', 'user', 'mfa'] as const;
+const PASSKEY_AMR = ['pop', 'user', 'mfa'] as const;
 
 const NOT_GOOD = () => new AuthError(403, 'invalid_grant', 'The passkey is not good for this login.');
 

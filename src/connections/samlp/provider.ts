@@ -99,7 +99,7 @@ async function metadataOf(
 }
 
 /** Fetches metadata. @throws AuthError by {@link upstreamFault}, or 400 for what is no metadata. */
-export async function fetchMetadata(
+async function fetchMetadata(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   url: string,
 ): Promise<ProviderMetadata> {

@@ -170,7 +170,7 @@ export const actionCalls: Call<KeptDependencies>[] = [
   ...[create, read, update, remove].filter((one) => one !== undefined),
 ];
 
-export function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
+function withSecretsHidden(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {
     ...one,
     handle: async (deps, request) => {

@@ -34,7 +34,7 @@ const lineSchema = z.union([
 ]);
 
 /** The file is no archive, not whole, or of a newer release. */
-export class ArchiveFault extends Error {}
+class ArchiveFault extends Error {}
 
 /** Writes a store as it is at one moment. @param release that writes. @param signal ends it before it is done. */
 export async function writeArchive(

@@ -28,7 +28,7 @@ export interface Part {
 }
 
 /** Without what is each store's own. */
-export function movedPart({ collection, records }: Part): Part {
+function movedPart({ collection, records }: Part): Part {
   const own = OWN[collection];
   return own === undefined
     ? { collection, records }
