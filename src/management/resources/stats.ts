@@ -1,6 +1,7 @@
 // Numbers of the tenant: `/stats`. Those of a day are counted in its log, which goes thirty days back.
 import { z } from 'zod';
 import type { Store } from '../../store/contract.ts';
+import { eventIdAt } from '../../tenant/events.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 
@@ -33,12 +34,13 @@ function parsedDay(text: string | undefined, usual: number): number {
   return at;
 }
 
-/** The events of some types on a day. */
-async function eventsOf(store: Store, day: string, types: readonly string[]) {
-  const on = { field: 'date', from: `${day}T00:00:00.000Z`, to: `${day}T23:59:59.999Z` };
+/** The events of some types on the day that begins at a time: by their ids, which an index has beside the type. */
+async function eventsOf(store: Store, at: number, types: readonly string[]) {
+  // No id is as short as where the next day begins.
+  const on = { field: 'id', from: eventIdAt(at), to: eventIdAt(at + DAY) };
   const { records, total = 0 } = await store.collection('logs').list({
     where: { all: [{ field: 'type', in: types }, on] },
-    sort: { field: 'date' },
+    sort: { field: 'id' },
     limit: 1,
     total: true,
   });
@@ -49,7 +51,7 @@ async function eventsOf(store: Store, day: string, types: readonly string[]) {
 async function statsOf(store: Store, at: number, now: string): Promise<object | undefined> {
   const day = dateOf(at);
   const entries = Object.entries(COUNTED);
-  const found = await Promise.all(entries.map(([, types]) => eventsOf(store, day, types)));
+  const found = await Promise.all(entries.map(([, types]) => eventsOf(store, at, types)));
   const firsts = found.flatMap(({ first }) => first ?? []).sort();
   if (firsts.length === 0) return undefined;
   const end = `${day}T23:59:59.999Z`;

@@ -1,0 +1,54 @@
+// The numbers of each day, counted in the log.
+import { expect } from 'chai';
+import { eventIdAt } from '../../src/tenant/events.ts';
+import type { TestServer } from '../support/server.ts';
+import { managementToken, startManaged } from './support.ts';
+
+const DAY = 86_400_000;
+
+describe('the numbers of the days', () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startManaged({ databases: [{ name: 'users' }] });
+  });
+  after(() => server.stop());
+
+  it('are of the events from midnight to midnight', async () => {
+    const midnight = Math.floor(Date.now() / DAY) * DAY - 3 * DAY;
+    const events: [number, string][] = [
+      [midnight - 1, 's'],
+      [midnight, 's'],
+      [midnight + 1, 'f'],
+      [midnight + 2, 'ss'],
+      [midnight + DAY - 1, 's'],
+      [midnight + DAY, 'ss'],
+    ];
+    for (const [n, [at, type]] of events.entries()) {
+      const id = `${eventIdAt(at)}${String(n).padStart(24, '0')}`;
+      await server.store.collection('logs').insert({ id, type, date: new Date(at).toISOString() });
+    }
+    const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10).replaceAll('-', '');
+    const query = `from=${dayOf(midnight)}&to=${dayOf(midnight + DAY)}`;
+    const answer = await fetch(`${server.url}/api/v2/stats/daily?${query}`, {
+      headers: { authorization: `Bearer ${await managementToken(server)}` },
+    });
+    const none = { leaked_passwords: 0 };
+    const days = (await answer.json()) as Record<string, unknown>[];
+    expect(days.map(({ updated_at: _updated, ...day }) => day)).to.deep.equal([
+      {
+        date: new Date(midnight).toISOString(),
+        created_at: new Date(midnight).toISOString(),
+        logins: 2,
+        signups: 1,
+        ...none,
+      },
+      {
+        date: new Date(midnight + DAY).toISOString(),
+        created_at: new Date(midnight + DAY).toISOString(),
+        logins: 0,
+        signups: 1,
+        ...none,
+      },
+    ]);
+  });
+});
