@@ -56,6 +56,8 @@ export async function createUser(
  * they have is in nobody's way in the store, and a newcomer with the same would leave it the name of nobody.
  */
 async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
+  // Addresses of all other connections have been their users' own from the start.
+  if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
     const key = addressOf(record, kind);
     const all = key === undefined ? [] : await store.collection('identities').findBy('address', key);
