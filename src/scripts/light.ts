@@ -1,4 +1,4 @@
-// Which scripts may share a thread: those that have shown in one of their own that they use little.
+// Which scripts may share a thread: those that have shown in one of their own that they use little, and ask others.
 import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
@@ -36,7 +36,9 @@ export function createLightScripts(): LightScripts {
     has: (script) => (known.get(script) ?? 0) >= ENOUGH,
     note: (script, outcomes) => {
       const before = known.get(script) ?? 0;
-      const count = outcomes.every(isLittle) ? before + 1 : Math.min(before, 0);
+      // One that asks nobody leaves no time to others.
+      const more = outcomes.some(({ used }) => used.requests > 0) ? 1 : 0;
+      const count = outcomes.every(isLittle) ? before + more : Math.min(before, 0);
       remember(script, Math.min(count, ENOUGH));
     },
     refuse: (script) => remember(script, REFUSED),

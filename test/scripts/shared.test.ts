@@ -62,18 +62,20 @@ describe('scripts that share a thread', () => {
     const run = await sharing(`
       globalThis.seen = (globalThis.seen ?? []).concat(context.n);
       Object.prototype.left = context.n;
-      const before = [seen.join(), {}.left, Math.random()];
+      const before = [seen.join(), {}.left, Math.random(), Date.now()];
       const { url } = JSON.parse(await ask('/echo?' + context.n));
       console.log('run ' + context.n);
       return [...before, url, seen.join(), {}.left];`);
+    const began = Date.now();
     const outcomes = await Promise.all(Array.from({ length: 40 }, (_, n) => run({ n })));
     const numbers = new Set<unknown>();
     for (const [n, { result, printed, used }] of outcomes.entries()) {
-      const [own, left, random, ...later] = result as unknown[];
+      const [own, left, random, now, ...later] = result as unknown[];
       expect([own, left, ...later]).to.deep.equal([String(n), n, `/echo?${n}`, String(n), n]);
       expect(printed.map(({ text }) => text)).to.deep.equal([`run ${n}`]);
       expect(used.requests).to.equal(1);
       numbers.add(random);
+      expect(now).to.be.at.least(began);
     }
     expect(numbers.size).to.equal(40);
   });
