@@ -241,6 +241,16 @@ describe('packages of actions', () => {
     expect(await faultOf(`require('many')`)).to.match(/1000 files/);
   });
 
+  it('are looked for in a script in time that grows as its length does', async () => {
+    await put({ 'plain/package.json': '{ "main": "./index" }', 'plain/index.js': '' });
+    const found = async (code: string) => [
+      ...((await packages().filesFor(code))?.get('')?.links.keys() ?? []),
+    ];
+    const requires = `function () { require('plain@1.0.0'); require('${'a@'.repeat(500_000)}/'); }`;
+    expect(await found(`${requires} ; ; `)).to.deep.equal(['plain']);
+    expect(await found(`${requires}${';'.repeat(1_000_000)}x`)).to.deep.equal([]);
+  });
+
   it('leave nothing behind for the next run, and see nothing of Node', async () => {
     await put({
       'sticky/package.json': '{}',

@@ -58,7 +58,7 @@ export async function packagesRequired(
   const folder = await openFolder(path);
   if (folder === undefined) return [];
   // Scripts of the hosted service name versions: one is in the folder.
-  const names = requiredBy(code).flatMap((one) => packageOf(one.replace(/(.)@[^/]*$/, '$1'))?.name ?? []);
+  const names = requiredBy(code).flatMap((one) => packageOf(withoutVersion(one))?.name ?? []);
   const others = [...new Set(names)].filter((name) => !standIns.includes(name));
   const there = await Promise.all(others.map((name) => isThere(folder, name)));
   return others.filter((_, index) => there[index]);
@@ -72,7 +72,7 @@ async function isThere(folder: Folder | undefined, name: string): Promise<boolea
 /** What a script requires by name; the sandbox says what is wrong with one that cannot be read. */
 function requiredBy(code: string): string[] {
   // A rule is an expression: a function that may have no name.
-  for (const text of [code, `(${code.trim().replace(/[;\s]+$/, '')}\n)`]) {
+  for (const text of [code, `(${withoutEnd(code)}\n)`]) {
     try {
       return readModule(text, false).requires;
     } catch {
@@ -80,6 +80,19 @@ function requiredBy(code: string): string[] {
     }
   }
   return [];
+}
+
+/** Without the semicolons after it. By a regular expression, a long run of them elsewhere would be looked through for each. */
+function withoutEnd(code: string): string {
+  let text = code.trim();
+  while (text.endsWith(';')) text = text.slice(0, -1).trim();
+  return text;
+}
+
+/** A specifier without the version after its name; the `@` of a scope stays. */
+function withoutVersion(specifier: string): string {
+  const at = specifier.indexOf('@', Math.max(1, specifier.lastIndexOf('/') + 1));
+  return at < 0 ? specifier : specifier.slice(0, at);
 }
 
 const keyOf = ({ root }: Folder, file: string) => relative(root, file).replaceAll(sep, '/');
