@@ -58,8 +58,6 @@ export async function createUser(
 async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
   // Addresses of all other connections have been their users' own from the start.
   if (record.provider !== DATABASE) return undefined;
-  // Other connections have always had their addresses for one user alone.
-  if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
     const key = addressOf(record, kind);
     const all = key === undefined ? [] : await store.collection('identities').findBy('address', key);
