@@ -36,6 +36,8 @@ export function openIdGrant(
   { boundTo }: Pick<OpenIdConnection<OpenIdOptions>, 'boundTo'>,
   { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
 ): UpstreamGrant {
-  const { access_token: _bound, expires_at: _ends, ...others } = grantOf(tokens, wallClock);
-  return boundTo === undefined ? grantOf(tokens, wallClock) : others;
+  const grant = grantOf(tokens, wallClock);
+  if (boundTo === undefined) return grant;
+  const { access_token: _bound, expires_at: _ends, ...others } = grant;
+  return others;
 }
