@@ -3,13 +3,17 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
-import type { ConsolePageDependencies, Words } from './page.ts';
+import { type ConsolePageDependencies, isPage, logInFirst, type Words } from './page.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
 /** Bytes of a form with a script. */
 const LARGEST_FORM = 400 * 1024;
 
-/** A form with long texts: who is nobody here, and was not when the session was over, has none of it read. @param largest bytes. */
+/**
+ * A form with long texts: who is nobody here, and was not when the session was over, has none of it read, and is led to the
+ * login.
+ * @param largest bytes.
+ */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
   largest = LARGEST_FORM,
@@ -18,8 +22,10 @@ export function withLongTexts<D extends ConsolePageDependencies>(
     ...route,
     bodies: { largest },
     admit: async (deps, ctx) => {
-      if (((await atConsole(deps, ctx)) ?? (await wasAtConsole(deps, ctx))) === undefined)
-        throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      if (((await atConsole(deps, ctx)) ?? (await wasAtConsole(deps, ctx))) !== undefined) return;
+      if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      await logInFirst(deps, ctx, '');
+      return 'answered';
     },
   };
 }

@@ -52,12 +52,11 @@ export function consolePage<D extends ConsolePageDependencies>(
   return declared({ scopes, isDangerous: false }, async (deps, ctx) => {
     ctx.state.section = section;
     const here = await atConsole(deps, ctx);
-    const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
     if (here === undefined) {
-      if (!isPage) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
       return goToLogin(deps, ctx, { to: ctx.url });
     }
-    if (!isPage) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
+    if (!isPage(ctx)) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
     requireScopes(here, scopes);
     await handle(deps, ctx, here);
   });
@@ -83,6 +82,18 @@ export function consoleForm<D extends ConsolePageDependencies>(
   });
 }
 
+/** Whether a browser asks as for a page, and not as a script or a frame does. */
+export const isPage = (ctx: Context): boolean => ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+
+/** Leads who sent a form as nobody to the login, and to the page then that it was on. @param section for where that is not told. */
+export async function logInFirst(
+  deps: ConsolePageDependencies,
+  ctx: Context,
+  section: string,
+): Promise<void> {
+  await goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section) });
+}
+
 /** What was sent waits for a new login of who sent it. */
 async function keepAndLogIn(
   deps: ConsolePageDependencies,
@@ -104,7 +115,7 @@ async function afterTheEnd(
 ): Promise<void> {
   const before = await wasAtConsole(deps, ctx);
   if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
-    return goToLogin(deps, ctx, { to: pathOf(section) });
+    return logInFirst(deps, ctx, section);
   if (file !== undefined) await readFile(ctx, file);
   requireOwn(ctx, before, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
   await keepAndLogIn(deps, ctx, before, section);

@@ -114,7 +114,7 @@ async function respond(
     }
     if (route.cors === 'applications') await refuseForeignPages(deps, ctx);
     ctx.params = found.params;
-    if (route.admit !== undefined) await route.admit(ctx);
+    if ((await route.admit?.(ctx)) === 'answered') return;
     await route.read(ctx, nothing);
     for (const also of route.also ?? []) await deps.takeLimit(ctx, also);
     if (route.body !== undefined) ctx.state.body = checkBody(ctx, route.body, route.errors);

@@ -21,6 +21,10 @@ interface RouteRules {
   bodies?: BodyRules;
 }
 
+/** Whether a request goes on to its handler. */
+// biome-ignore lint/suspicious/noConfusingVoidType: most return nothing
+export type Admission = void | 'answered';
+
 /** One request, or several of one path that are handled alike. */
 export interface Route extends RouteRules {
   /** `HEAD` stands here only where asking about an address changes nothing. */
@@ -29,8 +33,8 @@ export interface Route extends RouteRules {
   path: string;
   /** What its body must be, where the router checks it. */
   body?: z.ZodType | undefined;
-  /** Asked before the body is read, so that strangers do not have it read. @throws AuthError */
-  admit?(ctx: Context): Promise<void>;
+  /** Asked before the body is read, so that strangers do not have it read; `answered` where they are sent elsewhere. @throws AuthError */
+  admit?(ctx: Context): Promise<Admission>;
   handle(ctx: Context): Promise<unknown> | unknown;
 }
 
@@ -59,8 +63,8 @@ type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
   /** Whether the router checks the body, before the handler. */
   isBodyChecked?: boolean;
-  /** Asked before the body is read, so that strangers do not have it read. @throws AuthError */
-  admit?: (deps: D, ctx: Context) => Promise<void>;
+  /** Asked before the body is read, so that strangers do not have it read; `answered` where they are sent elsewhere. @throws AuthError */
+  admit?: (deps: D, ctx: Context) => Promise<Admission>;
   handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
 }
 

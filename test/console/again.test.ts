@@ -142,6 +142,16 @@ describe('what was filled in when a fresh login was asked for', () => {
         form: { policy: 'never', _csrf },
       });
       expect(asked.location).to.contain('prompt=login').and.to.not.contain('login_hint');
+      // One that may have long texts, which is not read; a script is told.
+      const send = (more: Record<string, string> = {}) =>
+        who.agent.request('/console/branding/template', {
+          form: { template: 'a long text', _csrf },
+          headers: { referer: `${server.url}/console/branding/texts`, ...more },
+        });
+      const long = await send();
+      expect(long.location).to.contain('prompt=login').and.to.not.contain('login_hint');
+      expect((await send({ 'sec-fetch-dest': 'empty' })).status).to.equal(401);
+      expect((await logIn(long, who)).text).to.contain('href="/console/branding/texts/login/en"');
     }
   });
 

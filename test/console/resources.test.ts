@@ -238,6 +238,15 @@ describe('resources at the console', () => {
     expect(apis.text).to.contain('Nothing is like that');
   });
 
+  it('are filtered by what says which are meant, and not by how the API is to answer', async () => {
+    const lists = [...placesOf().values()].filter(({ path, read }) => read?.query && !path.includes(':'));
+    expect(lists.map(({ path }) => path)).to.include.members(['/organizations', '/forms']);
+    for (const { path } of lists) {
+      const { text } = await owner.get(`/console/resources${path}`);
+      expect(text, path).to.not.match(/name="(include_\w+|fields|page|hydrate|synchronous|search_engine)"/);
+    }
+  });
+
   it('are listed to their end where the API does not count them', async () => {
     const made = await owner.post('/console/create/organizations', { name: 'harbour' });
     const at = `${pathOf(made)}/invitations`;

@@ -42,11 +42,22 @@ const MOST = 1000;
 const BATCH = 100;
 
 /** Names of a query that say which page is meant. */
-const PAGING = ['page', 'per_page', 'include_totals', 'from', 'take', 'fields', 'include_fields'];
+const PAGING = ['page', 'per_page', 'from', 'take', 'fields'];
 
-/** The names of a list's own filters. */
+/** Names of a query that say how it is answered, and not which records are meant. */
+const MANNERS = [
+  'hydrate',
+  'synchronous',
+  'search_engine',
+  'primary_order',
+  'consider_brute_force_enablement',
+];
+
+/** The names of a list's own filters. What begins with `include_` says what is told of a record, and not which are meant. */
 export const filterNames = ({ query }: CallRules): string[] =>
-  Object.keys(query?.shape ?? {}).filter((name) => !PAGING.includes(name));
+  Object.keys(query?.shape ?? {}).filter(
+    (name) => ![...PAGING, ...MANNERS].includes(name) && !name.startsWith('include_'),
+  );
 
 /** The page of a list that is asked for. @param read asks the call. */
 export async function findPage(call: CallRules, asked: AskedList, read: Read): Promise<FoundPage> {
