@@ -23,6 +23,10 @@ export function fieldKind(spec: AnySpec, field: string): FieldKind {
   throw new Error(`there is no field "${field}" to filter or sort by`);
 }
 
+/** Whether a query's records come in the order of their ids, so that the next page can begin after the last of them. */
+export const isInIdOrder = ({ sort, order, page }: Query): boolean =>
+  sort === undefined && order === undefined && page === undefined;
+
 /** @throws Error when a query names a field that is not declared, or asks for what cannot be together. */
 export function checkQuery(spec: AnySpec, { where, sort, order, after, page, limit = 1 }: Query): void {
   if (where !== undefined) checkFilter(spec, where);

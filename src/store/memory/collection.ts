@@ -4,7 +4,7 @@
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
-import { checkQuery, comparator, defaultLimit, type IsHeld, matches } from '../filter.ts';
+import { checkQuery, comparator, defaultLimit, type IsHeld, isInIdOrder, matches } from '../filter.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import * as rows from './table.ts';
 
@@ -119,8 +119,7 @@ export function createCollection(
         () => pageOf(table, query, isHeld),
         (found) => idsOf(found.records),
       );
-      const inIdOrder = query.sort === undefined && query.order === undefined && query.page === undefined;
-      const next = more && inIdOrder ? records.at(-1)?.id : undefined;
+      const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
       return {
         records,
         ...(next !== undefined && { next }),

@@ -3,7 +3,7 @@
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
-import { checkQuery, defaultLimit } from '../filter.ts';
+import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import { type Change, find, idsBy, isUnique, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
@@ -160,9 +160,6 @@ export async function commitAll(writer: Writer, judges: (() => Change)[]): Promi
 async function settled(durable: Promise<void> | undefined): Promise<void> {
   if (durable !== undefined) await Promise.allSettled([durable]);
 }
-
-const isInIdOrder = ({ sort, order, page }: Query) =>
-  sort === undefined && order === undefined && page === undefined;
 
 /** Whether a query needs no more than the order of ids. */
 const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && !query.total;

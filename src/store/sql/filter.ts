@@ -54,14 +54,6 @@ export function queryStatements(
     isTold && typeof query.total !== 'number'
       ? driverTotal(name, told?.driver, now, dialect)
       : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
-  const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
-  const by = sort === undefined ? undefined : field(sort.field);
-  const direction = sort?.descending === true ? 'DESC' : 'ASC';
-  // Nothing is without an id: of `NULLS LAST` PostgreSQL would not see that the order is that of the key.
-  const order =
-    by === undefined ? '' : by === 'r.id' ? `r.id ${direction}, ` : `${by} ${direction} NULLS LAST, `;
-  const inOrder =
-    table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
   const ways = query.order === 'any' ? waysOf(where) : undefined;
   if (ways !== undefined) {
     const terms = (writing: Writing) => ({ ...writing, name, spec, field, isMember });
@@ -74,6 +66,14 @@ export function queryStatements(
     };
     return { page: anyOrderStatement(ways, asked, dialect), total };
   }
+  const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
+  const by = sort === undefined ? undefined : field(sort.field);
+  const direction = sort?.descending === true ? 'DESC' : 'ASC';
+  // Nothing is without an id: of `NULLS LAST` PostgreSQL would not see that the order is that of the key.
+  const order =
+    by === undefined ? '' : by === 'r.id' ? `r.id ${direction}, ` : `${by} ${direction} NULLS LAST, `;
+  const inOrder =
+    table === undefined ? `${order}r.id` : driven?.driver && 'of' in driven.driver ? 'k.value' : 'k.id';
   const stored = dialect.stored.map((column) => `r.${column}`).join(', ');
   const bounds = `LIMIT ${parameter(limit + 1)} OFFSET ${parameter(page * limit)}`;
   const sql = `SELECT ${stored} ${matching}${from} ORDER BY ${inOrder} ${bounds}`;

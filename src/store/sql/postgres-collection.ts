@@ -4,7 +4,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
-import { checkQuery, defaultLimit } from '../filter.ts';
+import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
 import { hasKey } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
 import { postgresDialect } from './dialect.ts';
@@ -91,8 +91,7 @@ function reads({ table, pool, access, turns }: Parts): Reads {
       checkQuery(spec, query);
       await turns.all();
       const { records, more, total } = await search(pool, table, query);
-      const isInIdOrder = query.sort === undefined && query.order === undefined && query.page === undefined;
-      const next = more && isInIdOrder ? records.at(-1)?.id : undefined;
+      const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
       return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
     },
     async count() {
@@ -116,9 +115,10 @@ function getWithNamed(
   return async (id) => {
     await turns.of(id);
     const found = await rowOf(id);
-    const record = found && present(table, found.row);
+    if (found === undefined) return undefined;
+    const record = present(table, found.row);
     if (record === undefined) return undefined;
-    const named = (found?.named ?? []).flatMap(({ index, row }) => {
+    const named = found.named.flatMap(({ index, row }) => {
       const collection = table.spec.named?.[index]?.collection;
       const of = collection === undefined ? undefined : tableOf(collection);
       const other = of && present(of, row);
