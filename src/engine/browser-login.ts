@@ -13,12 +13,12 @@ import type { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Trail } from '../runtime/trail.ts';
 import type { Store, Write } from '../store/contract.ts';
-import { FIRST_VERSION, type Login } from '../users/login.ts';
+import { FIRST_VERSION, type Login, type Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
 import { type Device, deviceOf } from './device.ts';
-import { keptOfTransfer } from './handed-over.ts';
+import { keptOfTransfer, transferOf } from './handed-over.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import type { Organizations } from './organizations.ts';
 import { organizationOfSession } from './organizations.ts';
@@ -106,6 +106,8 @@ interface BrowserLoginDependencies {
   organizations: Pick<Organizations, 'enter'>;
   trail: Pick<Trail, 'follow'>;
   executions: LoginExecutions;
+  /** @see HandedSessions.goOn */
+  handed: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
   /** How long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
@@ -126,11 +128,12 @@ export interface BrowserLogins {
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
-    const { session, client, params, result, entities } = ctx.oidc;
+    const { session, client, params, result, entities, route } = ctx.oidc;
     // The login that the user comes back from: its session, and what is logged of it, is made here.
     if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
+    if (route === 'resume') await deps.handed.goOn(ctx, transferNow(session, result));
     const device = deviceOf(ctx as unknown as Context, (session as Kept).device);
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
@@ -147,6 +150,12 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     },
     lacksSecondFactor: ({ oidc }) => lacking.has(oidc),
   };
+}
+
+/** How the session was handed over in which a request goes on: by the login that answers it, else as it is kept. */
+function transferNow(session: Session, result: object | undefined): Transfer | undefined {
+  const { login, proved } = (result ?? {}) as LoginAnswer;
+  return login === undefined ? transferOf(session) : proved?.transfer;
 }
 
 /** A silent request can ask nobody for an organization: it is for the one that its session was used for. */

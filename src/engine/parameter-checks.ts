@@ -9,6 +9,7 @@ import { transferOf } from './handed-over.ts';
 import type { Organizations } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
+import { mayRefresh } from './session-transfer-use.ts';
 
 type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Client) => Promise<void> | void;
 
@@ -82,8 +83,7 @@ async function mayStayOnline(
   client: Client,
 ): Promise<boolean> {
   const transfer = readExtensions(params).handed?.transfer ?? transferOf(session);
-  const { allow_refresh_token: allows } = applicationSettings(client).sessionTransfer;
-  if (transfer !== undefined && (transfer.act !== undefined || allows !== true)) return false;
+  if (!mayRefresh(client, transfer)) return false;
   if (!client.grantTypeAllowed('refresh_token')) return false;
   if (!String(params.response_type).split(' ').includes('code')) return false;
   const audience = requestedAudience(params);

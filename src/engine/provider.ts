@@ -171,7 +171,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
-  const sessions = createSessions(provider, deps);
+  const sessions = createSessions(provider, shared);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider, kept.loginActions);
   const waiting = interactions(provider, deps);

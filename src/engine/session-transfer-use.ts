@@ -58,11 +58,17 @@ export interface HandedSessions {
    * @throws errors.OIDCProviderError, for the application, for what is for the user alone.
    */
   restrict(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
+  /**
+   * Looks at a request that goes on after it waited: its browser may have been handed a session meanwhile, or have one that
+   * holds no more.
+   * @throws errors.OIDCProviderError, for the application, as {@link restrict} does, and `login_required`.
+   */
+  goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
 }
 
 /** Those of one engine. */
 export function handedSessions(deps: UseDependencies): HandedSessions {
-  const { challenges, config, store, ownCallbacks } = deps;
+  const { challenges, config, store } = deps;
   const holds: HandedSessions['holds'] = async (transfer) => {
     if (transfer?.parent === undefined) return true;
     const client = await config.client(transfer.clientId);
@@ -70,8 +76,19 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
     if (client.session_transfer?.enforce_cascade_revocation === false) return true;
     return (await store.collection('artifacts').get(transfer.parent)) !== undefined;
   };
+  const restrict = restricts(deps);
   return {
     holds,
+    restrict,
+    goOn: async (ctx, transfer) => {
+      if (transfer === undefined) return;
+      if (!(await holds(transfer))) throw new errors.LoginRequired('Login required');
+      await restrict(ctx, transfer);
+      const { client, params } = ctx.oidc;
+      if (client === undefined || params === undefined || mayRefresh(client, transfer)) return;
+      const scopes = String(params.scope ?? '').split(' ');
+      params.scope = scopes.filter((scope) => scope !== 'offline_access').join(' ');
+    },
     use: async (ctx, leave) => {
       const brought = tokenOf(ctx);
       if (brought === undefined) return undefined;
@@ -101,19 +118,34 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
           (await store.collection('artifacts').findBy('uid', sessionUid)).length > 0);
       if (!isOpen || !(await holds(transfer))) throw new errors.InvalidGrant('refresh token not found');
     },
-    restrict: async ({ oidc }, transfer) => {
-      const { params = {}, client, prompts } = oidc;
-      if (transfer?.act === undefined || client === undefined) return;
-      // It answers no request of such an application: its user is asked to log in there.
-      if (!takesDelegation(client, params, ownCallbacks)) return;
-      const audience = requestedAudience(params) ?? config.settings().tenant.default_audience;
-      const api = audience === undefined ? undefined : await config.resourceServer(audience);
-      if (api?.is_system === true)
-        throw new errors.AccessDenied('The account is not changed by who acts for its user.');
-      if ([...prompts].some((one) => one !== 'none')) throw needsUser();
-      Object.assign(params, { prompt: 'none' });
-    },
   };
+}
+
+/** @see HandedSessions.restrict */
+function restricts({
+  config,
+  ownCallbacks,
+}: Pick<UseDependencies, 'config' | 'ownCallbacks'>): HandedSessions['restrict'] {
+  return async ({ oidc }, transfer) => {
+    const { params = {}, client, prompts } = oidc;
+    if (transfer?.act === undefined || client === undefined) return;
+    // It answers no request of such an application: its user is asked to log in there.
+    if (!takesDelegation(client, params, ownCallbacks)) return;
+    const audience = requestedAudience(params) ?? config.settings().tenant.default_audience;
+    const api = audience === undefined ? undefined : await config.resourceServer(audience);
+    if (api?.is_system === true)
+      throw new errors.AccessDenied('The account is not changed by who acts for its user.');
+    if ([...prompts].some((one) => one !== 'none')) throw needsUser();
+    Object.assign(params, { prompt: 'none' });
+  };
+}
+
+/** Whether an application is given refresh tokens in a session, by how that was handed over. */
+export function mayRefresh(client: object, transfer: Transfer | undefined): boolean {
+  if (transfer === undefined) return true;
+  return (
+    transfer.act === undefined && applicationSettings(client).sessionTransfer.allow_refresh_token === true
+  );
 }
 
 /** Whether an application takes sessions in which somebody acts for the user, for itself and by a code. */

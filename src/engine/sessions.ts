@@ -8,9 +8,10 @@ import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Collection, type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import type { Login } from '../users/login.ts';
+import type { Login, Transfer } from '../users/login.ts';
 import { endBackchannelOf } from './backchannel-requests.ts';
 import { providerSessionOf } from './browser-login.ts';
+import { transferOf } from './handed-over.ts';
 import type { EndedSession, LogoutBrowser, LogoutChannels, SessionEnd } from './logout-channels.ts';
 import { forgetState, hasSessionManagement } from './session-management.ts';
 
@@ -75,6 +76,8 @@ interface SessionsDependencies {
   challenges: Challenges;
   clock: Clock;
   logoutChannels: LogoutChannels;
+  /** @see HandedSessions.holds */
+  handed: { holds(transfer: Transfer | undefined): Promise<boolean> };
 }
 
 type Artifacts = Collection<ArtifactRecord>;
@@ -108,7 +111,10 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
         const found = model === 'Session' ? describe(payload) : undefined;
         return found === undefined ? [] : [found];
       }),
-    isOpen: async (sid) => (await artifacts.findBy('uid', sid)).length > 0,
+    isOpen: async (sid) => {
+      const [found] = await artifacts.findBy('uid', sid);
+      return found !== undefined && deps.handed.holds(transferOf(found.payload));
+    },
     end,
     endAllOf: async (userId, { reason, keepSid, refreshTokens, requestsStay = false }) => {
       const sids = (await artifacts.findBy('account', userId))

@@ -95,6 +95,13 @@ describe('session transfer', () => {
       action_id: made.body.id,
       type: 'custom_authentication',
     });
+    const grant = await managed(server, 'POST', '/client-grants', {
+      client_id: 'shown',
+      audience: `${server.issuer}me/`,
+      subject_type: 'user',
+      scope: ['create:me:authentication_methods'],
+    });
+    expect(grant.status, JSON.stringify(grant.body)).to.equal(201);
     await bindActions(server, 'post-login', {
       code: `exports.onExecutePostLogin = async (event, api) => {
         const { session, session_transfer_token: handed } = event;
@@ -153,6 +160,13 @@ describe('session transfer', () => {
     return follow(agent, await authorize(agent, { ...asked, ...more }), server.url);
   };
   const withToken = (session_transfer_token: string) => ({ session_transfer_token });
+  /** Begins a request that waits for a login. @returns where it goes on. */
+  const waiting = async (agent: Agent, client_id: string, more: Record<string, string> = {}) => {
+    const asked = { client_id, response_type: 'code', redirect_uri: CALLBACK, scope: 'openid', state: 's' };
+    const { headers } = await authorize(agent, { ...asked, ...more });
+    expect(headers.location).to.match(/^\/u\//);
+    return String(headers.location).replace('/u/', '/authorize/');
+  };
   const tokens = async (client_id: string, { code }: Record<string, string>) => {
     const grant = { grant_type: 'authorization_code', client_id, ...SECRET, redirect_uri: CALLBACK };
     const answer = await token(createAgent(server), { ...grant, code });
@@ -313,9 +327,12 @@ describe('session transfer', () => {
         const agent = createAgent(server);
         const session = await open(agent, 'online', { ...offline, ...withToken(access_token) });
         const { refresh_token: own } = await tokens('online', responseOf(session));
+        const account = async () => follow(agent, await agent.get('/account?client_id=online'), server.url);
+        expect(isAsked(await account()), client).to.equal(false);
         const unused = await transfer(client, refresh_token);
         const revoke = { client_id: client, token: unused.json().refresh_token };
         expect((await createAgent(server).request('/oauth/revoke', { json: revoke })).status).to.equal(200);
+        expect(isAsked(await account()), client).to.equal(!stays);
         const silent = responseOf(await open(agent, 'online', { prompt: 'none' }));
         expect(silent.error, client).to.equal(stays ? undefined : 'login_required');
         const refreshed = { grant_type: 'refresh_token', client_id: 'online', ...SECRET, refresh_token: own };
@@ -345,6 +362,23 @@ describe('session transfer', () => {
       expect((await token(agent, again)).status).to.equal(200);
       await agent.get('/v2/logout');
       expect((await token(agent, again)).status).to.equal(400);
+    });
+
+    it('is what a request goes on by that waited before, and as little', async () => {
+      const agent = createAgent(server);
+      const offline = await waiting(agent, 'site', { scope: 'openid offline_access' });
+      const later = createAgent(server);
+      const afterwards = await waiting(later, 'site');
+      const { access_token, refresh_token } = await handed();
+      await open(agent, 'site', withToken(access_token));
+      expect(await tokens('site', responseOf(await agent.get(offline)))).not.to.have.property(
+        'refresh_token',
+      );
+      const { json } = await transfer('app', refresh_token);
+      await open(later, 'site', withToken(json().access_token));
+      const revoke = { client_id: 'app', token: json().refresh_token };
+      expect((await createAgent(server).request('/oauth/revoke', { json: revoke })).status).to.equal(200);
+      expect(responseOf(await later.get(afterwards)).error).to.equal('login_required');
     });
 
     it('lasts from its transfer, not from the login of its refresh token', async () => {
@@ -445,6 +479,20 @@ describe('session transfer', () => {
       expect(responseOf(await open(agent, 'shown', me)).error).to.equal('access_denied');
       const account = await follow(agent, await agent.get('/account'), server.url);
       expect(isAsked(account), account.text.slice(0, 300)).to.equal(true);
+    });
+
+    it('leads no further by a request that waited in the browser before', async () => {
+      const me = { audience: `${server.issuer}me/`, scope: 'openid create:me:authentication_methods' };
+      const after = async (more: Record<string, string>) => {
+        const agent = createAgent(server);
+        const path = await waiting(agent, 'shown', more);
+        await open(agent, 'shown', withToken(await acting()));
+        return responseOf(await agent.get(path));
+      };
+      expect((await after(me)).error).to.equal('access_denied');
+      expect((await after({ prompt: 'login' })).error).to.equal('interaction_required');
+      const offline = await after({ scope: 'openid offline_access' });
+      expect(await tokens('shown', offline)).not.to.have.property('refresh_token');
     });
 
     it('asks for nothing: a second factor that is due is an error', async () => {
