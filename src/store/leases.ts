@@ -23,6 +23,9 @@ const RENEWED = 10_000;
 /** How often it is looked whether somebody is done, milliseconds. */
 const LOOK = 100;
 
+/** When a lease ended that was given back, by whichever clock, epoch seconds. */
+const LONG_AGO = 1;
+
 /** The leases of one process. A store that no other process can have open needs none of them in it. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
   const held = new Set<string>();
@@ -66,12 +69,12 @@ function shared({ store, clock, random }: { store: Store; clock: Clock; random: 
     const until = (seconds: number) => epochSeconds(clock) + seconds;
     if (!(await take({ id: name, holder, expiresAt: until(GOOD) }))) return false;
     const lost = new AbortController();
-    const change = (seconds: number) =>
+    const change = (expiresAt: number) =>
       leases.update(name, (now: Frozen<LeaseRecord>) =>
-        now.holder === holder ? { ...now, expiresAt: until(seconds) } : now,
+        now.holder === holder ? { ...now, expiresAt } : now,
       );
     const renewal = setInterval(() => {
-      change(GOOD).then(
+      change(until(GOOD)).then(
         (now) => now?.holder === holder || lost.abort(),
         () => lost.abort(),
       );
@@ -82,7 +85,7 @@ function shared({ store, clock, random }: { store: Store; clock: Clock; random: 
     } finally {
       clearInterval(renewal);
       // What cannot be given back ends by itself.
-      await change(0).catch(() => undefined);
+      await change(LONG_AGO).catch(() => undefined);
     }
   };
 }

@@ -17,6 +17,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
+import { eventIdAt } from '../../src/tenant/events.ts';
+import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
@@ -372,6 +374,30 @@ describe('log streams', () => {
       'before-the-stop',
       'after-the-stop',
     ]);
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+    server = await startManaged();
+  });
+
+  it('are sent what is recorded after the clock was a day ahead, and the process began anew with the right time', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-streams-'));
+    const start = async () => {
+      server = await startManaged(undefined, dataDir);
+      management = managementClient(server);
+    };
+    await server.stop();
+    await start();
+    const { id } = await stream();
+    server.tick(86_400_000);
+    await record('of-tomorrow');
+    await receiver.until(has('of-tomorrow'));
+    const place = async () => (await server.store.collection('logStreamPositions').get(id))?.after ?? '';
+    await until(async () => (await place()) > eventIdAt(Date.now() - 3_600_000));
+    await server.stop();
+    await start();
+    await record('of-today');
+    await receiver.until(has('of-today'));
+    expect(server.logged()).to.contain('a log stream goes on from now: the clock was ahead');
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
     server = await startManaged();

@@ -1,6 +1,8 @@
 // A whole server over PostgreSQL.
 import { expect } from 'chai';
+import { openStore } from '../../src/store/open.ts';
 import { createAgent } from '../support/agent.ts';
+import { countStore } from '../support/counted-store.ts';
 import {
   logIn,
   pkce,
@@ -10,6 +12,7 @@ import {
   spaTokens,
   tenant,
   token,
+  USER,
 } from '../support/flows.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -20,8 +23,8 @@ describe('a server on PostgreSQL', () => {
   let cluster: Cluster;
   let env: Record<string, string>;
   const running: TestServer[] = [];
-  const start = async (over: Record<string, string> = {}) => {
-    const server = await startServer({ tenant, env: { ...env, ...over } });
+  const start = async (over: Record<string, string> = {}, open = openStore) => {
+    const server = await startServer({ tenant, env: { ...env, ...over }, open });
     running.push(server);
     return server;
   };
@@ -46,6 +49,29 @@ describe('a server on PostgreSQL', () => {
       refresh_token: tokens.refresh_token,
     });
     expect(refreshed.status).to.equal(200);
+  });
+
+  it('asks the database once for a profile, and for a refresh once before it writes all at once', async () => {
+    const count = countStore();
+    // What the process asks now and then is nobody's request.
+    const asked = () =>
+      count
+        .trips()
+        .flat()
+        .filter((name) => /artifacts|users|credentials|identities/.test(name));
+    const agent = createAgent(await start({}, count.open));
+    const web = { client_id: 'web', client_secret: 'web-secret' };
+    const login = { ...web, grant_type: 'password', username: USER.email, password: USER.password };
+    const tokens = (await token(agent, { ...login, scope: 'openid profile offline_access' })).json();
+    count.reset();
+    const profile = await agent.get('/userinfo', { authorization: `Bearer ${tokens.access_token}` });
+    expect(profile.status, profile.text).to.equal(200);
+    expect(asked()).to.deep.equal(['artifacts.getWithNamed']);
+    count.reset();
+    const { refresh_token } = tokens;
+    const refreshed = await token(agent, { ...web, grant_type: 'refresh_token', refresh_token });
+    expect(refreshed.status, refreshed.text).to.equal(200);
+    expect(asked()).to.deep.equal(['artifacts.getWithNamed', 'batch(artifacts)']);
   });
 
   it('shares codes between processes: of two that exchange one, one gets tokens', async () => {

@@ -42,6 +42,12 @@ describe('leases', () => {
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
+  it('are given back to processes whose clocks are a day behind', async () => {
+    const ahead = createLeases({ store, clock: () => now + 86_400_000, random: systemRandom });
+    expect(await ahead.ifFree('work', async () => {})).to.equal(true);
+    expect(await process().ifFree('work', async () => {})).to.equal(true);
+  });
+
   it('are given back by work that fails', async () => {
     const failed = process().ifFree('work', async () => {
       throw new Error('no');

@@ -51,6 +51,8 @@ const LOOK = 1_000;
 /** The first pause after a failure and the longest, milliseconds; each is twice the one before. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 3_600_000;
+/** How far ahead a place may be by clocks that differ; what is recorded in that time is sent twice where one was. Milliseconds. */
+const AHEAD = 60_000;
 /** How old an event is when no other process can still be writing one that comes before it, milliseconds. */
 const SETTLED = 3_000;
 /** A stream whose receiver takes nothing for so long is suspended, milliseconds: seven days. */
@@ -115,9 +117,12 @@ async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> 
   const stream = await store.collection('documents').get(id);
   if (stream?.body.status !== 'active' || !isInForce(deps, stream)) return false;
   const positions = store.collection('logStreamPositions');
-  const position = (await positions.get(id)) ?? beginningOf(stream);
+  const noted = await positions.get(id);
+  const position = noted === undefined ? beginningOf(stream) : await notAhead(deps, noted);
   const isChanged = position.version !== stream.updated_at;
-  if (!isChanged && clock() < (position.retryAt ?? 0)) return false;
+  const pause = (position.retryAt ?? 0) - clock();
+  // No pause is longer, unless a clock that was ahead began it.
+  if (!isChanged && pause > 0 && pause <= LONGEST_PAUSE) return false;
   const { records, isMore } = await recorded(deps, position.after);
   const last = records.at(-1);
   if (last === undefined) return false;
@@ -174,6 +179,18 @@ function beginningOf({ id, body, created_at, updated_at }: Stream): Position {
   const from = Date.parse(String(body.startFrom ?? created_at));
   const after = eventIdAt(Number.isNaN(from) ? Date.parse(created_at) : from);
   return { id, after, failures: 0, version: updated_at };
+}
+
+/** A place that is still to come was noted by a clock that was ahead: what is recorded until then would never be sent. */
+async function notAhead(
+  { store, clock, log }: LogStreamsDependencies,
+  position: Position,
+): Promise<Position> {
+  if (position.after < eventIdAt(clock() + AHEAD)) return position;
+  const now = { ...position, after: eventIdAt(clock() - AHEAD) };
+  await store.collection('logStreamPositions').put(now);
+  log.warn({ stream: position.id }, 'a log stream goes on from now: the clock was ahead');
+  return now;
 }
 
 /** The events after one that are all there: none with an id between them can still be on its way to the store. */
