@@ -149,7 +149,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const settle = createSettle({ ...deps, organizations });
   const judged: JudgedUsers = new WeakMap();
   const endSession = (sid: string) => sessions.end(sid, { reason: 'session-revoked' });
-  const kept = partsOf({ ...deps, endSession }, organizations);
+  const kept = partsOf({ ...deps, endSession, isOpen: (sid) => sessions.isOpen(sid) }, organizations);
   const shared = { ...deps, ...kept, ...asking, organizations, settle, judged, proofs };
   const logins = browserLogins({
     ...shared,
@@ -196,7 +196,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
 }
 
 function partsOf(
-  deps: EngineDependencies & { endSession: (sid: string) => Promise<unknown> },
+  deps: EngineDependencies & { endSession: (sid: string) => Promise<unknown>; isOpen: Sessions['isOpen'] },
   organizations: Organizations,
 ) {
   const executions = loginExecutions(deps.actions);

@@ -15,6 +15,7 @@ import type { OwnCallbacks } from './own-callbacks.ts';
 import { EXTENSIONS_PARAMETER, readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { type HandedLogin, SESSION_TRANSFER } from './session-transfer.ts';
+import type { Sessions } from './sessions.ts';
 
 /** The cookie that an app puts into its own browser, where the token is in no address. */
 const COOKIE = 'auth0_session_transfer_token';
@@ -38,6 +39,8 @@ interface UseDependencies {
   wallClock: Clock;
   secondFactor: Pick<SecondFactor, 'factorsOf'>;
   ownCallbacks: Pick<OwnCallbacks, 'has'>;
+  /** @see Sessions.isOpen */
+  isOpen: Sessions['isOpen'];
 }
 
 /** What is done with the session of an authorization request before it is looked at. */
@@ -112,10 +115,7 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
       if (transfer === undefined || client === undefined) return;
       const { enforce_online_refresh_tokens: online } = applicationSettings(client).sessionTransfer;
       const { sessionUid } = grant as { sessionUid?: string };
-      const isOpen =
-        online === false ||
-        (sessionUid !== undefined &&
-          (await store.collection('artifacts').findBy('uid', sessionUid)).length > 0);
+      const isOpen = online === false || (sessionUid !== undefined && (await deps.isOpen(sessionUid)));
       if (!isOpen || !(await holds(transfer))) throw new errors.InvalidGrant('refresh token not found');
     },
   };

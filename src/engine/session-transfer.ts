@@ -5,6 +5,9 @@ import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
+import type { Client } from '../records/collections.ts';
+import type { Frozen } from '../records/record.ts';
+import type { SessionTransfer } from '../records/session-transfer.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Events } from '../tenant/events.ts';
@@ -88,14 +91,12 @@ export function transferFrom(ctx: Context, clientId: string, wallClock: Clock): 
 }
 
 /** @throws AuthError 403 for an application that hands no sessions over. */
-export function refuseTransfer(client: {
-  readonly session_transfer?:
-    | { readonly can_create_session_transfer_token?: boolean | null | undefined }
-    | null
-    | undefined;
-}): void {
-  if (client.session_transfer?.can_create_session_transfer_token === true) return;
-  throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
+export function refuseTransfer({ session_transfer: settings }: Pick<Client, 'session_transfer'>): void {
+  if (!handsOver(settings)) throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
+}
+
+function handsOver(settings: Frozen<Partial<SessionTransfer>> | null | undefined): boolean {
+  return settings?.can_create_session_transfer_token === true;
 }
 
 const NOT_ENABLED = 'Session transfer is not enabled for this client.';
@@ -120,10 +121,8 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
     check: (ctx) => {
       if (transferAsked(ctx) === undefined) return;
       const { Client: client, Grant: grant } = ctx.oidc.entities;
-      const isOpen =
-        client !== undefined &&
-        applicationSettings(client).sessionTransfer.can_create_session_transfer_token === true;
-      if (!isOpen) throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
+      if (client === undefined || !handsOver(applicationSettings(client).sessionTransfer))
+        throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
       // Else one refresh token would beget another without end.
       if (transferOf(grant) === undefined) return;
       throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
