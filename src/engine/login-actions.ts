@@ -30,7 +30,7 @@ export interface LoginActions {
    */
   atToken(
     ctx: KoaContextWithOIDC,
-    login: LoginToJudge,
+    login: Omit<LoginToJudge, 'identities'>,
   ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; keep(): Promise<void> }>;
   /** Runs them for a refresh, before its token is used up. @throws errors.CustomOIDCProviderError as above. */
   atRefresh(ctx: KoaContextWithOIDC): Promise<void>;

@@ -9,7 +9,6 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
-import type { Users } from '../users/users.ts';
 import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
@@ -38,7 +37,7 @@ export interface LoginToJudge {
   protocol: string;
   scopes: readonly string[];
   /** The user's, before any action ran. */
-  identities?: readonly Identity[];
+  identities: readonly Identity[];
   /** Custom methods that actions have recorded in the session. */
   methods?: readonly RecordedMethod[];
   /** The session's own id, in the browser. */
@@ -55,32 +54,30 @@ export interface LoginToJudge {
 export interface LoginEventDependencies {
   config: Pick<Config, 'client' | 'connection' | 'organization' | 'settings'>;
   store: Store;
-  users: Pick<Users, 'identitiesOf'>;
   secondFactor: Pick<SecondFactor, 'enrolled' | 'standingOf' | 'wasGiven'>;
   organizations: Pick<Organizations, 'rolesOf'>;
   trail: Pick<Trail, 'id'>;
 }
 
-/** The event, read from what is stored now. */
+/** The event, read from what is stored now, and the roles that it names. */
 export async function loginEvent(
   deps: LoginEventDependencies,
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
-  roles: readonly UserRole[],
-): Promise<Record<string, unknown>> {
-  const { user, clientId, connection, organization } = login;
+): Promise<{ event: Record<string, unknown>; roles: readonly UserRole[] }> {
+  const { user, clientId, connection, organization, identities } = login;
   const { params } = ctx.oidc;
-  const identities = login.identities ?? (await deps.users.identitiesOf(user.id));
   // What was granted before logins kept it does not say it.
   const came = connection === '' ? primaryIdentity(identities)?.connection : connection;
-  const [client, from, enrolledFactors, session, refreshToken] = await Promise.all([
+  const [client, from, roles, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
     came === undefined ? undefined : deps.config.connection(came),
+    rolesOf(deps, login),
     deps.secondFactor.enrolled(user),
     sessionPart(deps, login),
     refreshTokenPart(deps, login),
   ]);
-  return {
+  const event = {
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
     client: clientOf(client, clientId),
     ...(from && { connection: connectionOf(from) }),
@@ -103,6 +100,7 @@ export async function loginEvent(
     ...(session && { session }),
     ...(refreshToken && { refresh_token: refreshToken }),
   };
+  return { event, roles };
 }
 
 const HOUR = 3600;

@@ -9,7 +9,7 @@ import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
 import { type EffectDependencies, revokeAsked } from './action-effects.ts';
-import { type LoginEventDependencies, type LoginToJudge, loginEvent, rolesOf } from './login-event.ts';
+import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import { inEngineTerms } from './machine-actions.ts';
 import type { WaitingActions } from './waiting-actions.ts';
@@ -53,8 +53,7 @@ export async function runForLogin(
   before: WaitingActions | undefined,
 ): Promise<ActionRun> {
   const about = aboutOf(ctx, login);
-  const userRoles = await rolesOf(deps, login);
-  const event = await loginEvent(deps, ctx, login, userRoles);
+  const { event, roles: userRoles } = await loginEvent(deps, ctx, login);
   const { progress, returned } = before ?? {};
   const request = returned && { ...(event.request as object), ...returned };
   const options = {

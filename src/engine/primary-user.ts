@@ -28,7 +28,7 @@ export async function primaryOf(
   login: LoginToJudge,
   userId: string,
 ): Promise<PrimaryUser> {
-  const { connection, user, identities: before = [] } = login;
+  const { connection, user, identities: before } = login;
   // As they were before the actions ran: the user may be gone by now.
   const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
   // Read first: who is parted from an identity after that has another.
