@@ -1,7 +1,7 @@
 // What counts once in the engine: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1).
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import { sha256 } from '../runtime/secrets.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import { useHash } from './request-replay.ts';
 import type { UsedProofs } from './used-proofs.ts';
 
 /** The engine's class of what was used. */
@@ -23,7 +23,7 @@ export function countOnce(
 ): void {
   model.unique = async (iss, jti, exp) => {
     if (isProof(jti)) return proofs.isFirst(iss, jti);
-    const used = model.instantiate({ jti: sha256(JSON.stringify([iss, jti])), iss });
+    const used = model.instantiate({ jti: useHash([iss, jti]), iss });
     try {
       await used.save(exp - epochSeconds(wallClock));
       return true;

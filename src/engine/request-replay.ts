@@ -5,7 +5,11 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import type { RequestObject } from './request-object.ts';
 
-const MODEL = 'ReplayDetection';
+/** What uses are kept as, ours and the engine's. */
+export const REPLAY_MODEL = 'ReplayDetection';
+
+/** What a use is known by. @param named what is good once, as for {@link isFirstUse}. */
+export const useHash = (named: readonly string[]): string => sha256(JSON.stringify(named));
 
 /** What is told of an object that was used before (RFC 9101 §7). */
 export const USED = 'The request object is invalid: it was used before';
@@ -34,11 +38,11 @@ export async function isFirstUse(
   named: readonly string[],
   expiresAt: number,
 ): Promise<boolean> {
-  const id = artifactKey(MODEL, sha256(JSON.stringify(named)));
+  const id = artifactKey(REPLAY_MODEL, useHash(named));
   try {
     await store
       .collection('artifacts')
-      .insert({ id, model: MODEL, payload: {}, expiresAt: Math.ceil(expiresAt) + SET_BACK });
+      .insert({ id, model: REPLAY_MODEL, payload: {}, expiresAt: Math.ceil(expiresAt) + SET_BACK });
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
     return false;

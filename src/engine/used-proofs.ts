@@ -4,11 +4,10 @@
 // the nonces of before the crash are good no more (`steadyNonces`).
 import { createHmac } from 'node:crypto';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
-import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { recentKeys } from './recent-keys.ts';
-import { isFirstUse } from './request-replay.ts';
+import { isFirstUse, REPLAY_MODEL, useHash } from './request-replay.ts';
 
 export interface UsedProofs {
   /** Whether a proof is taken with a nonce alone. @param iat when it says that it was made, epoch seconds. */
@@ -37,8 +36,7 @@ const NOTED_AHEAD = 10;
 /** More than that are not written at the stop: the next process does as after a crash. */
 const MOST_HANDED_OVER = 20_000;
 
-const MODEL = 'ReplayDetection';
-const NOTED_UNTIL = artifactKey(MODEL, 'noted-until');
+const NOTED_UNTIL = artifactKey(REPLAY_MODEL, 'noted-until');
 
 interface UsedProofsDependencies {
   store: Store;
@@ -82,7 +80,7 @@ function inMemory(
 
   const noteUntil = async (until: number): Promise<void> => {
     const expiresAt = until + KEPT + SET_BACK;
-    await artifacts.put({ id: NOTED_UNTIL, model: MODEL, payload: { until }, expiresAt });
+    await artifacts.put({ id: NOTED_UNTIL, model: REPLAY_MODEL, payload: { until }, expiresAt });
     notedUntil = until;
   };
   const noted = (at: number): Promise<void> => {
@@ -104,13 +102,13 @@ function inMemory(
   return {
     isFirst: async (clientId, jti) => {
       const at = now();
-      const key = sha256(JSON.stringify([clientId, jti]));
+      const key = useHash([clientId, jti]);
       // Nothing is waited for from here until it is noted: of racers the first is.
       if (recent.has(key, at) || beingStored.has(key)) return false;
       if (isHandedOver || recent.size() >= most) return firstInStore(key, clientId, jti);
       recent.add(key, at);
       while (at >= notedUntil) await noted(at);
-      return at >= lookUntil || (await artifacts.get(artifactKey(MODEL, key))) === undefined;
+      return at >= lookUntil || (await artifacts.get(artifactKey(REPLAY_MODEL, key))) === undefined;
     },
     handOver: async () => {
       if (recent.size() > MOST_HANDED_OVER) return;
@@ -118,8 +116,8 @@ function inMemory(
       isHandedOver = true;
       const expiresAt = now() + KEPT + SET_BACK;
       const records = [...recent.keys()].map((key) => ({
-        id: artifactKey(MODEL, key),
-        model: MODEL,
+        id: artifactKey(REPLAY_MODEL, key),
+        model: REPLAY_MODEL,
         payload: {},
         expiresAt,
       }));
