@@ -14,6 +14,9 @@ import { type CertificateRules, certificateAuthentication, certificateRules } fr
 import { clientEncryption } from './encryption.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 
+/** The grant type of RFC 8693 §2.1. */
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
 /** What the engine's callbacks need of the application; kept in the client's metadata. */
 export interface ApplicationSettings {
   oidcConformant: boolean;
@@ -173,9 +176,6 @@ function impliedGrants(
   const isExchanging = isNative || (exchange?.allow_any_profile_of_type ?? []).length > 0;
   return [...new Set([...grantTypes, ...byPassword, ...(isExchanging ? [TOKEN_EXCHANGE] : [])])];
 }
-
-/** RFC 8693 §2.1. */
-const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
 function isEnabled(setting: unknown): boolean {
   return typeof setting === 'object' && setting !== null && 'enabled' in setting && setting.enabled === true;

@@ -9,6 +9,7 @@ import type { EventType } from '../records/log-events.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Signing } from '../signing/signing.ts';
 import type { Events } from '../tenant/events.ts';
+import { TOKEN_EXCHANGE } from './applications.ts';
 import { namedApi, toResource } from './audience.ts';
 import type { EnterEngine } from './entrance.ts';
 import { exchangeEventsOf } from './exchanged.ts';
@@ -18,7 +19,6 @@ import type { MachineOrganizations } from './machine-organizations.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { isTransferAudience, keepTransferAsked } from './session-transfer.ts';
-import { TOKEN_EXCHANGE } from './token-exchange.ts';
 import type { VendorGrant } from './tokens.ts';
 
 /** Whether `audience` chooses the API; with the other grants it was chosen at /authorize. */

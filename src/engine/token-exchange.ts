@@ -10,6 +10,7 @@ import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import { TOKEN_EXCHANGE } from './applications.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
@@ -20,8 +21,7 @@ import { completedRequest } from './second-factor.ts';
 import { transferAsked } from './session-transfer.ts';
 import type { Granted, GrantRequest, Handed } from './tokens.ts';
 
-/** RFC 8693 §2.1 and §3. */
-export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+/** RFC 8693 §3. */
 const TYPE = 'urn:ietf:params:oauth:token-type:';
 const ID_TOKEN = `${TYPE}id_token`;
 export const ACCESS_TOKEN = `${TYPE}access_token`;
