@@ -56,10 +56,10 @@ export function policy({
   const otherOrganization = wrongOrganization(organizations);
   login.checks.add(new Check('organization', LOGIN_REQUIRED, 'login_required', otherOrganization));
   login.checks.add(new Check('login_ticket', LOGIN_REQUIRED, 'login_required', bringsTicket));
-  // The engine would ask for one login after another.
   login.checks.add(
     new Check('delegation', LOGIN_REQUIRED, 'login_required', isDelegatedElsewhere(ownCallbacks)),
   );
+  // The engine would ask for one login after another.
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
   const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
   login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
