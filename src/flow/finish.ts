@@ -70,6 +70,8 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     await interactions.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
+    // A session that was handed over proves nothing anew: no passkey and no link, which would outlive it, come of it.
+    if (login.transfer !== undefined) return interactions.answer(ctx, { login });
     const after = await afterLogin(ctx, request, login);
     const path = interactionPath(request.uid);
     if (typeof after === 'object' && 'link' in after) {

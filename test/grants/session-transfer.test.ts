@@ -381,6 +381,23 @@ describe('session transfer', () => {
       expect(responseOf(await later.get(afterwards)).error).to.equal('login_required');
     });
 
+    it('is offered no passkey: nobody has proved anew whose account it is', async () => {
+      const { body } = await managed(server, 'GET', '/connections?name=users');
+      const [{ id, options }] = body;
+      const offer = (methods: object) =>
+        managed(server, 'PATCH', `/connections/${id}`, {
+          options: { ...options, authentication_methods: methods },
+        });
+      const both = await offer({ password: { enabled: true }, passkey: { enabled: true } });
+      expect(both.status, JSON.stringify(both.body)).to.equal(200);
+      const agent = createAgent(server);
+      const asked = await submitLogin(agent, server, await open(agent, 'site'));
+      expect(asked.text).to.include('/offer');
+      const given = await open(createAgent(server), 'site', withToken((await handed()).access_token));
+      await offer({ password: { enabled: true }, passkey: { enabled: false } });
+      expect(responseOf(given)).to.have.property('code');
+    });
+
     it('lasts from its transfer, not from the login of its refresh token', async () => {
       const old = await refreshToken('app');
       server.tick(10 * 24 * 3_600_000);
