@@ -13,6 +13,10 @@ interface StoreCount {
   trips(): readonly (readonly string[])[];
 }
 
+/** Log streams look for themselves, beside whatever request there is. */
+const isOfLogStreams = (name: string, [index, value]: readonly unknown[]) =>
+  name === 'documents.findBy' && index === 'kind' && value === 'log-stream';
+
 /** Counts: an operation that starts while none is under way begins a round trip; a batch is one operation. */
 export function countStore(): StoreCount {
   let trips: string[][] = [];
@@ -20,6 +24,7 @@ export function countStore(): StoreCount {
   const counted =
     (name: string, method: (...parameters: unknown[]) => unknown) =>
     async (...parameters: unknown[]) => {
+      if (isOfLogStreams(name, parameters)) return method(...parameters);
       if (underWay === 0) trips.push([]);
       underWay += 1;
       trips.at(-1)?.push(name);

@@ -35,16 +35,13 @@ describe('round trips to the store', () => {
   after(() => server.stop());
 
   const WEB = { client_id: 'web', client_secret: 'web-secret' };
-  /** Log streams look for themselves once, some time after the start. */
-  const ofLogStreams = 'documents.findBy';
   /** The configuration as a whole, after a change: no request's own, whichever of them it comes with. */
   const ofConfiguration = 'clients.list';
   const trips = () =>
     count
       .trips()
       .filter((names) => !names.includes(ofConfiguration))
-      .map((names) => names.join(' + '))
-      .filter((names) => names !== ofLogStreams);
+      .map((names) => names.join(' + '));
   const expectFew = (most = MOST) => expect(trips(), trips().join('\n')).to.have.length.within(1, most);
 
   const code = async (email: string) => {
@@ -96,9 +93,14 @@ describe('round trips to the store', () => {
       scope: 'openid offline_access',
     });
     const { refresh_token } = JSON.parse(first.text) as { refresh_token: string };
-    count.reset();
-    const answer = await token(agent, { ...WEB, grant_type: 'refresh_token', refresh_token });
-    expect(answer.status, answer.text).to.equal(200);
+    const refresh = async () => {
+      count.reset();
+      const answer = await token(agent, { ...WEB, grant_type: 'refresh_token', refresh_token });
+      expect(answer.status, answer.text).to.equal(200);
+    };
+    await refresh();
+    // A question that was asked beside the configuration's is not told from those.
+    while (count.trips().flat().includes(ofConfiguration)) await refresh();
     expect(trips()).to.deep.equal([
       'artifacts.get',
       'artifacts.get',
