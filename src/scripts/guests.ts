@@ -12,15 +12,25 @@ const PLACES_OF_ONE = PLACES / 2;
 /** How one fails that needs more than it may have here. */
 const NEEDS_MORE: readonly string[] = ['cpu', 'memory', 'crashed'];
 
+/** What became of scripts that ran beside others. */
+export interface Stay {
+  /** Of those that ended there. */
+  outcomes: JobOutcome[];
+  /** There where the others are to be run elsewhere: what the first of them has had of its time, milliseconds. */
+  spentMs?: number;
+}
+
 /** Scripts that run one after the other. */
 interface Guest {
   key: string;
   current: Current;
+  /** The number of the last one's run. */
+  last: number;
   /** Requests of the current one that have no answer. */
   unanswered: number;
   outcomes: JobOutcome[];
   tell(): void;
-  done(outcomes: JobOutcome[] | undefined): void;
+  done(stay: Stay): void;
 }
 
 /** Who is in a thread, by the number of the run of the moment. */
@@ -30,7 +40,7 @@ export interface Guests {
   hasDropped(): boolean;
   hasPlace(key: string): boolean;
   /** @see Shared */
-  add(key: string, trip: Trip, tell: () => void): Promise<JobOutcome[] | undefined>;
+  add(key: string, trip: Trip, tell: () => void): Promise<Stay>;
   /** What the thread says of one. */
   hear(message: Exclude<FromThread, { type: 'ready' }>): void;
   /** One is in the way of all others. */
@@ -52,21 +62,21 @@ interface GuestsOptions {
 function createRegister({ say, onLeft }: GuestsOptions) {
   const guests = new Map<number, Guest>();
   let hasDropped = false;
-  const drop = (run: number) => {
+  const drop = ({ current: { run }, last }: Guest) => {
     hasDropped = true;
-    say({ type: 'drop', run });
+    say({ type: 'drop', run, last });
   };
-  const leave = (guest: Guest, outcomes: JobOutcome[] | undefined) => {
+  const leave = (guest: Guest, stay: Stay) => {
     guests.delete(guest.current.run);
-    guest.done(outcomes);
+    guest.done(stay);
     onLeft();
   };
   const sendAway = (guest: Guest) => {
-    const { run, wall, over } = guest.current;
+    const { began, wall, over } = guest.current;
     clearTimeout(wall);
     over?.abort();
-    drop(run);
-    leave(guest, undefined);
+    drop(guest);
+    leave(guest, { outcomes: guest.outcomes, spentMs: performance.now() - began });
   };
   return {
     guests,
@@ -89,8 +99,8 @@ export function createGuests(options: GuestsOptions): Guests {
   let last = 0;
   const begin = (guest: Omit<Guest, 'current' | 'unanswered'>, run: number) => {
     const late = () => {
-      drop(run);
-      leave(begun, [...begun.outcomes, lateOutcome(begun, options)]);
+      drop(begun);
+      leave(begun, { outcomes: [...begun.outcomes, lateOutcome(begun, options)] });
     };
     const begun: Guest = Object.assign(guest, {
       current: beginRun(run, late, options.limits),
@@ -111,7 +121,7 @@ export function createGuests(options: GuestsOptions): Guests {
   const finish = (guest: Guest, message: OutcomeMessage) => {
     if (NEEDS_MORE.includes(message.failure?.kind ?? '')) return refuse(guest);
     guest.outcomes.push(endRun(guest.current, outcomeOf(message), usageOf(message)));
-    if (message.next !== 'run') return leave(guest, guest.outcomes);
+    if (message.next !== 'run') return leave(guest, { outcomes: guest.outcomes });
     guests.delete(message.run);
     begin(guest, message.run + 1);
   };
@@ -120,10 +130,10 @@ export function createGuests(options: GuestsOptions): Guests {
     hasDropped,
     hasPlace: (key) => hasPlace([...guests.values()], key),
     add: (key, trip, tell) => {
-      const { promise, resolve: done } = Promise.withResolvers<JobOutcome[] | undefined>();
+      const { promise, resolve: done } = Promise.withResolvers<Stay>();
       const run = last + 1;
       last += trip.jobs.length;
-      begin({ key, outcomes: [], tell, done }, run);
+      begin({ key, last, outcomes: [], tell, done }, run);
       say({ type: 'run', run, ...trip });
       return promise;
     },

@@ -42,6 +42,8 @@ export interface Passing {
 export interface Trip {
   jobs: readonly Job[];
   passing: Passing;
+  /** What the first of them has had of its time where it was begun before, milliseconds. */
+  spentMs?: number | undefined;
 }
 
 export interface RunMessage extends Trip {
@@ -65,8 +67,16 @@ interface TakeMessage extends Pick<ThreadData, 'entered'> {
   type: 'take';
 }
 
-/** To the thread; `drop`: nobody waits for the outcome of a run. */
-export type ToThread = RunMessage | AnswerMessage | TakeMessage | { type: 'drop'; run: number };
+/** Nobody waits for the outcomes of runs any more. */
+export interface DropMessage {
+  type: 'drop';
+  /** The first and the last of them. */
+  run: number;
+  last: number;
+}
+
+/** To the thread. */
+export type ToThread = RunMessage | AnswerMessage | TakeMessage | DropMessage;
 
 /** A request that a script makes. */
 export interface RequestMessage {

@@ -11,6 +11,9 @@ const LARGEST_HEAD = 64 * 1024;
 /** What a printed line counts at least, bytes: there must be no end of empty ones, either. */
 const LINE = 50;
 
+/** Node.js warns of more. Milliseconds. */
+const LONGEST_DELAY = 2 ** 31 - 1;
+
 /** A sandbox, and what it runs. */
 export interface Cell {
   sandbox: Sandbox;
@@ -157,16 +160,19 @@ function wake(own: State, ms: string): void {
   clearTimeout(own.timer);
   own.timer = undefined;
   if (ms === '') return;
-  own.timer = setTimeout(() => {
-    own.timer = undefined;
-    own.thread.wake(own);
-  }, Number(ms));
+  own.timer = setTimeout(
+    () => {
+      own.timer = undefined;
+      own.thread.wake(own);
+    },
+    Math.min(Number(ms), LONGEST_DELAY),
+  );
 }
 
 function request(own: State, asked: { id: string; head: string; body: Plain }): void {
   const { limits, say } = own.thread;
   if (own.outcome !== undefined) return;
-  if (asked.body.length > LARGEST_BODY || asked.head.length > LARGEST_HEAD) {
+  if (asked.body.length > LARGEST_BODY || asked.head.length + asked.id.length > LARGEST_HEAD) {
     throw new Error('the request is too large');
   }
   own.requests++;

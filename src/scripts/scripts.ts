@@ -15,7 +15,7 @@ import { createScriptLog, type ScriptLog } from './log.ts';
 import type { Job, ModuleFiles, Passing } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
-import { createShared } from './shared.ts';
+import { createShared, ELSEWHERE } from './shared.ts';
 import type { JobOutcome } from './thread.ts';
 
 export interface ScriptRun {
@@ -102,11 +102,14 @@ export function createScripts({
     const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
     const [key, trip] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
     const script = asked.map(({ of, source, entry }) => `${of} ${entry} ${source}`).join();
-    const outcomes =
-      (light.has(script) ? await shared.run(key, trip, () => light.refuse(script)) : undefined) ??
-      (await pool.run(key, trip));
-    if (outcomes !== undefined) light.note(script, outcomes);
-    return outcomes?.map(readOutcome) ?? [failed('busy', 'there was no thread to run it')];
+    const { outcomes, spentMs } = light.has(script)
+      ? await shared.run(key, trip, () => light.refuse(script))
+      : ELSEWHERE;
+    const left = { ...trip, jobs: trip.jobs.slice(outcomes.length), spentMs };
+    const others = spentMs === undefined ? [] : await pool.run(key, left);
+    if (others !== undefined) light.note(script, [...outcomes, ...others]);
+    const read = [...outcomes, ...(others ?? [])].map(readOutcome);
+    return others === undefined ? [...read, failed('busy', 'there was no thread to run it')] : read;
   };
   const runAll = async (asked: ScriptRuns): Promise<ScriptOutcome[]> => {
     let at = clock();
@@ -143,7 +146,12 @@ const jobOf = ({ source, entry, args, globals = {}, files }: ScriptRun): Job => 
 
 function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
   if (failure !== undefined) return { ...rest, failure };
-  return { ...rest, result: result === undefined ? null : dataOf(result) };
+  try {
+    return { ...rest, result: result === undefined ? null : dataOf(result) };
+  } catch {
+    // A script can change what writes it.
+    return { ...rest, failure: { kind: 'script', name: 'TypeError', message: 'the result is no JSON' } };
+  }
 }
 
 /** An outcome without secrets in what is told of it. */

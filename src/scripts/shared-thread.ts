@@ -41,12 +41,10 @@ const limitsHere = (limits: ScriptLimits): ScriptLimits => ({
 
 /** Starts one, and waits until it can run scripts. It does not keep the process alive, except while it runs some. */
 export async function startSharedThread(options: SharedThreadOptions): Promise<SharedThread> {
-  const { outbound, limits, idleMs, spareThreads, onEnd } = options;
+  const { outbound, limits, idleMs, onEnd } = options;
   // Its run of the moment, and how often that changed; scripts have no shared memory.
   const entered = new Int32Array(new SharedArrayBuffer(8));
-  const wasmModule = await options.loadModule();
-  const here = limitsHere(limits);
-  const { worker, say, giveAway } = openWorker({ wasmModule, limits: here, entered, spareThreads });
+  const { worker, say, giveAway } = await open(options, entered);
   let idle: NodeJS.Timeout | undefined;
   const rest = () => {
     watch.stop();
@@ -56,6 +54,8 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   };
   const onLeft = () => {
     if (isOver) return;
+    // One that was sent away may be in it for long.
+    if (guests.isEmpty() && guests.hasDropped()) return void end();
     if (guests.isEmpty()) rest();
     options.onFree();
   };
@@ -85,8 +85,11 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   worker.on('message', (message: FromThread) => {
     if (message.type !== 'ready' && !isOver) guests.hear(message);
   });
-  worker.on('exit', stop);
-  await isReady(worker);
+  worker.on('exit', () => {
+    // What was in it then may have ended it.
+    guests.accuse(Atomics.load(entered, 0));
+    stop();
+  });
   rest();
   return {
     leave,
@@ -101,6 +104,13 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
 }
 
 /** @throws Error for one that ends before it is ready. */
+async function open({ limits, loadModule, spareThreads }: SharedThreadOptions, entered: Int32Array) {
+  const wasmModule = await loadModule();
+  const opened = openWorker({ wasmModule, limits: limitsHere(limits), entered, spareThreads });
+  await isReady(opened.worker);
+  return opened;
+}
+
 function isReady(worker: Worker): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   worker.on('message', (message: FromThread) => {

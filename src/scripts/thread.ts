@@ -122,7 +122,7 @@ export function startThread(options: ThreadOptions): Thread {
     isAsking: () => runs.current()?.over !== undefined,
     run: (trip) => {
       worker.ref();
-      const { run, outcomes } = runs.begin(trip.jobs.length);
+      const { run, outcomes } = runs.begin(trip);
       say({ type: 'run', run, ...trip });
       return outcomes;
     },
@@ -155,22 +155,22 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
     kill(kind, message);
   };
   const tooMuch = () => kill('cpu', `it used the processor for more than ${cpuMs} ms`);
-  const next = (run: number) => {
-    current = beginRun(run, late, limits);
+  const next = (run: number, spentMs = 0) => {
+    current = beginRun(run, late, limits, spentMs);
     stopWatch();
     stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch });
   };
   return {
     /** The one that runs now. */
     current: () => current,
-    /** So many begin. @returns the number of the first. */
-    begin: (count: number) => {
+    /** They begin. @returns the number of the first. */
+    begin: ({ jobs, spentMs }: Trip) => {
       const { promise, resolve } = Promise.withResolvers<JobOutcome[]>();
       const first = last + 1;
-      last += count;
+      last += jobs.length;
       outcomes = [];
       done = resolve;
-      next(first);
+      next(first, spentMs);
       return { run: first, outcomes: promise };
     },
     /** The one that runs now has ended. */
@@ -195,10 +195,10 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   };
 }
 
-/** A run that begins. */
-export const beginRun = (run: number, late: () => void, { wallMs }: ScriptLimits): Current => {
-  const wall = setTimeout(late, wallMs);
-  return { run, began: performance.now(), printed: [], requests: 0, over: undefined, wall };
+/** A run that begins. @param spentMs what it has had of its time elsewhere. */
+export const beginRun = (run: number, late: () => void, { wallMs }: ScriptLimits, spentMs = 0): Current => {
+  const wall = setTimeout(late, Math.max(0, wallMs - spentMs));
+  return { run, began: performance.now() - spentMs, printed: [], requests: 0, over: undefined, wall };
 };
 
 /** The failure of a run that did not end in time. */

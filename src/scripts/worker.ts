@@ -4,7 +4,7 @@
 // thread that does not answer any more.
 import { parentPort, workerData } from 'node:worker_threads';
 import { compute, type Plain } from './host-functions.ts';
-import type { FromThread, Job, Passing, ThreadData, ToThread } from './messages.ts';
+import type { DropMessage, FromThread, Job, Passing, ThreadData, ToThread } from './messages.ts';
 import { isPassing } from './passing.ts';
 import { processorTime } from './processor-time.ts';
 import {
@@ -114,7 +114,8 @@ async function goOn(
   isReset: boolean,
 ): Promise<void> {
   if (job !== undefined) await start(isReset ? cell : undefined, run + 1, job, next.slice(1), passing);
-  else if (!isReset) {
+  // Where several run, nobody waits for it: it is made when it is needed.
+  else if (!isReset && marks === undefined) {
     free.push(await make());
     sayReady();
   }
@@ -137,10 +138,15 @@ async function start(
   enter(state, 'start', [job.source, job.entry, job.args, job.globals]);
 }
 
-/** Ends a run that nobody waits for any more. */
-function drop(own: State): void {
-  own.outcome = { failure: { kind: 'unanswered', message: 'nobody waits for it' } };
-  if (leave(own)) free.push(own.cell);
+/** Ends runs that nobody waits for any more: the process may not know yet which of them has begun. */
+function drop({ run, last }: DropMessage): void {
+  for (let each = run; each <= last; each++) {
+    coming.delete(each);
+    const own = running.get(each);
+    if (own === undefined) continue;
+    own.outcome = { failure: { kind: 'unanswered', message: 'nobody waits for it' } };
+    if (leave(own)) free.push(own.cell);
+  }
 }
 
 parentPort?.on('message', async (message: ToThread) => {
@@ -152,8 +158,8 @@ parentPort?.on('message', async (message: ToThread) => {
     const [job, ...next] = message.jobs;
     return job && (await start(free.pop(), message.run, job, next, message.passing));
   }
+  if (message.type === 'drop') return drop(message);
   const own = running.get(message.run);
-  if (message.type === 'drop') return own === undefined ? void coming.delete(message.run) : drop(own);
   // Of a run that has ended there is nothing to do.
   if (own === undefined) return;
   own.unanswered--;

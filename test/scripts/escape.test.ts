@@ -460,6 +460,16 @@ describe('a hostile script', () => {
     });
   });
 
+  it('gives no result where it sees to it that it is no JSON', async () => {
+    const source = script(`
+      const real = Array.prototype[Symbol.iterator];
+      const isWritten = (one) => one.length === 1 && one[0] === '"x"';
+      Array.prototype[Symbol.iterator] = function () { return real.call(isWritten(this) ? ['{'] : this); };
+      cb(null, 'x')`);
+    const { failure } = await sandbox.run(source);
+    expect(failure).to.deep.equal({ kind: 'script', name: 'TypeError', message: 'the result is no JSON' });
+  });
+
   it('is turned away where no thread can be started', async () => {
     const without = startSandbox({ limits: { memoryBytes: 65_536 } });
     const runs = await Promise.all([1, 2, 3].map(() => without.run(script('cb(null, 1)'))));

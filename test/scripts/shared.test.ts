@@ -198,6 +198,55 @@ describe('scripts that share a thread', () => {
     }
   });
 
+  it('that are sent away go on by themselves: those of them that have ended do not run again', async () => {
+    await (await sharing('return 1;'))({});
+    const source = `async (index, round, method) => {
+      const path = '${provider.url}/echo?away' + index + round;
+      if (index === 0) await fetch(path);
+      else void fetch(path, { method });
+      if (index === 2) console.log('last');
+      return index === 2 ? 'last' : [{ method: 'tell', args: [index] }];
+    }`;
+    const inTurn = (round: string, method: string) =>
+      sandbox.scripts.runAll({
+        passing: { methods: ['tell'], most: 20 },
+        runs: [0, 1, 2].map((index) => ({ of: 'away', source, entry: 'run', args: [index, round, method] })),
+      });
+    for (let n = 0; n < 4; n++) await inTurn('before', 'GET');
+    const rounds = Array.from({ length: 5 }, (_, n) => `-${n}`);
+    for (const outcomes of await Promise.all(rounds.map((round) => inTurn(round, 'POST')))) {
+      const [first, second, last] = outcomes;
+      expect(outcomes).to.have.length(3);
+      expect(first?.result).to.deep.equal([{ method: 'tell', args: [0] }]);
+      expect(second?.result).to.deep.equal([{ method: 'tell', args: [1] }]);
+      expect(last?.result).to.equal('last');
+      expect(last?.printed.map(({ text }) => text)).to.deep.equal(['last']);
+    }
+    for (const round of rounds) expect(seen(`/echo?away0${round}`), round).to.equal(1);
+  });
+
+  it('that are sent away have no more time than others', async () => {
+    const wallMs = 2_000;
+    const hasty = startSandbox({ limits: { ...LIMITS, wallMs }, threads: 2 * ALONE });
+    try {
+      // Where it is not beside others it ends in time.
+      await until(async () => {
+        const run = await sharing(
+          `
+          await new Promise((resolve) => setTimeout(resolve, ${0.6 * wallMs}));
+          await ask('/echo?late${Math.random()}', { method: 'POST' });
+          return 'done';`,
+          hasty,
+        );
+        const { failure, used } = await run({});
+        if (failure !== undefined) expect(failure.message).to.equal(`it did not answer within ${wallMs} ms`);
+        return failure?.kind === 'wall' && used.wallMs >= wallMs - 1;
+      });
+    } finally {
+      await hasty.stop();
+    }
+  });
+
   it('may ask for anything: what is no request is an error of theirs', async () => {
     const run = await sharing(`
       if (context.spoil) JSON.stringify = () => context.spoil;

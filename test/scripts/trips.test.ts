@@ -54,6 +54,13 @@ describe('scripts that run in turn', () => {
     ['its error', 'cb(new Error("no"))'],
     ['no answer', ''],
     ['a limit', 'cb(null, "x".repeat(100001))'],
+    [
+      'a result that is made to be no JSON',
+      `const real = Array.prototype[Symbol.iterator];
+       const isWritten = (one) => one.length === 1 && one[0] === '"x"';
+       Array.prototype[Symbol.iterator] = function () { return real.call(isWritten(this) ? ['{'] : this); };
+       cb(null, 'x')`,
+    ],
   ];
   for (const [what, body] of endings) {
     it(`the next does not begin after ${what}`, async () => {

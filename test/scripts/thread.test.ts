@@ -1,0 +1,59 @@
+// A thread that several runs share, as the process speaks to it.
+import { expect } from 'chai';
+import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
+import type { FromThread, Job } from '../../src/scripts/messages.ts';
+import { moduleLoader } from '../../src/scripts/module.ts';
+import { openWorker } from '../../src/scripts/thread.ts';
+
+const job = (body: string): Job => ({
+  source: `function (cb) { ${body} }`,
+  entry: 'run',
+  args: '[]',
+  globals: '{}',
+  files: undefined,
+});
+const passing = { methods: ['tell'], most: 20 };
+
+describe('a thread of several runs', () => {
+  it('goes on with none of those that are dropped, however far they have come', async () => {
+    const { worker, say } = openWorker({
+      wasmModule: await moduleLoader()(),
+      limits: SCRIPT_LIMITS,
+      entered: new Int32Array(new SharedArrayBuffer(8)),
+    });
+    try {
+      const heard: FromThread[] = [];
+      const hears = (is: (message: FromThread) => boolean) =>
+        new Promise<void>((resolve) => {
+          worker.on('message', (message: FromThread) => {
+            heard.push(message);
+            if (is(message)) resolve();
+          });
+        });
+      await hears(({ type }) => type === 'ready');
+      const second = hears((message) => message.type === 'log' && message.run === 2);
+      const without = 'cb(null, [])';
+      const prints = `setInterval(() => console.log('still there'), 5)`;
+      say({ type: 'run', run: 1, jobs: [job(without), job(prints), job(without)], passing });
+      await second;
+      // Said by one who has not heard yet that the second has begun.
+      say({ type: 'drop', run: 1, last: 3 });
+      const other = hears((message) => message.type === 'outcome' && message.run === 4);
+      heard.length = 0;
+      say({
+        type: 'run',
+        run: 4,
+        jobs: [job(`console.log('begins'); setTimeout(() => cb(null, 1), 100)`)],
+        passing,
+      });
+      await other;
+      const begins = heard.findIndex((message) => message.type === 'log' && message.run === 4);
+      expect(begins).to.be.at.least(0);
+      expect(heard.slice(begins).filter((message) => 'run' in message && message.run !== 4)).to.deep.equal(
+        [],
+      );
+    } finally {
+      await worker.terminate();
+    }
+  });
+});
