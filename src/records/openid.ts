@@ -108,11 +108,15 @@ export function lackingOpenId(options: KeptOptions, names: readonly string[] = [
   return [...lackingClient(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
 }
 
+/** Whether a `waad` connection is for the users of all organizations: the hosted service has had two names for it. */
+export function isForAll({ useCommonEndpoint, waad_common_endpoint }: KeptOptions): boolean {
+  return useCommonEndpoint === true || waad_common_endpoint === true;
+}
+
 /** As {@link lackingOpenId}, of `waad`: one for all organizations, or of WS-Federation, needs no domain. */
 export function lackingWaad(options: KeptOptions): string[] {
-  const { useCommonEndpoint, waad_common_endpoint, use_wsfed, waad_protocol } = options;
-  const isForAll = useCommonEndpoint === true || waad_common_endpoint === true;
-  const needsNone = isForAll || use_wsfed === true || waad_protocol === 'ws-federation';
+  const { use_wsfed, waad_protocol } = options;
+  const needsNone = isForAll(options) || use_wsfed === true || waad_protocol === 'ws-federation';
   return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
 }
 

@@ -3,6 +3,7 @@ import type { JWTPayload } from 'jose';
 import {
   type AdfsOptions,
   adfsOptionsSchema,
+  isForAll,
   type OpenIdOptions,
   type WaadOptions,
   waadOptionsSchema,
@@ -48,11 +49,6 @@ export const waad: Preset<WaadOptions> = {
   furtherScopes: graphScopes,
   further: graphProfile,
 };
-
-/** By either name that the hosted service has had for it. */
-function isForAll({ useCommonEndpoint, waad_common_endpoint }: WaadOptions): boolean {
-  return useCommonEndpoint === true || waad_common_endpoint === true;
-}
 
 function tenantOf(options: WaadOptions): string | undefined {
   if (isForAll(options)) return 'common';
