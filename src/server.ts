@@ -15,6 +15,7 @@ import { revocation } from './connections/revocation/feature.ts';
 import { samlUpstream } from './connections/samlp/feature.ts';
 import { upstream } from './connections/upstream/feature.ts';
 import { development } from './development/feature.ts';
+import { waitForProofs } from './engine/early-proofs.ts';
 import { bind } from './engine/feature.ts';
 import { engine as engineFeature } from './engine/routes.ts';
 import { mfa } from './factors/feature.ts';
@@ -96,6 +97,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
+  app.use(waitForProofs(deps));
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   const router = (some: readonly Route[]) =>
@@ -141,17 +143,15 @@ function routesOf(
   const { away, engine, finish, secondFactor, credentialGrants, readApiToken, idp } = tenantEngine;
   const { delegatedLogins, deviceLogins } = tenantEngine;
   const { interactions, organizations, sessions, authenticateClient, readIdTokenHint, tokens } = engine;
-  const page = { away, config, csrf, finish, interactions, secondFactor, views };
+  const page = { away, baseUrl, config, csrf, finish, interactions, secondFactor, views };
   const managing = managingOf(deps, capabilities, tenantEngine, { ...endings, ending });
   const signedOutPage = `${baseUrl}${SIGNED_OUT}`;
   const elsewhere = { ...tenantEngine.upstream, ...page, challenges, events, log };
-  const loginPageOf = loginPages(elsewhere);
-  const pages = { ...page, baseUrl, events, loginPageOf, organizations, random, tickets, users };
+  const pages = { ...elsewhere, loginPageOf: loginPages(elsewhere), organizations, random, tickets, users };
   const own = { ...accountDependencies(deps, capabilities, tenantEngine), ...endings };
   const firstFactor = {
     ...page,
     attempts,
-    baseUrl,
     callers,
     challenges,
     customDatabases: capabilities.customDatabases,

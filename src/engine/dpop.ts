@@ -1,5 +1,4 @@
 // DPoP (RFC 9449): the engine's verification of proofs, for its endpoints and for ours.
-import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider';
@@ -9,6 +8,7 @@ import type { Store } from '../store/contract.ts';
 import { sharedSecret } from '../store/shared-secret.ts';
 import type { Config } from '../tenant/config.ts';
 import { atOriginOfProof } from './address-of-proof.ts';
+import { dateInProof } from './early-proofs.ts';
 import { engineDpop } from './internals.ts';
 import { type Nonces, steadyNonces, type UsedProofs, usedProofs } from './used-proofs.ts';
 
@@ -56,18 +56,10 @@ export function dpopFeature(
   return {
     enabled: true,
     nonceSecret,
+    // The engine verifies the proof before it goes by this.
     requireNonce: (ctx) =>
-      config.settings().tenant.flags.require_dpop_nonce === true || used.needsNonce(datedAt(ctx)),
+      config.settings().tenant.flags.require_dpop_nonce === true || used.needsNonce(dateInProof(ctx, 'iat')),
   };
-}
-
-/** When the proof of a request says that it was made; not verified, which the engine does before it goes by this. */
-function datedAt(ctx: Pick<Context, 'get'>): number {
-  try {
-    return Number(decodeJwt(ctx.get('DPoP')).iat);
-  } catch {
-    return Number.NaN;
-  }
 }
 
 /** What an answer says of how to bring a token that is bound to a key (§7.1). */

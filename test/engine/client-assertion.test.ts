@@ -133,6 +133,11 @@ describe('client assertions', () => {
     expect(all.filter(({ status }) => status === 200)).to.have.length(1);
   });
 
+  it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+    const ahead = { nbf: now() + 8, iat: now() + 8 };
+    expect(await statusOf('ES256', key('ES256'), ahead)).to.equal(200);
+  });
+
   for (const [what, claims] of [
     ['that is good for more than five minutes', () => ({ exp: now() + 330 })],
     ['that is over', () => ({ exp: now() - 60 })],

@@ -273,6 +273,12 @@ describe('request objects', () => {
       ['that is encrypted', () => 'a.b.c.d.e'],
       ['that is nothing', () => 'x'],
     ];
+    it('not one that is dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+      const request = await sign({ claims: { nbf: now() + 8, iat: now() + 8 } });
+      const pushed = await push({ request });
+      expect(pushed.status, pushed.text).to.equal(201);
+    });
+
     for (const [what, make] of bad) {
       it(`one ${what}: at the application, and when it is pushed`, async () => {
         const request = await make();

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { SignJWT } from 'jose';
+import { waitForProofs } from '../../src/engine/early-proofs.ts';
 import { type Answer, createAgent } from '../support/agent.ts';
 import { clientKey } from '../support/client-key.ts';
 import { createProver, type Prover } from '../support/dpop.ts';
@@ -146,6 +147,31 @@ describe('the standards of the financial grade', () => {
       const soon = Math.floor(Date.now() / 1000) + 8;
       const answer = await withProof({ payload: { iat: soon } });
       expect(answer.json().token_type, answer.text).to.equal('DPoP');
+      const token = answer.json().access_token;
+      const notBefore = { nbf: Math.floor(Date.now() / 1000) + 2 };
+      const atUserinfo = await prover.proof('GET', `${server.url}/userinfo`, {
+        accessToken: token,
+        payload: notBefore,
+      });
+      const [tokens, info] = await Promise.all([
+        withProof({ payload: notBefore }),
+        createAgent(server).request('/userinfo', {
+          headers: { authorization: `DPoP ${token}`, dpop: atUserinfo },
+        }),
+      ]);
+      expect(tokens.json().token_type, tokens.text).to.equal('DPoP');
+      expect(info.status, info.text).to.equal(200);
+    });
+
+    it('that are dated ahead wait in a number that nobody can go beyond', async () => {
+      const soon = Math.floor(Date.now() / 1000) + 8;
+      const ahead = await prover.proof('POST', server.url, { payload: { nbf: soon } });
+      const order: string[] = [];
+      const pass = waitForProofs({ wallClock: () => soon * 1000 - 300 }, 1);
+      const first = pass({ get: () => ahead } as never, async () => void order.push('first'));
+      await pass({ get: () => ahead } as never, async () => void order.push('beyond'));
+      await first;
+      expect(order).to.deep.equal(['beyond', 'first']);
     });
 
     it('are sent by a scheme that is written in any case (§7.1; RFC 9110 §11.1)', async () => {

@@ -114,6 +114,11 @@ describe('a signed request for an approval', () => {
     await refused(await sign(claims({ nbf: now() - 4200, exp: now() + 60 })), /too long|too old/);
   });
 
+  it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
+    const ahead = { nbf: now() + 8, iat: now() + 8 };
+    expect((await ask({ request: await sign(claims(ahead)) })).status).to.equal(200);
+  });
+
   it('is signed with a key of its application, by the algorithm of that key', async () => {
     await refused(await sign(claims(), otherKey), /signature/);
     await refused(await sign(claims(), { ...key, alg: 'PS512' }).catch(() => 'a.b.c'), /invalid/);
