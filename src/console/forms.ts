@@ -3,15 +3,15 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
-import { type ConsolePageDependencies, isPage, logInFirst, type Words } from './page.ts';
+import { type ConsolePageDependencies, logInFirst, requirePage, type Words } from './page.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
 /** Bytes of a form with a script. */
 const LARGEST_FORM = 400 * 1024;
 
 /**
- * A form with long texts: who is nobody here, and was not when the session was over, has none of it read, and is led to the
- * login.
+ * A form with long texts. It is read for who has a session, or had one until its eight hours were over; anybody else is led
+ * to the login, and nothing is read.
  * @param largest bytes.
  */
 export function withLongTexts<D extends ConsolePageDependencies>(
@@ -23,7 +23,7 @@ export function withLongTexts<D extends ConsolePageDependencies>(
     bodies: { largest },
     admit: async (deps, ctx) => {
       if (((await atConsole(deps, ctx)) ?? (await wasAtConsole(deps, ctx))) !== undefined) return;
-      if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      requirePage(ctx);
       await logInFirst(deps, ctx, '');
       return 'answered';
     },

@@ -53,7 +53,7 @@ export function consolePage<D extends ConsolePageDependencies>(
     ctx.state.section = section;
     const here = await atConsole(deps, ctx);
     if (here === undefined) {
-      if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+      requirePage(ctx);
       return goToLogin(deps, ctx, { to: ctx.url });
     }
     if (!isPage(ctx)) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
@@ -75,7 +75,7 @@ export function consoleForm<D extends ConsolePageDependencies>(
     requireScopes(here, scopes);
     const isAgain = formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '';
     if (file !== undefined && !isAgain) await readFile(ctx, file);
-    requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+    requireOwnForm(deps, ctx, here);
     if (isAgain) await takeForm(deps, ctx, here);
     if (isDangerous && !here.isFresh) return keepAndLogIn(deps, ctx, here, section);
     await handle(deps, ctx, here);
@@ -83,7 +83,17 @@ export function consoleForm<D extends ConsolePageDependencies>(
 }
 
 /** Whether a browser asks as for a page, and not as a script or a frame does. */
-export const isPage = (ctx: Context): boolean => ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+const isPage = (ctx: Context): boolean => ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
+
+/** @throws AuthError 401 `login_required` for a script or a frame, which cannot be led to the login. */
+export function requirePage(ctx: Context): void {
+  if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+}
+
+/** That a form came from the console's own page. @throws AuthError as {@link requireOwn}. */
+function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, sender: AtConsole): void {
+  requireOwn(ctx, sender, consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+}
 
 /** Leads who sent a form as nobody to the login, and to the page then that it was on. @param section for where that is not told. */
 export async function logInFirst(
@@ -117,7 +127,7 @@ async function afterTheEnd(
   if (before === undefined || formFields(ctx, AGAIN_FIELD)[AGAIN_FIELD] !== '')
     return logInFirst(deps, ctx, section);
   if (file !== undefined) await readFile(ctx, file);
-  requireOwn(ctx, before, deps.consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
+  requireOwnForm(deps, ctx, before);
   await keepAndLogIn(deps, ctx, before, section);
 }
 
