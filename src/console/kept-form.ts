@@ -1,7 +1,8 @@
-// A form that was sent with a login of too long ago, or after the session's eight hours. What was typed waits for the new login, and is shown to the same
-// administrator then, who sends it or leaves it: nothing is carried out by the login alone, because whoever found an open
-// browser could have filled the form in. It is kept sealed, for a quarter of an hour, one for each administrator; the session of
-// the new login alone names it, so that no address and no page has anything by which it could be asked for.
+// A form that was sent with a login of too long ago, or after the session's eight hours. What was typed waits for the new login,
+// and is shown to the same administrator then, who sends it or leaves it: nothing is carried out by the login alone, because
+// whoever found an open browser could have filled the form in. It is kept sealed, for a quarter of an hour, one for each
+// administrator; the session of the new login alone names it, so that no address and no page has anything by which it could be
+// asked for.
 import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';

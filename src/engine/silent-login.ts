@@ -1,4 +1,5 @@
-// A silent request (`prompt=none`) with a login ticket, or a session that is handed over: the login is completed here, without a page.
+// A silent request (`prompt=none`) with a login ticket, or a session that is handed over: the login is completed here, without
+// a page.
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';

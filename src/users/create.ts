@@ -52,8 +52,8 @@ export async function createUser(
 }
 
 /**
- * The kind of address that is to be a user's alone and that somebody has from when the connection let several have one: what
- * they have is in nobody's way in the store, and a newcomer with the same would leave it the name of nobody.
+ * The kind of address that has to be a user's alone, and that somebody has already from a time when several users could share
+ * one. The store does not refuse the second of them, and an address that two users have is a login for neither.
  */
 async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
   // Addresses of all other connections have been their users' own from the start.
