@@ -157,6 +157,16 @@ describe('the configuration in PostgreSQL', () => {
     await heard('rol_hidden');
   });
 
+  it('is not hidden by a write of its own that comes after one whose notification was lost', async () => {
+    const other = stores[1] as Store;
+    const before = other.revision();
+    await cluster.query(
+      `UPDATE gatehouse_meta SET value = (value::bigint + 1)::text WHERE name = 'revision'`,
+    );
+    await other.collection('roles').put({ id: 'rol_own', name: 'rol_own' } as never);
+    await until(() => other.revision() >= before + 2);
+  });
+
   it('is heard of, too, where notifications do not arrive, and after connections were lost', async () => {
     await cluster.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gatehouse'`,

@@ -33,10 +33,10 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
     next.on('notification', ({ payload = '', processId }) => {
       const at = payload.lastIndexOf(' ');
       if (payload.slice(0, at) !== schema) return;
-      // Others' count is not believed, since whoever may connect to the database can say any: said too early it would hide a
-      // change. The next look has the configuration read once more for that.
-      if (pool.isOwn(processId)) known = Number(payload.slice(at + 1));
-      else raised += 1;
+      // Others' count is not believed, since whoever may connect to the database can say any, nor one of ours that skips one of
+      // theirs: either would hide a change. The next look has the configuration read once more for that.
+      if (!pool.isOwn(processId)) raised += 1;
+      else if (Number(payload.slice(at + 1)) === known + 1) known += 1;
     });
     try {
       await next.connect();
