@@ -135,7 +135,8 @@ function restricts({
     const api = audience === undefined ? undefined : await config.resourceServer(audience);
     if (api?.is_system === true)
       throw new errors.AccessDenied('The account is not changed by who acts for its user.');
-    if ([...prompts].some((one) => one !== 'none')) throw needsUser();
+    const isAsked = params.invitation !== undefined || [...prompts].some((one) => one !== 'none');
+    if (isAsked) throw needsUser();
     Object.assign(params, { prompt: 'none' });
   };
 }

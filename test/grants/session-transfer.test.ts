@@ -60,7 +60,11 @@ const CLIENTS = [
     token_exchange: { allow_any_profile_of_type: ['custom_authentication'] },
   }),
   web('shown', DELEGATES),
-  web('members', { ...DELEGATES }, { organization_usage: 'allow' }),
+  web(
+    'members',
+    { ...DELEGATES },
+    { organization_usage: 'allow', initiate_login_uri: 'https://site.example.test/login' },
+  ),
 ];
 const tenant = {
   ...base,
@@ -543,6 +547,17 @@ describe('session transfer', () => {
       });
       const { id_token } = await tokens('members', responseOf(right));
       expect(payload(id_token)).to.include({ org_id: organization });
+      // Whether they join by an invitation is for the user to say.
+      const made = await managed(server, 'POST', `/organizations/${organization}/invitations`, {
+        inviter: { name: 'Somebody' },
+        invitee: { email: USER.email },
+        client_id: 'members',
+      });
+      const invitation = new URL(made.body.invitation_url).searchParams.get('invitation') ?? '';
+      const asked = { organization, invitation, ...withToken(await ofAcme()) };
+      expect(responseOf(await open(createAgent(server), 'members', asked)).error).to.equal(
+        'interaction_required',
+      );
     });
   });
 });
