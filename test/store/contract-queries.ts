@@ -500,6 +500,51 @@ export function heldCases(test: Register): void {
     expect(await given({ any: [held, named] })).to.deep.equal(['0', '1', '2']);
   });
 
+  test('gives the same in any order where few of those that an index tells are meant, and where most are', async ({
+    store,
+  }) => {
+    const names = [...Array(60).keys()].map((n) => ({ n, id: `u${String((n * 7) % 60).padStart(2, '0')}` }));
+    await store.batch(
+      names.flatMap(({ n, id }) => [
+        { collection: 'users', insert: { ...aUser(id), name: `Ada ${n}`, nickname: n < 50 ? 'Abe' : 'Bea' } },
+        { collection: 'identities', insert: identity(`i${n}`, id, n % 2 === 0 ? 'even' : 'odd') },
+      ]),
+    );
+    const begins = (field: string, text: string): Filter => ({
+      index: 'search',
+      prefix: `${field}\n${text}`,
+      isSingle: true,
+    });
+    const any = (text: string): Filter => ({ any: ['name', 'nickname'].map((one) => begins(one, text)) });
+    const held = (which: string): Filter => ({
+      of: 'identities',
+      index: 'held',
+      equals: `connection=${which}`,
+    });
+    const expected: [Filter, (n: number) => boolean][] = [
+      [{ all: [any('a'), any('be')] }, (n) => n >= 50],
+      [{ all: [any('a'), any('ab')] }, (n) => n < 50],
+      [{ all: [any('ada'), any('x')] }, () => false],
+      [{ all: [any('a'), held('odd')] }, (n) => n % 2 === 1],
+      [{ all: [any('be'), { not: held('odd') }] }, (n) => n >= 50 && n % 2 === 0],
+      [
+        { all: [{ any: [any('a'), any('b')] }, { any: [held('even'), any('be')] }] },
+        (n) => n % 2 === 0 || n >= 50,
+      ],
+    ];
+    for (const [where, isMeant] of expected) {
+      const given = async (query: Query) =>
+        (await store.collection('users').list({ where, order: 'any', ...query })).records.map(({ id }) => id);
+      const meant = names.filter(({ n }) => isMeant(n)).map(({ id }) => id);
+      // So long a page is read at once.
+      const all = await given({ limit: 100 });
+      expect(all.toSorted(), JSON.stringify(where)).to.deep.equal(meant.toSorted());
+      const told: string[] = [];
+      for (let page = 0; page * 4 <= meant.length; page++) told.push(...(await given({ page, limit: 4 })));
+      expect(told, JSON.stringify(where)).to.deep.equal(all);
+    }
+  });
+
   test('counts none of those that have expired, among all users and those of a connection or an address', async ({
     store,
   }, time) => {

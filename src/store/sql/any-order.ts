@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.ts';
 import { indexRange, type Writing } from './index-filter.ts';
 
 /** One way to match: what an index, or the id, tells in order, and what else must be so. */
-interface Way {
+export interface Way {
   by: IndexFilter | { field: string; equals: string };
   rest: readonly Filter[];
 }
@@ -68,11 +68,14 @@ export function anyOrderStatement(ways: readonly Way[], asked: Asked, dialect: D
   // Called in the order in which they stand in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
-  const alive = () => `r.id NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`;
   const reach = (page + 1) * limit + 1;
   const select = (way: Way, n: number, before = '') => {
     const { from, value, conditions } = source(name, way, writing);
-    const all = [...conditions(), ...way.rest.map((one) => asked.condition(one, writing)), alive()];
+    const all = [
+      ...conditions(),
+      ...way.rest.map((one) => asked.condition(one, writing)),
+      alive(name, parameter(now)),
+    ];
     return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${before}${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(reach)}) w${n}`;
   };
   const plain = ways.filter(({ rest }) => rest.length === 0);
@@ -95,8 +98,12 @@ export function anyOrderStatement(ways: readonly Way[], asked: Asked, dialect: D
   return { sql, parameters };
 }
 
+/** That a record `r` has not expired. @param now the parameter of it. */
+export const alive = (name: string, now: string): string =>
+  `r.id NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${now})`;
+
 /** What the ids of a way are read from, as `r`. */
-function source(name: string, { by, rest }: Way, writing: Writing) {
+export function source(name: string, { by, rest }: Way, writing: Writing) {
   if ('field' in by) {
     const conditions = () => [`r.id = ${writing.parameter(writing.dialect.id(by.equals))}`];
     return { from: `"${name}" r`, value: 'r.id', conditions };

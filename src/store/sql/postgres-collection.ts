@@ -3,15 +3,14 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
-import { type Collection, type Query, QueryTimeout, StoreUnavailable, UniqueKeyError } from '../contract.ts';
-import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
+import { type Collection, UniqueKeyError } from '../contract.ts';
+import { checkQuery, isInIdOrder } from '../filter.ts';
 import { hasKey } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
-import { postgresDialect } from './dialect.ts';
-import { queryStatements } from './filter.ts';
 import { slot } from './overlay.ts';
 import { createGets, createNamedGets, type StoredRow } from './postgres-gets.ts';
-import { type Pool, stateOf } from './postgres-pool.ts';
+import type { Pool } from './postgres-pool.ts';
+import { search } from './postgres-search.ts';
 import {
   type Access,
   encodeFor,
@@ -220,23 +219,3 @@ async function changeAll(
   }
   for (const settle of settled) settle();
 }
-
-async function search({ run }: Pool, table: PostgresTable, query: Query) {
-  const { page, total } = queryStatements(table, query, table.clock() / 1000, postgresDialect);
-  const { limit = defaultLimit } = query;
-  try {
-    const [found, counted] = await Promise.all([
-      run({ text: page.sql }, page.parameters),
-      query.total ? run({ text: total.sql }, total.parameters) : undefined,
-    ]);
-    const records = found.rows.slice(0, limit).map((row) => recordIn(table, row));
-    const count = counted === undefined ? undefined : Number(counted.rows[0]?.[0]);
-    return { records, more: found.rows.length > limit, total: count };
-  } catch (error) {
-    if (error instanceof StoreUnavailable && stateOf(error.database) === queryCanceled)
-      throw new QueryTimeout();
-    throw error;
-  }
-}
-
-const queryCanceled = '57014';

@@ -11,6 +11,7 @@ import type { RecordSeal } from '../sealing/records.ts';
 import { commitAll, createSqlCollection, type Search } from './collection.ts';
 import { sqliteDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
+import { type Candidate, firstFound } from './first-found.ts';
 import { createOverlay } from './overlay.ts';
 import { sqlCollections, writeStatements } from './schema.ts';
 import { type SearchThreads, searchThreads } from './search-threads.ts';
@@ -150,17 +151,32 @@ async function ready(writer: Writer): Promise<void> {
   await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
 }
 
+type Row = Record<string, unknown>;
+
+function candidateOf(row: Row, record: Candidate['record']): Candidate {
+  const held = Object.keys(row).flatMap((name) => (/^held\d+$/.test(name) ? row[name] === 1 : []));
+  return { n: Number(row.n), held, record };
+}
+
 async function find(threads: SearchThreads, file: string, table: SqlTable, query: Query) {
   const { collection, committed, clock, seal } = table;
   // As at most starts, of what is to be delivered: a thread for it takes 10 MB, and most of the time that the store takes to open.
   if (committed.isEmpty()) return { records: [], more: false, total: query.total ? 0 : undefined };
   const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
   const { limit = defaultLimit } = query;
+  const open = (row: Row) => openRow(file, collection.name, row, seal);
+  const first = firstFound(collection, query, clock() / 1000, sqliteDialect);
+  if (first !== undefined) {
+    const told = await threads.ask({ read: first.statement });
+    const found = first.page(told.map((row) => candidateOf(row, () => open(row))));
+    if (found !== undefined)
+      return { records: found.slice(0, limit), more: found.length > limit, total: undefined };
+  }
   const [rows, counted] = await Promise.all([
     threads.ask({ read: page }),
     query.total ? threads.ask({ read: total }) : undefined,
   ]);
-  const records = rows.slice(0, limit).map((row) => openRow(file, collection.name, row, seal));
+  const records = rows.slice(0, limit).map(open);
   return {
     records,
     more: rows.length > limit,

@@ -1,0 +1,48 @@
+// Queries of PostgreSQL that are no more than read.
+import { type Query, QueryTimeout, StoreUnavailable } from '../contract.ts';
+import { defaultLimit } from '../filter.ts';
+import type { AnyRecord } from '../record.ts';
+import { postgresDialect } from './dialect.ts';
+import { queryStatements } from './filter.ts';
+import { type Candidate, firstFound } from './first-found.ts';
+import { type Pool, stateOf } from './postgres-pool.ts';
+import { type PostgresTable, recordIn } from './postgres-table.ts';
+
+const queryCanceled = '57014';
+
+/** A page of what a query means, and how many there are where it asks. @throws QueryTimeout */
+export async function search(
+  { run }: Pool,
+  table: PostgresTable,
+  query: Query,
+): Promise<{ records: AnyRecord[]; more: boolean; total: number | undefined }> {
+  const { limit = defaultLimit } = query;
+  const now = table.clock() / 1000;
+  try {
+    const first = firstFound(table, query, now, postgresDialect);
+    if (first !== undefined) {
+      const { sql, parameters } = first.statement;
+      const told = await run({ text: sql }, parameters);
+      const records = first.page(told.rows.map((row) => candidateOf(row, () => recordIn(table, row))));
+      if (records !== undefined)
+        return { records: records.slice(0, limit), more: records.length > limit, total: undefined };
+    }
+    const { page, total } = queryStatements(table, query, now, postgresDialect);
+    const [found, counted] = await Promise.all([
+      run({ text: page.sql }, page.parameters),
+      query.total ? run({ text: total.sql }, total.parameters) : undefined,
+    ]);
+    const records = found.rows.slice(0, limit).map((row) => recordIn(table, row));
+    const count = counted === undefined ? undefined : Number(counted.rows[0]?.[0]);
+    return { records, more: found.rows.length > limit, total: count };
+  } catch (error) {
+    if (error instanceof StoreUnavailable && stateOf(error.database) === queryCanceled)
+      throw new QueryTimeout();
+    throw error;
+  }
+}
+
+function candidateOf(row: readonly (string | null)[], record: Candidate['record']): Candidate {
+  const [n, ...held] = row.slice(postgresDialect.stored.length);
+  return { n: Number(n), held: held.map((one) => one === '1'), record };
+}
