@@ -19,7 +19,8 @@
         updateAppMetadata: update('app_metadata'),
       },
     };
-    const script = code.trim().replace(/[;\s]+$/, '');
+    let script = code.trim();
+    while (script.endsWith(';')) script = script.slice(0, -1).trim();
     const make = (0, eval)(`(function (module, exports, require) { return (${script}\n) })`);
     const module = { exports: {} };
     // What a script of a run may require is what its wrapper may.
