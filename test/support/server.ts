@@ -26,7 +26,7 @@ const OF_CERTIFICATES = ['BASE_URL', 'HOST', 'TLS'];
 
 export interface TestServer extends Running {
   url: string;
-  /** Where it listens, whatever its `BASE_URL` says. */
+  /** Its `url` by the port at which it listens, where its `BASE_URL` names another. */
   localUrl: string;
   issuer: string;
   caFile: string;
@@ -64,7 +64,7 @@ export interface TestServerOptions {
   open?: typeof openStore;
 }
 
-/** The address of a server on this machine. */
+/** @see TestServer.localUrl */
 function localUrl({ baseUrl, port }: Running['settings']): string {
   const url = new URL(baseUrl);
   url.port = String(port);
