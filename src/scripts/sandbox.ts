@@ -51,6 +51,8 @@ export interface Sandbox {
   memoryBytes(): number;
   /** Whether it has nearly all the memory that it may have: it grows in steps. */
   isFull(): boolean;
+  /** Whether the run asked for more memory than there is: the script may have gone on without. */
+  wasShort(): boolean;
 }
 
 interface SandboxOptions {
@@ -75,6 +77,15 @@ export async function createSandbox({
   // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
   const most = Math.floor(memoryBytes / WASM_PAGE);
   const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: most });
+  let wasShort = false;
+  wasmMemory.grow = (pages) => {
+    try {
+      return WebAssembly.Memory.prototype.grow.call(wasmMemory, pages);
+    } catch (error) {
+      wasShort = true;
+      throw error;
+    }
+  };
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
@@ -102,7 +113,11 @@ export async function createSandbox({
   // A call that ended in the engine's own failure leaves its stack behind, which is not in the memory.
   let isBroken = false;
   return {
-    reset: () => !isBroken && memory.restore(),
+    reset: () => {
+      wasShort = false;
+      return !isBroken && memory.restore();
+    },
+    wasShort: () => wasShort,
     // Below that it may be what a run before needed, which is nobody's business.
     memoryBytes: () => Math.max(LITTLE_BYTES, wasmMemory.buffer.byteLength),
     isFull: () => wasmMemory.buffer.byteLength > 0.75 * memoryBytes,

@@ -6,6 +6,8 @@ declare namespace WebAssembly {
   class Memory {
     constructor(limits: { initial: number; maximum: number });
     readonly buffer: ArrayBuffer;
+    /** @returns the pages that it had. @throws RangeError where it may not have so many more. */
+    grow(pages: number): number;
   }
   function compile(bytes: Uint8Array): Promise<Module>;
 }

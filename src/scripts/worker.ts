@@ -89,8 +89,11 @@ function leave(own: State): boolean {
   return own.cell.sandbox.reset();
 }
 
-function end(own: State, outcome: NonNullable<State['outcome']>): void {
-  const memoryBytes = own.cell.sandbox.memoryBytes();
+function end(own: State, reached: NonNullable<State['outcome']>): void {
+  const { sandbox } = own.cell;
+  const memoryBytes = sandbox.memoryBytes();
+  // By itself it may have more.
+  const outcome = marks !== undefined && sandbox.wasShort() ? { failure: tooMuchMemory(own) } : reached;
   const isReset = leave(own);
   const job = own.next.length > 0 && isPassing(own.passing, outcome.result) ? own.next[0] : undefined;
   if (isReset && job === undefined) free.push(own.cell);

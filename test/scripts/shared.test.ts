@@ -177,12 +177,12 @@ describe('scripts that share a thread', () => {
 
   it('may take more memory and time by themselves than beside others', async () => {
     const run = await sharing(`
-      if (context.memory) return new Uint8Array(18e6).length;
+      if (context.memory) try { return new Uint8Array(22e6).length; } catch { return 'less'; }
       const until = Date.now() + context.ms;
       while (Date.now() < until) await 0;
       return 'done';`);
     const outcomes = await Promise.all([run({ memory: true }), run({ ms: 200 }), run({ ms: 0 })]);
-    expect(outcomes.map(({ result }) => result)).to.deep.equal([18e6, 'done', 'done']);
+    expect(outcomes.map(({ result }) => result)).to.deep.equal([22e6, 'done', 'done']);
   });
 
   it('that would change something elsewhere run by themselves: nothing is sent twice', async () => {
