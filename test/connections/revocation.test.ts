@@ -68,9 +68,12 @@ describe('global token revocation', () => {
       headers: { authorization: `Bearer ${jwt ?? (await sign())}` },
     });
   /** Somebody with a session and a refresh token. */
-  const loggedIn = async (connection = 'acme') => {
+  const loggedIn = async (connection = 'acme', sub = 'grace') => {
     const agent = createAgent(server);
-    Object.assign(provider, { claims: { email: 'grace@upstream.test', email_verified: true } });
+    Object.assign(provider, {
+      claims: { sub, email: 'grace@upstream.test', email_verified: true },
+      userInfo: { sub },
+    });
     const scope = 'openid offline_access';
     const { code } = await logInUpstream(server, { connection, scope }, agent);
     const credentials = { client_id: 'web', client_secret: 'web-secret' };
@@ -102,6 +105,13 @@ describe('global token revocation', () => {
       expect(answer.status, answer.text).to.equal(204);
       expect([await user.hasSession(), await user.refreshes()]).to.deep.equal([false, false]);
     });
+
+  it('ends those of all whom the provider knows by one address', async () => {
+    const both = [await loggedIn(), await loggedIn('acme', 'grace-before')];
+    expect((await revoke({ format: 'email', email: 'Grace@Upstream.test' })).status).to.equal(204);
+    for (const user of both)
+      expect([await user.hasSession(), await user.refreshes()]).to.deep.equal([false, false]);
+  });
 
   it('takes nothing but a fresh JWT of the provider, for this purpose and this connection', async () => {
     const user = await loggedIn();

@@ -51,7 +51,7 @@ export const revocationBody = z.object({
 type SubjectId = z.output<typeof revocationBody>['sub_id'];
 
 /**
- * Ends all sessions and refresh tokens of a user.
+ * Ends all sessions and refresh tokens of a user; of all users whom the provider knows by one address.
  * @throws AuthError 401 without a good JWT of the connection's provider, 400 for no such subject identifier, 404 for nobody.
  */
 export async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promise<void> {
@@ -67,14 +67,16 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   const signed = jwt.slice(0, jwt.lastIndexOf('.'));
   const forgotten = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
   if (!(await isFirstUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
-  const userId = await userOf(deps, connection, issuer, read.data.sub_id);
+  const userIds = await usersOf(deps, connection, issuer, read.data.sub_id);
   const about = { connection: connection.name, ip: ctx.ip };
-  if (userId === undefined) {
+  if (userIds.length === 0) {
     events.record({ type: 'universal_logout_failed', ...about, description: 'There is no such user.' });
     throw new AuthError(404, 'not_found', 'There is no such user.');
   }
-  await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
-  events.record({ type: 'universal_logout_succeeded', ...about, user_id: userId });
+  for (const userId of userIds) {
+    await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
+    events.record({ type: 'universal_logout_succeeded', ...about, user_id: userId });
+  }
 }
 
 const UNAUTHORIZED = () => new AuthError(401, 'invalid_client', 'Unauthorized');
@@ -135,24 +137,25 @@ function expectedOf({
   return { issuer: `https://${domain.replace(/^https:\/\/|\/$/g, '')}`, subject: undefined };
 }
 
-/** A user of that connection, and of no other. */
-async function userOf(
+/** Users of that connection, and of no other: of an address there may be several. */
+async function usersOf(
   { store, users }: RevocationDependencies,
   { name }: Connection,
   issuer: string,
   id: SubjectId,
-): Promise<string | undefined> {
+): Promise<string[]> {
   if (id.format === 'email') {
+    const found: string[] = [];
     for (const user of await users.withEmail(id.email.toLowerCase())) {
       const identities = await users.identitiesOf(user.id);
-      if (identities.some(({ connection }) => connection === name)) return user.id;
+      if (identities.some(({ connection }) => connection === name)) found.push(user.id);
     }
-    return undefined;
+    return found;
   }
-  if (id.format === 'iss_sub' && id.iss !== issuer) return undefined;
+  if (id.format === 'iss_sub' && id.iss !== issuer) return [];
   const sub = id.format === 'iss_sub' ? id.sub : id.id;
   const all = store.collection('identities');
   // Custom connections put their name before what the provider calls a user.
   const found = (await all.get(identityId(name, `${name}|${sub}`))) ?? (await all.get(identityId(name, sub)));
-  return found?.user_id;
+  return found === undefined ? [] : [found.user_id];
 }
