@@ -117,6 +117,12 @@ describe('traces', () => {
     expect(await server.end('SIGTERM')).to.equal(0);
   });
 
+  it('are made by the API that SDKs register themselves with: a newer one takes none of them', () => {
+    const lock = readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8');
+    const { version } = JSON.parse(lock).packages['node_modules/@opentelemetry/api'] as { version: string };
+    expect(version).to.match(/^1\.[4-9]\./);
+  });
+
   it('are asked for in the words of the specification', () => {
     const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
     expect(isTracingAsked({})).to.equal(false);
