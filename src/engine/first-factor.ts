@@ -1,11 +1,12 @@
 // A login between its first and second factor, kept on the server with the request.
 import type Provider from 'oidc-provider';
-import type { Login } from '../users/login.ts';
+import type { Login, Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { isCurrent } from './admission.ts';
 import { connectionOf, credentialVersionOf, providerSessionOf } from './browser-login.ts';
-import { transferOf } from './handed-over.ts';
+import { transferOf, wouldEnroll } from './handed-over.ts';
 import { LACKS_SECOND_FACTOR } from './policy.ts';
+import type { SecondFactor } from './second-factor.ts';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
@@ -17,12 +18,17 @@ type Interaction = InstanceType<Provider['Interaction']>;
  */
 export async function firstFactorOf(
   provider: Provider,
-  users: Users,
+  { users, secondFactor }: { users: Users; secondFactor: Pick<SecondFactor, 'enrolled'> },
   { lastSubmission, session, prompt }: Interaction,
   ip: string,
 ): Promise<Login | undefined> {
   const { firstFactor } = (lastSubmission ?? {}) as { firstFactor?: Login };
-  if (firstFactor !== undefined) return (await isCurrent(users, firstFactor)) ? firstFactor : undefined;
+  const enrols = async (userId: string, transfer: Transfer | undefined) =>
+    transfer !== undefined && wouldEnroll(secondFactor, transfer, await users.get(userId));
+  if (firstFactor !== undefined) {
+    const holds = await isCurrent(users, firstFactor);
+    return holds && !(await enrols(firstFactor.userId, firstFactor.transfer)) ? firstFactor : undefined;
+  }
   const lacksNothingElse =
     prompt.name === 'login' && prompt.reasons.length === 1 && prompt.reasons[0] === LACKS_SECOND_FACTOR;
   const userId = session?.accountId;
@@ -32,6 +38,8 @@ export async function firstFactorOf(
   // A session may be kept when a new password is set; for a second factor the password is then asked for again.
   const credentialVersion = credentialVersionOf(open);
   if (!(await isCurrent(users, { userId, credentialVersion }))) return undefined;
+  const transfer = transferOf(open);
+  if (await enrols(userId, transfer)) return undefined;
   return {
     userId,
     connection: connectionOf(open) ?? '',
@@ -41,6 +49,6 @@ export async function firstFactorOf(
     ip,
     credentialVersion,
     providerSession: providerSessionOf(open),
-    transfer: transferOf(open),
+    transfer,
   };
 }

@@ -1,6 +1,7 @@
 // What is kept of a session that was handed over to its browser, and of one in which somebody acts for its user
 // (delegation): that one is short, and asks its user for nothing, who is not there.
 import type { Transfer } from '../users/login.ts';
+import type { User } from '../users/user.ts';
 
 /** How long a session lasts in which somebody acts for its user, seconds. */
 const DELEGATED_SECONDS = 2 * 3600;
@@ -21,4 +22,16 @@ export function keptOfTransfer(session: object, transfer: Transfer | undefined):
   if (expiresAt !== undefined) return { transfer, bounds: { expiresAt }, transient: true };
   const wasDelegated = transferOf(session)?.act !== undefined;
   return { transfer, ...(wasDelegated && { bounds: undefined, transient: undefined }) };
+}
+
+/**
+ * Whether a second factor would be enrolled by a login that was handed over, which proves nothing anew: the user logs in first.
+ * @param secondFactor what tells which second factors a user has.
+ */
+export async function wouldEnroll(
+  secondFactor: { enrolled(user: User): Promise<readonly object[]> },
+  transfer: Transfer | undefined,
+  user: User | undefined,
+): Promise<boolean> {
+  return transfer !== undefined && (user === undefined || (await secondFactor.enrolled(user)).length === 0);
 }

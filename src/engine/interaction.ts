@@ -22,6 +22,7 @@ import {
   requestExpired,
 } from './pending-interaction.ts';
 import { readExtensions } from './request-extensions.ts';
+import type { SecondFactor } from './second-factor.ts';
 import { waitingActionsOf } from './waiting-actions.ts';
 
 /** Where the engine sends the browser of a request that waits. @see interactionPath */
@@ -48,6 +49,7 @@ function noneFound(thrown: unknown): never {
 interface InteractionsDependencies {
   store: Store;
   users: Users;
+  secondFactor: Pick<SecondFactor, 'enrolled'>;
   /** Told of the login that waits: each of its requests has another `uid`, and the same `cid`. */
   trail: Pick<Trail, 'follow'>;
 }
@@ -68,7 +70,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
         ...describe(interaction),
         connection: await sessionConnection(provider, interaction),
         invitedEmail: await invitedEmail(deps.store, interaction),
-        firstFactor: await firstFactorOf(provider, deps.users, interaction, ctx.ip),
+        firstFactor: await firstFactorOf(provider, deps, interaction, ctx.ip),
       };
     },
     find: async (ctx, uid) => {
@@ -84,7 +86,7 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
       const described = describe(interaction);
       if (described.prompt !== 'login' || described.loginTicket !== undefined) return undefined;
       if (described.handed !== undefined) return undefined;
-      if ((await firstFactorOf(provider, deps.users, interaction, ctx.ip)) !== undefined) return undefined;
+      if ((await firstFactorOf(provider, deps, interaction, ctx.ip)) !== undefined) return undefined;
       return described;
     },
     keepFirstFactor: async (ctx, firstFactor) => {

@@ -9,13 +9,14 @@ import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf, isByConnection } from './admission.ts';
+import { wouldEnroll } from './handed-over.ts';
 import type { Organizations } from './organizations.ts';
 import type { AskedOfLogin, SecondFactor } from './second-factor.ts';
 
 interface SettleDependencies {
   users: Users;
   events: Events;
-  secondFactor: Pick<SecondFactor, 'isDemanded'>;
+  secondFactor: Pick<SecondFactor, 'isDemanded' | 'enrolled'>;
   organizations: Pick<Organizations, 'refusal'>;
 }
 
@@ -82,6 +83,8 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
       }
       if (asked.isComplete === true || !(await secondFactor.isDemanded(login, { ...asked, user })))
         return { is: 'complete', user };
+      if (await wouldEnroll(secondFactor, login.transfer, user))
+        return { is: 'refused', refusal: new AuthError(403, 'invalid_grant', 'The user has to log in.') };
       tell('mfar', login, clientId, { user });
       return { is: 'incomplete' };
     },

@@ -1,6 +1,7 @@
 // Sessions that an application hands over to a browser: for its refresh token, and for a token that an action judges.
 import { expect } from 'chai';
 import { bindActions, eventsOf, managed } from '../actions/support.ts';
+import { factors, POLICY } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
@@ -68,6 +69,7 @@ const CLIENTS = [
 ];
 const tenant = {
   ...base,
+  guardianFactors: factors('otp'),
   clients: [...base.clients, ...CLIENTS],
   databases: base.databases.map((one) => ({
     ...one,
@@ -383,6 +385,19 @@ describe('session transfer', () => {
       const revoke = { client_id: 'app', token: json().refresh_token };
       expect((await createAgent(server).request('/oauth/revoke', { json: revoke })).status).to.equal(200);
       expect(responseOf(await later.get(afterwards)).error).to.equal('login_required');
+    });
+
+    it('enrols no second factor: the user logs in first', async () => {
+      const asked = { acr_values: POLICY };
+      const given = { ...asked, ...withToken((await handed()).access_token) };
+      expect(isAsked(await open(createAgent(server), 'site', given))).to.equal(true);
+      const agent = createAgent(server);
+      await open(agent, 'site', withToken((await handed()).access_token));
+      const page = await open(agent, 'site', asked);
+      expect(isAsked(page)).to.equal(true);
+      const enrols = await submitLogin(agent, server, page);
+      expect(enrols.text).to.include('/mfa');
+      expect(isAsked(enrols)).to.equal(false);
     });
 
     it('is offered no passkey: nobody has proved anew whose account it is', async () => {
