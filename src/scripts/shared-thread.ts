@@ -7,7 +7,7 @@ import { createGuests, type Guests } from './guests.ts';
 import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
 import type { FromThread } from './messages.ts';
 import type { LoadModule } from './module.ts';
-import { openWorker, type WorkerOptions } from './thread.ts';
+import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { watchForStalls } from './watch.ts';
 
 export interface SharedThread extends Pick<Guests, 'hasPlace'> {

@@ -1,19 +1,10 @@
 // A thread of the sandbox, seen from this process: begins runs, makes the requests of scripts, and ends the thread when a
 // run takes too long or does not let go of the processor.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
-import { threadEnvironment } from '../runtime/compile-cache.js';
-import { putSpare, type SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type {
-  AnswerMessage,
-  FromThread,
-  OutcomeMessage,
-  RequestMessage,
-  ThreadData,
-  ToThread,
-  Trip,
-} from './messages.ts';
+import type { AnswerMessage, FromThread, OutcomeMessage, RequestMessage, Trip } from './messages.ts';
+import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { readRequest, scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
 
@@ -36,11 +27,6 @@ export interface Thread {
   leave(): Promise<unknown>;
 }
 
-export interface WorkerOptions extends ThreadData {
-  /** Where it is taken from, and put when nobody here needs it; otherwise it is started, and ended. */
-  spareThreads?: SpareThreads | undefined;
-}
-
 interface ThreadOptions extends WorkerOptions {
   outbound: Outbound;
   /** It can take a run. */
@@ -50,9 +36,6 @@ interface ThreadOptions extends WorkerOptions {
   /** It is no more. */
   onEnd(): void;
 }
-
-/** The thread's own memory, beside that of the sandbox. */
-const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
 /** A run. */
 export interface Current {
@@ -218,37 +201,6 @@ export function endRun(
   clearTimeout(wall);
   over?.abort();
   return { ...outcome, printed, used: { ...used, wallMs: performance.now() - began } };
-}
-
-/** What a thread runs in: started, or of those that others have had. */
-export function openWorker({ wasmModule, limits, entered, spareThreads }: WorkerOptions) {
-  const work = `script ${JSON.stringify(limits)}`;
-  const spare = spareThreads?.take(work);
-  const worker = spare ?? newWorker({ wasmModule, limits, entered });
-  const say = (message: ToThread) => worker.postMessage(message);
-  // That it is ready a new one says by itself.
-  if (spare !== undefined) say({ type: 'take', entered });
-  return {
-    worker,
-    say,
-    /** @returns false when nobody wants it. */
-    giveAway: (): boolean => {
-      if (spareThreads !== undefined) putSpare(spareThreads, work, worker);
-      return spareThreads !== undefined;
-    },
-  };
-}
-
-function newWorker(workerData: ThreadData): Worker {
-  // The published package holds JavaScript; the repository runs the TypeScript as it is.
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new Worker(new URL(`./worker.${extension}`, import.meta.url), {
-    workerData,
-    name: 'script',
-    resourceLimits: RESOURCES,
-    env: threadEnvironment(),
-    execArgv: [],
-  });
 }
 
 /** What a thread says of a run. */

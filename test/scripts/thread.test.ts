@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import type { FromThread, Job } from '../../src/scripts/messages.ts';
 import { moduleLoader } from '../../src/scripts/module.ts';
-import { openWorker } from '../../src/scripts/thread.ts';
+import { openWorker } from '../../src/scripts/open-worker.ts';
 
 const job = (body: string): Job => ({
   source: `function (cb) { ${body} }`,

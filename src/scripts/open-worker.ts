@@ -1,0 +1,44 @@
+// What scripts run in: a thread that is started, or one that others have had.
+import { Worker } from 'node:worker_threads';
+import { threadEnvironment } from '../runtime/compile-cache.js';
+import { putSpare, type SpareThreads } from '../runtime/spare-threads.ts';
+import type { ThreadData, ToThread } from './messages.ts';
+
+export interface WorkerOptions extends ThreadData {
+  /** Where it is taken from, and put when nobody here needs it; otherwise it is started, and ended. */
+  spareThreads?: SpareThreads | undefined;
+}
+
+/** The thread's own memory, beside that of the sandbox. */
+const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
+
+/** Starts one, unless there is a spare one. It says when it is ready. */
+export function openWorker({ wasmModule, limits, entered, spareThreads }: WorkerOptions) {
+  const work = `script ${JSON.stringify(limits)}`;
+  const spare = spareThreads?.take(work);
+  const worker = spare ?? newWorker({ wasmModule, limits, entered });
+  const say = (message: ToThread) => worker.postMessage(message);
+  // That it is ready a new one says by itself.
+  if (spare !== undefined) say({ type: 'take', entered });
+  return {
+    worker,
+    say,
+    /** @returns false when nobody wants it. */
+    giveAway: (): boolean => {
+      if (spareThreads !== undefined) putSpare(spareThreads, work, worker);
+      return spareThreads !== undefined;
+    },
+  };
+}
+
+function newWorker(workerData: ThreadData): Worker {
+  // The published package holds JavaScript; the repository runs the TypeScript as it is.
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new Worker(new URL(`./worker.${extension}`, import.meta.url), {
+    workerData,
+    name: 'script',
+    resourceLimits: RESOURCES,
+    env: threadEnvironment(),
+    execArgv: [],
+  });
+}
