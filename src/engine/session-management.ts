@@ -32,16 +32,19 @@ export function announceSessions(
     const { origin = 'null' } = URL.parse(String(params?.redirect_uri)) ?? {};
     if (response === undefined || session === undefined || client === undefined) return;
     if (!hasSessionManagement(config) || !requestParamScopes.has('openid') || origin === 'null') return;
-    const state = stateOf(session.uid);
+    const state = stateOf(session.jti);
     const salt = random(16).toString('base64url');
     appendCookie(ctx, `${COOKIE}=${state}; ${ATTRIBUTES}`);
     response.session_state = `${sha256(`${client.clientId} ${origin} ${state} ${salt}`)}.${salt}`;
   });
 }
 
-/** The browser's state of a session: another one after each login, that tells nothing of it. */
-function stateOf(sessionUid: string): string {
-  return sha256(`browser state ${sessionUid}`);
+/**
+ * The browser's state of a session. By what its cookie has, not by its `sid`: who knows that could compute what the page compares,
+ * for any origin, and tell at whose browser they are.
+ */
+function stateOf(cookie: string): string {
+  return sha256(`browser state ${cookie}`);
 }
 
 /** Has the browser forget its state: the session has ended. */

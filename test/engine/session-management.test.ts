@@ -6,7 +6,18 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { launchBrowser } from '../support/browser.ts';
-import { logIn, responseOf, spaRequest, tenant, USER, WEB_CALLBACK, webRequest } from '../support/flows.ts';
+import {
+  authorize,
+  logIn,
+  payload,
+  responseOf,
+  spaRequest,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('base64url');
@@ -55,6 +66,26 @@ describe('session management', () => {
     const without = responseOf(await logIn(createAgent(server), server, webRequest({ scope: 'profile' })));
     expect(without).to.have.property('code');
     expect(without).not.to.have.property('session_state');
+  });
+
+  it('has a state of the browser that nobody who knows the session by its sid can tell', async () => {
+    const agent = createAgent(server);
+    const { code } = responseOf(await logIn(agent, server, webRequest()));
+    const stateOf = () => agent.cookies().find(({ name }) => name === '__Secure-gatehouse_state')?.value;
+    const before = stateOf();
+    const answer = await token(agent, {
+      grant_type: 'authorization_code',
+      client_id: 'web',
+      client_secret: 'web-secret',
+      code: String(code),
+      redirect_uri: WEB_CALLBACK,
+    });
+    const { sid } = payload(answer.json().id_token);
+    expect(before)
+      .to.be.a('string')
+      .and.not.equal(sha256(`browser state ${sid}`));
+    expect(responseOf(await authorize(agent, webRequest({ prompt: 'none' })))).to.have.property('code');
+    expect(stateOf(), 'the same session').to.equal(before);
   });
 
   it('is in the metadata, and its page is framed by applications, with one script and nothing else', async () => {
