@@ -9,8 +9,8 @@ const atOnce = 500;
 export function createPurge(pool: Pool, tables: readonly PostgresTable[]): () => Promise<boolean> {
   const expired = anyExpired(tables);
   return async () => {
-    const now = (tables[0]?.clock() ?? 0) / 1000;
-    const { rows } = await pool.read(expired, [now]);
+    const { rows } = await pool.read(expired, [(tables[0]?.clock() ?? 0) / 1000]);
+    const now = Number(rows[0]?.[tables.length]);
     let more = false;
     for (const [at, { statements }] of tables.entries()) {
       if (rows[0]?.[at] !== 't') continue;
@@ -21,8 +21,13 @@ export function createPurge(pool: Pool, tables: readonly PostgresTable[]): () =>
   };
 }
 
-/** Of each table whether something has expired by a time; the index of expiry has what expires first at its beginning. */
+/**
+ * Of each table whether something has expired by a time, and last that time: the database's own where that is earlier, because a
+ * process whose clock is ahead would take away what is good for all others. The index of expiry has what expires first at its
+ * beginning.
+ */
 export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): PreparedStatement {
-  const each = tables.map(({ name }) => `(SELECT min(expires_at) FROM "${name}") <= $1`);
-  return { name: 'expired', text: `SELECT ${each.join(', ')}` };
+  const now = 'least($1::float8, extract(epoch FROM clock_timestamp())::float8)';
+  const each = tables.map(({ name }) => `(SELECT min(expires_at) FROM "${name}") <= t.now`);
+  return { name: 'expired', text: `SELECT ${each.join(', ')}, t.now FROM (SELECT ${now} AS now OFFSET 0) t` };
 }

@@ -1,0 +1,38 @@
+// What takes expired records away, where processes' clocks differ.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { openStore } from '../../src/store/open.ts';
+import { every, until } from '../support/patience.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+
+const DAY = 86_400_000;
+
+describe('what has expired in PostgreSQL', () => {
+  let cluster: Cluster;
+  let dataDir: string;
+  before(async () => {
+    cluster = await startCluster();
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-expiry-'));
+  });
+  after(async () => {
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const open = (ahead: number) =>
+    openStore({ dataDir, databaseUrl: cluster.url(), clock: () => Date.now() + ahead });
+
+  it('is taken away by no process whose clock is ahead, as long as the database says that it has not', async () => {
+    const behind = await open(-DAY);
+    const seconds = Math.floor(Date.now() / 1000);
+    for (const [id, expiresAt] of Object.entries({ over: seconds - 600, good: seconds + 3600 }))
+      await behind.collection('artifacts').put({ id, model: 'AccessToken', payload: {}, expiresAt });
+    await behind.close();
+    const ahead = await open(DAY);
+    const ids = async () => (await cluster.query('SELECT id FROM artifacts')).rows.map(({ id }) => id);
+    await until(async () => !(await ids()).includes('over'), every(50));
+    expect(await ids()).to.deep.equal(['good']);
+    await ahead.close();
+  });
+});
