@@ -21,7 +21,14 @@ const headerValue = z
 
 /** Where a stream of the type `http` goes. */
 const httpSinkSchema = z.strictObject({
-  httpEndpoint: z.url({ protocol: /^https?$/ }).max(2048),
+  // No request can be made of one with a password in it, and the reason in the log would quote it.
+  httpEndpoint: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .refine((url) => {
+      const { username, password } = URL.parse(url) ?? {};
+      return !username && !password;
+    }, 'must hold no user and password: they go into httpAuthorization'),
   httpAuthorization: headerValue.nullish(),
   httpContentFormat: z.enum(['JSONLINES', 'JSONARRAY', 'JSONOBJECT']).nullish(),
   httpContentType: headerValue.max(255).nullish(),

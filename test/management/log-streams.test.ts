@@ -327,6 +327,7 @@ describe('log streams', () => {
     const sinks = [
       {},
       { httpEndpoint: 'ftp://127.0.0.1/' },
+      { httpEndpoint: 'https://user:password@127.0.0.1/' },
       { httpEndpoint: receiver.url, httpAuthorization: 'a\r\nx: b' },
       { httpEndpoint: receiver.url, httpCustomHeaders: [{ header: 'Host', value: 'x' }] },
       { httpEndpoint: receiver.url, httpContentFormat: 'XML' },
