@@ -85,9 +85,10 @@ export function consoleForm<D extends ConsolePageDependencies>(
 /** Whether a browser asks as for a page, and not as a script or a frame does. */
 const isPage = (ctx: Context): boolean => ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
 
-/** @throws AuthError 401 `login_required` for a script or a frame, which cannot be led to the login. */
+/** @throws AuthError 401 `login_required` for a script, a frame or a body that no form sends: they cannot be led to the login. */
 export function requirePage(ctx: Context): void {
-  if (!isPage(ctx)) throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
+  if (!isPage(ctx) || ctx.is('urlencoded', 'multipart') === false)
+    throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
 }
 
 /** That a form came from the console's own page. @throws AuthError as {@link requireOwn}. */

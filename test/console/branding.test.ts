@@ -310,7 +310,7 @@ describe('branding at the console', () => {
       const forged = await owner.agent.request(path, { form: { ...form, _csrf: 'a'.repeat(43) } });
       expect(forged.status, path).to.equal(403);
       const nobody = await createAgent(server).request(path, { form });
-      expect(nobody.status, path).to.equal(401);
+      expect([nobody.status, new URL(nobody.location).pathname], path).to.deep.equal([303, '/authorize']);
     }
     for (const path of [
       PATH,

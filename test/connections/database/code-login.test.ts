@@ -319,7 +319,7 @@ describe('a database connection with codes', () => {
         expect([changed.status, changed.body.username]).to.deep.equal([200, 'another-one']);
       });
 
-    it('were given before stay, and the connection of a linked account does not decide', async () => {
+    it('were given before stay, and the connection of a linked account decides of its own alone', async () => {
       const typed = { connection: 'lax', username: 'a-name-of-before-x', password: PASSWORD };
       const second = await users('POST', '', typed);
       const linked = await users('POST', '', { ...typed, username: 'named-first', connection: 'short' });
@@ -329,7 +329,9 @@ describe('a database connection with codes', () => {
         user_id: second.body.user_id,
       });
       const other = { connection: 'lax', username: 'longer-than-fourteen' };
-      expect((await users('PATCH', `/${id}`, other)).status).to.equal(400);
+      const changed = await users('PATCH', `/${id}`, other);
+      expect([changed.status, changed.body.username]).to.deep.equal([200, 'named-first']);
+      expect((await users('PATCH', `/${id}`, { username: other.username })).status).to.equal(400);
       await server.users.update(id, { username: 'longer-than-before' });
       const same = await users('PATCH', `/${id}`, { username: 'longer-than-before', given_name: 'Ada' });
       expect([same.status, same.body.given_name]).to.deep.equal([200, 'Ada']);
