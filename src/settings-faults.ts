@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { isAddressRange } from './http/addresses.ts';
 import { isLoopback } from './http/loopback.ts';
-import { isOutboundEntry } from './http/outbound-rules.ts';
+import { isCallable, isOutboundEntry } from './http/outbound-rules.ts';
 import type { Environment } from './settings-schema.ts';
 import { isGuessable } from './store/sealing/key.ts';
 
@@ -80,8 +80,10 @@ const SIGNING_NEEDS = {
 function signingFaults(read: Environment): string[] {
   const missing = SIGNING_NEEDS[read.SIGNING].filter((name) => read[name] === undefined);
   const faults = missing.map((name) => `${name}: required with SIGNING=${read.SIGNING}`);
-  if (read.SIGNING_URL !== undefined && !/^https?:$/.test(URL.parse(read.SIGNING_URL)?.protocol ?? '')) {
-    faults.push('SIGNING_URL: must be an https address, or an http one that OUTBOUND_ALLOW opens');
+  if (read.SIGNING_URL !== undefined && !isCallable(read.SIGNING_URL)) {
+    faults.push(
+      'SIGNING_URL: must be an https address without user and password, or an http one that OUTBOUND_ALLOW opens',
+    );
   }
   return faults;
 }
@@ -108,11 +110,8 @@ function deliveryFaults(read: Environment): string[] {
   if (sid !== undefined && senders.length !== 1) {
     faults.push('TWILIO_FROM, TWILIO_MESSAGING_SERVICE_SID: exactly one of them is required');
   }
-  if (
-    read.TWILIO_API_URL !== undefined &&
-    !/^https?:$/.test(URL.parse(read.TWILIO_API_URL)?.protocol ?? '')
-  ) {
-    faults.push('TWILIO_API_URL: must be an http or https address');
+  if (read.TWILIO_API_URL !== undefined && !isCallable(read.TWILIO_API_URL)) {
+    faults.push('TWILIO_API_URL: must be an http or https address without user and password');
   }
   return faults;
 }

@@ -2,7 +2,7 @@
 import { SignJWT } from 'jose';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError } from '../http/outbound-error.ts';
-import type { SmsProvider } from '../records/passwordless.ts';
+import { gatewayKey, type SmsProvider } from '../records/passwordless.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { DeliveryError } from './messages.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
@@ -54,10 +54,12 @@ function bodyOf({ forwardsRequest }: Gateway, { to, text, from, about: { notice 
   };
 }
 
-/** A JWT by the secret that we share with the gateway; undefined where it wants none. */
+/** A JWT by the secret that we share with the gateway; undefined where it wants none. @throws DeliveryError */
 async function tokenOf({ authentication }: Gateway, clock: Clock): Promise<string | undefined> {
   if (authentication === undefined) return undefined;
-  const { subject, audience, secret, secret_base64_encoded: isEncoded } = authentication;
+  const { subject, audience } = authentication;
+  const key = gatewayKey(authentication);
+  if (key.length === 0) throw new DeliveryError('rejected', 'the secret of the SMS gateway holds nothing');
   const now = epochSeconds(clock);
   const token = new SignJWT()
     .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
@@ -65,7 +67,7 @@ async function tokenOf({ authentication }: Gateway, clock: Clock): Promise<strin
     .setIssuedAt(now)
     .setExpirationTime(now + TOKEN_TTL);
   if (subject !== undefined) token.setSubject(subject);
-  return token.sign(Buffer.from(secret, isEncoded ? 'base64url' : 'utf8'));
+  return token.sign(key);
 }
 
 /** @throws DeliveryError for a status that is no success: nothing else of the answer counts. */

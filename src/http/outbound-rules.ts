@@ -37,6 +37,17 @@ export function isOutboundEntry(text: string): boolean {
   return URL.parse(`http://${text}/`)?.hostname === text.toLowerCase();
 }
 
+/** Whether an address has a user or a password in it (RFC 3986 §3.2.1): no request is made of one. False for what is none. */
+export function hasUserInfo(address: string): boolean {
+  const { username, password } = URL.parse(address) ?? { username: '', password: '' };
+  return username !== '' || password !== '';
+}
+
+/** Whether a text is an address of HTTP that a request can be made of; where it may go is decided when it is. */
+export function isCallable(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') && !hasUserInfo(text);
+}
+
 const kindOf = (range: string) => (isIP(range.split('/')[0] ?? '') === 6 ? 'ipv6' : 'ipv4');
 
 const plainHost = (host: string) => host.toLowerCase().replace(/\.$/, '');

@@ -9,7 +9,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { Tracing } from '../runtime/tracing.ts';
 import { OutboundError } from './outbound-error.ts';
 import { exchange } from './outbound-exchange.ts';
-import type { OutboundRules } from './outbound-rules.ts';
+import { hasUserInfo, type OutboundRules } from './outbound-rules.ts';
 
 /** An address of a host, as `node:dns` gives it. */
 export interface ResolvedAddress {
@@ -121,7 +121,7 @@ export function createOutbound({
     fetch: async (input, init = {}) => {
       const { timeout = TIMEOUT, maxBytes: _, headOnly: __, ...rest } = init;
       const late = AbortSignal.timeout(timeout);
-      let request = new Request(input, rest as RequestInit);
+      let request = requestOf(input, rest as RequestInit);
       const signal = AbortSignal.any([request.signal, late]);
       try {
         let body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
@@ -180,6 +180,16 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
 
 const hostOf = (request: Request) => new URL(request.url).host;
 
+/** The request that is asked for. What is thrown never quotes the address, as fetch does: there may be a password in it. */
+function requestOf(input: string | URL | Request, init: RequestInit): Request {
+  const url = URL.parse(input instanceof Request ? input.url : String(input));
+  if (url === null) throw new TypeError('it is no address');
+  if (hasUserInfo(url.href)) {
+    throw new OutboundError('refused', `${url.host} is not called with a user or password in the address`);
+  }
+  return new Request(input, init);
+}
+
 /** Where a response leads to, when it is to be followed. @throws OutboundError when it must not be. */
 function redirectTarget(request: Request, response: Response): URL | undefined {
   const location = response.headers.get('location');
@@ -187,7 +197,7 @@ function redirectTarget(request: Request, response: Response): URL | undefined {
   if (request.redirect === 'manual') return undefined;
   if (request.redirect === 'error') throw new OutboundError('redirects', `${hostOf(request)} redirects`);
   const target = URL.parse(location, request.url);
-  if (target === null || target.username !== '' || target.password !== '') {
+  if (target === null || hasUserInfo(target.href)) {
     throw new OutboundError('redirects', `${hostOf(request)} redirects to no address`);
   }
   return target;

@@ -1,5 +1,6 @@
 // Log streams: where they go, and what is left out of the events. Checked in calls and in tenant files alike.
 import { z } from 'zod';
+import { hasUserInfo } from '../http/outbound-rules.ts';
 
 /** A header's name (RFC 9110 §5.1), and not one that is the request's own. */
 const headerName = z
@@ -25,10 +26,7 @@ const httpSinkSchema = z.strictObject({
   httpEndpoint: z
     .url({ protocol: /^https?$/ })
     .max(2048)
-    .refine((url) => {
-      const { username, password } = URL.parse(url) ?? {};
-      return !username && !password;
-    }, 'must hold no user and password: they go into httpAuthorization'),
+    .refine((url) => !hasUserInfo(url), 'must hold no user and password: they go into httpAuthorization'),
   httpAuthorization: headerValue.nullish(),
   httpContentFormat: z.enum(['JSONLINES', 'JSONARRAY', 'JSONOBJECT']).nullish(),
   httpContentType: headerValue.max(255).nullish(),

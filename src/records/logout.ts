@@ -1,12 +1,13 @@
 // What the tenant file says of logging out.
 import { z } from 'zod';
+import { hasUserInfo } from '../http/outbound-rules.ts';
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether a server may call an address, or a page of ours frame it: https, or http on this machine. */
 export function isHttpsOrLoopback(address: string): boolean {
   const url = URL.parse(address);
-  if (url === null || url.username !== '' || url.password !== '') return false;
+  if (url === null || hasUserInfo(address)) return false;
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.includes(url.hostname));
 }
 

@@ -1,5 +1,6 @@
 // The options of passwordless connections, `email` and `sms`.
 import { z } from 'zod';
+import { isCallable } from '../http/outbound-rules.ts';
 import { withoutNull } from './upstream.ts';
 
 /** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
@@ -49,28 +50,48 @@ const gatewayAuthentication = z.looseObject({
   secret_base64_encoded: flag.default(false),
 });
 
+type GatewayAuthentication = z.output<typeof gatewayAuthentication>;
+
+/** The bytes of the secret that is shared with a gateway; none where it is written in base64 and has none. */
+export function gatewayKey({ secret, secret_base64_encoded: isEncoded }: GatewayAuthentication): Buffer {
+  return Buffer.from(secret, isEncoded ? 'base64url' : 'utf8');
+}
+
 const GATEWAY = 'sms_gateway';
+
+const smsMembers = {
+  ...members,
+  provider: z.enum(['twilio', GATEWAY, '']).optional(),
+  /** The sender, as the provider has it. */
+  from: text,
+  template: text,
+  twilio_sid: z.string().max(255).optional(),
+  twilio_token: z.string().max(255).optional(),
+  messaging_service_sid: z.string().max(255).optional(),
+  gateway_url: z.string().max(2048).optional(),
+  gateway_authentication: gatewayAuthentication.optional(),
+  /** Whether the gateway is told of the request that asked for the message. */
+  forward_req_info: flag.default(false),
+};
+
+/** As they are kept: a gateway that was written before it was refused is still the connection's, and no other takes its place. */
+const keptSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));
 
 /** Of an `sms` connection. */
 export const smsOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
-    ...members,
-    provider: z.enum(['twilio', GATEWAY, '']).optional(),
-    /** The sender, as the provider has it. */
-    from: text,
-    template: text,
-    twilio_sid: z.string().max(255).optional(),
-    twilio_token: z.string().max(255).optional(),
-    messaging_service_sid: z.string().max(255).optional(),
-    gateway_url: z
-      .string()
-      .max(2048)
-      .refine((url) => url === '' || /^https?:$/.test(URL.parse(url)?.protocol ?? ''), 'must be an address')
+    ...smsMembers,
+    gateway_url: smsMembers.gateway_url.refine(
+      (url = '') => url === '' || isCallable(url),
+      'must be an http or https address without user and password: gateway_authentication says who calls',
+    ),
+    gateway_authentication: gatewayAuthentication
+      .refine((given) => gatewayKey(given).length > 0, {
+        message: 'holds nothing in base64',
+        path: ['secret'],
+      })
       .optional(),
-    gateway_authentication: gatewayAuthentication.optional(),
-    /** Whether the gateway is told of the request that asked for the message. */
-    forward_req_info: flag.default(false),
   }),
 );
 
@@ -93,13 +114,13 @@ export type SmsProvider =
   | {
       kind: 'gateway';
       url: string;
-      authentication: z.output<typeof gatewayAuthentication> | undefined;
+      authentication: GatewayAuthentication | undefined;
       forwardsRequest: boolean;
     };
 
 /** The provider that options name; undefined where they name none, or not all that it takes. */
 export function smsProviderOf(options: unknown): SmsProvider | undefined {
-  const given = smsOptionsSchema.safeParse(options).data;
+  const given = keptSmsOptionsSchema.safeParse(options).data;
   if (given === undefined) return undefined;
   if (given.provider === GATEWAY) {
     const { gateway_url: url, gateway_authentication: authentication, forward_req_info } = given;

@@ -1,6 +1,7 @@
 // Codes by SMS that go out by the provider that their connection names: a gateway of the operator's, or Twilio.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
 import { expect } from 'chai';
 import { jwtVerify } from 'jose';
 import { connectionSms } from '../../src/delivery/connection-sms.ts';
@@ -10,8 +11,9 @@ import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { productionFaults } from '../../src/tenant/examples.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
+import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
 import { startTwilio, TWILIO } from '../support/twilio.ts';
 
 const SECRET = 'shared with the gateway';
@@ -60,28 +62,26 @@ describe('an SMS connection with a provider of its own', () => {
       enabled_clients: ['web'],
       options: { provider: 'sms_gateway', gateway_url: gateway.url, ...options },
     });
-    server = await startServer({
-      tenant: {
-        ...tenant,
-        connections: [
-          connection('gateway', {
-            from: '+15005550006',
-            template: 'Your code: @@password@@',
-            syntax: 'md_with_macros',
-            // As tools write it.
-            forward_req_info: 'true',
-            totp: { length: 40, time_step: 60 },
-            gateway_authentication: {
-              method: 'bearer',
-              subject: 'urn:Auth0',
-              audience: 'urn:gateway',
-              secret: Buffer.from(SECRET).toString('base64url'),
-              secret_base64_encoded: true,
-            },
-          }),
-          connection('plain', {}),
-        ],
-      },
+    server = await startManaged({
+      ...tenant,
+      connections: [
+        connection('gateway', {
+          from: '+15005550006',
+          template: 'Your code: @@password@@',
+          syntax: 'md_with_macros',
+          // As tools write it.
+          forward_req_info: 'true',
+          totp: { length: 40, time_step: 60 },
+          gateway_authentication: {
+            method: 'bearer',
+            subject: 'urn:Auth0',
+            audience: 'urn:gateway',
+            secret: Buffer.from(SECRET).toString('base64url'),
+            secret_base64_encoded: true,
+          },
+        }),
+        connection('plain', {}),
+      ],
     });
   });
   after(async () => {
@@ -134,6 +134,28 @@ describe('an SMS connection with a provider of its own', () => {
     });
   }
 
+  it('is refused with a gateway that no message can be sent to', async () => {
+    const create = async (options: object) => {
+      const body = { name: 'new', strategy: 'sms', options: { provider: 'sms_gateway', ...options } };
+      const answer = await callApi(server, 'POST', '/connections', body);
+      return { status: answer.status, text: await answer.text() };
+    };
+    for (const user of ['user:hush-hush@', 'user@', ':hush-hush@']) {
+      const { status, text } = await create({ gateway_url: `https://${user}gateway.example.test/` });
+      expect(status, user).to.equal(400);
+      expect(text).to.contain('without user and password').and.not.contain('hush-hush');
+    }
+    const gateway_authentication = {
+      method: 'bearer',
+      audience: 'a',
+      secret: '=',
+      secret_base64_encoded: true,
+    };
+    const { status, text } = await create({ gateway_url: gateway.url, gateway_authentication });
+    expect(status).to.equal(400);
+    expect(text).to.contain('gateway_authentication.secret').and.contain('holds nothing');
+  });
+
   describe('delivers', () => {
     const outbox: Transport<OutgoingSms> & { taken: string[] } = {
       taken: [],
@@ -175,6 +197,32 @@ describe('an SMS connection with a provider of its own', () => {
       } finally {
         await twilio.stop();
       }
+    });
+
+    it('by no gateway that it was kept with before such a one was refused, and tells no password of it', async () => {
+      const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
+      const sms = connectionSms({ outbound, clock: Date.now }, outbox);
+      const [asked, taken] = [gateway.taken.length, outbox.taken.length];
+      const url = gateway.url.replace('//', '//user:hush-hush@');
+      const gateway_authentication = {
+        method: 'bearer',
+        audience: 'a',
+        secret: '=',
+        secret_base64_encoded: true,
+      };
+      for (const [options, code] of [
+        [{ gateway_url: url }, 'unavailable'],
+        [{ gateway_url: url.replace(/:\d+\/send/, ':99999/') }, 'unavailable'],
+        [{ gateway_url: gateway.url, gateway_authentication }, 'rejected'],
+      ] as const) {
+        const error = await sms
+          .deliver(message({ provider: 'sms_gateway', ...options }), 'an-id')
+          .catch((thrown: DeliveryError) => thrown);
+        expect(error).to.include({ name: 'DeliveryError', code });
+        expect(inspect(error, { depth: 9, showHidden: true })).not.to.contain('hush-hush');
+      }
+      expect(gateway.taken).to.have.length(asked);
+      expect(outbox.taken).to.have.length(taken);
     });
 
     it('nowhere that the operator did not open', async () => {

@@ -244,6 +244,7 @@ describe('approval by a device', () => {
       'https://fcm.googleapis.com.evil.example/',
       'https://fcm.googleapis.com:8443/x',
       'https://user@fcm.googleapis.com/x',
+      'https://:password@fcm.googleapis.com/x',
       'http://fcm.googleapis.com/x',
       'http://169.254.169.254/latest/meta-data',
       'file:///etc/passwd',

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import diagnostics from 'node:diagnostics_channel';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { promisify } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts';
@@ -108,6 +108,23 @@ describe('requests to addresses that others name', () => {
       for (const address of ['file:///etc/passwd', 'ftp://127.0.0.1/', 'data:text/plain,x']) {
         expect(await failure(client().fetch(address))).to.equal('refused');
       }
+    });
+
+    it('is no address with a user or password in it, which is quoted nowhere', async () => {
+      const { port } = site;
+      for (const user of ['user:hush-hush@', 'user@', ':hush-hush@']) {
+        const error = await client()
+          .fetch(`http://${user}127.0.0.1:${port}/`)
+          .catch((thrown: unknown) => thrown);
+        expect(error).to.be.instanceOf(OutboundError).and.include({ failure: 'refused' });
+        expect(inspect(error)).not.to.contain('hush-hush');
+      }
+      const error = await client()
+        .fetch('http://user:hush-hush@127.0.0.1:99999/')
+        .catch((thrown: unknown) => thrown);
+      expect(error).to.be.instanceOf(TypeError);
+      expect(inspect(error)).not.to.contain('hush-hush');
+      expect(sockets).to.deep.equal([]);
     });
 
     it('is what the operator opened by range or by name, and nothing beside it', async () => {

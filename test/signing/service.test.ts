@@ -127,7 +127,11 @@ describe('keys that a service keeps', () => {
     expect(service.state.seen).to.deep.equal([]);
     expect(await refusal({ SIGNING_SECRET: `${SECRET}-of-others` })).to.contain('401');
     expect(await refusal({ SIGNING_SECRET: 'short' })).to.contain('SIGNING_SECRET');
-    expect(await refusal({ SIGNING_URL: 'ftp://signer.test/' })).to.contain('SIGNING_URL');
+    for (const address of ['ftp://signer.test/', 'https://user:hush-hush@signer.test/']) {
+      expect(await refusal({ SIGNING_URL: address }))
+        .to.contain('SIGNING_URL: must be')
+        .and.not.contain('hush');
+    }
   });
 });
 

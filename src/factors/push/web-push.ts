@@ -6,6 +6,7 @@ import type { Deliveries } from '../../delivery/deliveries.ts';
 import { NotTaken } from '../../delivery/not-taken.ts';
 import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
+import { hasUserInfo } from '../../http/outbound-rules.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -63,7 +64,7 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
   const { config, clock, store, log, allowLoopback } = deps;
   const isService = (endpoint: string) => {
     const url = URL.parse(endpoint);
-    if (url === null || url.username !== '' || endpoint.length > 1000) return false;
+    if (url === null || hasUserInfo(endpoint) || endpoint.length > 1000) return false;
     if (allowLoopback && (url.hostname === 'localhost' || url.hostname === '127.0.0.1')) return true;
     if (url.protocol !== 'https:' || url.port !== '') return false;
     return SERVICES.some(
