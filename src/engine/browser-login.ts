@@ -17,6 +17,7 @@ import { FIRST_VERSION, type Login, type Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
 import { admissionOf } from './admission.ts';
 import { applicationSettings } from './applications.ts';
+import { boundsOf } from './bounds.ts';
 import { type Device, deviceOf } from './device.ts';
 import { keptOfTransfer, transferOf } from './handed-over.ts';
 import type { LoginExecutions } from './login-executions.ts';
@@ -184,18 +185,11 @@ async function conclude(
     credentialVersion,
     providerSession,
     isTimeUnproved: unproved,
-    sessionEndsAt: expiresAt,
+    sessionEndsAt: providerExpiresAt,
     transfer,
   } = proved;
   const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
-  const bounds = expiresAt !== undefined && { bounds: { expiresAt } };
-  Object.assign(
-    session,
-    kept,
-    keptOfTransfer(session, transfer),
-    bounds,
-    connection !== '' && { connection },
-  );
+  Object.assign(session, kept, keptOfTransfer(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
     // At once: the store makes one write to disk of them.
     await Promise.all([
@@ -208,6 +202,9 @@ async function conclude(
   const takeBack = () => session.destroy();
   if (answer.isSettled !== true) {
     Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
+    // Once: what actions say of the end comes after it.
+    if (providerExpiresAt !== undefined)
+      Object.assign(session, { bounds: { ...boundsOf(session), providerExpiresAt } });
     const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
     if (outside !== undefined) await takeBack();
     throwRefusal(outside);

@@ -6,7 +6,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
-import { boundsOf } from './bounds.ts';
+import { boundsOf, endOf } from './bounds.ts';
 import type { Device } from './device.ts';
 import { noteSession, sessionNotes } from './kept-notes.ts';
 import { hasOutlived } from './lifetimes.ts';
@@ -106,7 +106,6 @@ export function describeSession(
 ): SessionView {
   const { uid, accountId, iat, exp, loginTs, lastUsed, device, amr } = payload;
   const login = typeof loginTs === 'number' ? loginTs : undefined;
-  const { expiresAt = Number.POSITIVE_INFINITY } = boundsOf(payload);
   const isByTwo = Array.isArray(amr) && amr.includes('mfa');
   const proofs = [method, ...(isByTwo ? ['mfa'] : [])].filter((name) => name !== undefined);
   const at = login === undefined ? {} : { timestamp: isoDate(login) ?? '' };
@@ -117,7 +116,7 @@ export function describeSession(
     updated_at: isoDate(lastUsed),
     authenticated_at: isoDate(loginTs),
     idle_expires_at: isoDate(exp),
-    expires_at: login === undefined ? null : isoDate(Math.min(login + lifetime, expiresAt)),
+    expires_at: login === undefined ? null : isoDate(Math.min(login + lifetime, endOf(boundsOf(payload)))),
     last_interacted_at: isoDate(lastUsed),
     ...(device === undefined ? {} : { device: device as Device }),
     clients: applicationsOf(payload).map((client_id) => ({ client_id })),

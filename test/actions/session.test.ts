@@ -17,7 +17,9 @@ import {
   token,
   USER,
 } from '../support/flows.ts';
+import { signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
 import type { TestServer } from '../support/server.ts';
+import { logInUpstream } from '../support/upstream-login.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
 const NS = 'https://example.test/';
@@ -122,6 +124,37 @@ describe('actions of post-login and what is kept of a login', () => {
     await offline();
     server.tick(2 * HOUR);
     expect(await silent()).to.include({ error: 'login_required' });
+  });
+
+  it('end a session earlier than its provider does, which a later login there does not undo', async () => {
+    const provider = await startOpenIdProvider(await signingKey('k1'));
+    const login = async (hours: number, id: string) => {
+      provider.claims = { session_expiry: Math.floor(later(hours) / 1000) };
+      const told = await logInUpstream(server, { connection: 'ending', prompt: 'login' }, agent);
+      expect(told).to.have.property('code');
+      const { sessions } = (await managed(server, 'GET', `/users/${id}/sessions`)).body;
+      expect(sessions).to.have.length(1);
+      return Math.round((Date.parse(sessions[0].expires_at) - Date.now()) / HOUR);
+    };
+    try {
+      const options = {
+        ...{ type: 'back_channel', client_id: 'gatehouse', client_secret: 'upstream-secret' },
+        ...{ issuer: provider.url, id_token_session_expiry_supported: true },
+      };
+      const connection = { name: 'ending', strategy: 'oidc', enabled_clients: ['web'], options };
+      expect((await managed(server, 'POST', '/connections', connection)).status).to.equal(201);
+      const user = encodeURIComponent('oidc|ending|grace');
+      expect(await login(4, user)).to.equal(4);
+      await bind(`api.session.setExpiresAt(${later(3)});`);
+      expect(await login(6, user)).to.equal(3);
+      await bind('');
+      expect(await login(6, user)).to.equal(3);
+      // The earlier of both; what the provider said before is no bound any more.
+      expect(await login(1, user)).to.equal(1);
+      expect(await login(2, user)).to.equal(2);
+    } finally {
+      await provider.stop();
+    }
   });
 
   it('never make a session last longer than the tenant lets it', async () => {

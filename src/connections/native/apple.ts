@@ -30,7 +30,7 @@ export async function appleIdentity(
     nonce: undefined,
     accessToken: tokens.access_token,
   });
-  const identity = identityOf(connection, { claims, userInfo: {}, parameters: {} });
+  const identity = identityOf(deps, connection, { claims, userInfo: {}, parameters: {} });
   // What Apple gave to the app is for the app's own id there, and of no use to the connection.
   return { ...identity, profile: { ...identity.profile, ...appleName(userProfile) } };
 }

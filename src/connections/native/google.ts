@@ -14,5 +14,5 @@ export async function googleIdentity(
   const { allowed_audiences: audiences } = connection.options;
   // The authorized party is the app, which has a client id of its own on Android; the audience is what it is for.
   const claims = await claimsOf(deps, connection, token, { nonce: undefined, audiences, anyParty: true });
-  return identityOf(connection, { claims, userInfo: {}, parameters: {} });
+  return identityOf(deps, connection, { claims, userInfo: {}, parameters: {} });
 }

@@ -3,11 +3,10 @@ import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import { ASYMMETRIC_ALGS, type OpenIdOptions } from '../../records/openid.ts';
-import { epochSeconds } from '../../runtime/clock.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { ProofKey } from './client.ts';
 import { providerFault } from './faults.ts';
-import { type Claims, type Expected, refused, verifyIdToken } from './id-token.ts';
+import { type Claims, type Expected, verifyIdToken } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';
 
@@ -142,13 +141,6 @@ export async function claimsOf<Options extends OpenIdOptions>(
     ...asked,
     now: deps.wallClock(),
   });
-  const { session_expiry: ends } = claims;
-  if (
-    options.id_token_session_expiry_supported === true &&
-    typeof ends === 'number' &&
-    ends <= epochSeconds(deps.wallClock)
-  )
-    throw refused('is of a session that is over');
   preset.admit?.(claims, options);
   return claims;
 }

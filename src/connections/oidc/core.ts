@@ -1,6 +1,7 @@
 // The core of all strategies whose providers speak OpenID Connect.
 import { STRATEGIES } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
+import { epochSeconds } from '../../runtime/clock.ts';
 import {
   type RedirectStrategy,
   refuseProviderError,
@@ -13,6 +14,7 @@ import {
 import { authorizationUrl, sendsNonce } from './authorization.ts';
 import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
 import { exchangeCode, userInfoOf, withProofKey } from './exchange.ts';
+import { refused } from './id-token.ts';
 import type { Preset, Said } from './preset.ts';
 import { profileOf } from './profile.ts';
 import { openIdGrant, renewedGrant } from './refresh.ts';
@@ -84,7 +86,7 @@ async function fromFrontChannel<Options extends OpenIdOptions>(
   const { id_token = '' } = parameters;
   if (id_token === '') throw upstreamFault('invalid_request', 'The identity provider sent no ID token.');
   const claims = await claimsOf(deps, connection, id_token, { nonce });
-  return { ...identityOf(connection, { claims, userInfo: {}, parameters }), grant: { id_token } };
+  return { ...identityOf(deps, connection, { claims, userInfo: {}, parameters }), grant: { id_token } };
 }
 
 async function fromBackChannel<Options extends OpenIdOptions>(
@@ -120,7 +122,7 @@ async function identityOfTokens<Options extends OpenIdOptions>(
   const claims = await claimsOf(deps, connection, id_token, { nonce, accessToken: access_token });
   const userInfo = await userInfoOf(deps, connection, access_token, claims.sub);
   const further = await connection.preset.further?.(deps, connection, access_token);
-  const identity = identityOf(connection, { claims, userInfo, parameters });
+  const identity = identityOf(deps, connection, { claims, userInfo, parameters });
   return {
     ...identity,
     profile: { ...identity.profile, ...further },
@@ -130,16 +132,34 @@ async function identityOfTokens<Options extends OpenIdOptions>(
 
 /** The user as the provider knows them. @throws AuthError by `upstreamFault` where it does not say who they are. */
 export function identityOf<Options extends OpenIdOptions>(
+  deps: Pick<UpstreamDependencies, 'wallClock'>,
   { preset, options }: OpenIdConnection<Options>,
   said: Said,
 ): UpstreamIdentity {
   const profile = profileOf(options, said);
-  const { auth_time: authenticatedAt, session_expiry: sessionEndsAt } = said.claims;
+  const { auth_time: authenticatedAt } = said.claims;
+  const sessionEndsAt = sessionEndOf(deps, options, said.claims);
   return {
-    ...(options.id_token_session_expiry_supported === true &&
-      typeof sessionEndsAt === 'number' && { sessionEndsAt }),
+    ...(sessionEndsAt !== undefined && { sessionEndsAt }),
     ...(typeof authenticatedAt === 'number' && { authenticatedAt }),
     id: preset.idOf?.(said.claims, options) ?? said.claims.sub,
     profile: preset.profile?.(profile, said, options) ?? profile,
   };
+}
+
+/**
+ * When the session at the provider ends, epoch seconds, where the connection goes by it. That of a login alone: tokens are
+ * renewed for who is away, and whose session is over.
+ * @throws AuthError by `upstreamFault` for a session that is over, and for what is no time: it would bound nothing.
+ */
+function sessionEndOf(
+  { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
+  { id_token_session_expiry_supported: isSupported }: OpenIdOptions,
+  { session_expiry: ends }: Said['claims'],
+): number | undefined {
+  if (isSupported !== true || ends === undefined) return undefined;
+  if (typeof ends !== 'number' || ends <= 0 || !Number.isSafeInteger(Math.floor(ends)))
+    throw refused('has a session_expiry that is no time');
+  if (ends <= epochSeconds(wallClock)) throw refused('is of a session that is over');
+  return Math.floor(ends);
 }

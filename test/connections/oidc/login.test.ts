@@ -1,6 +1,6 @@
 // Logins by an OpenID provider: what it says when all is well, and what is refused of a hostile one.
 import { expect } from 'chai';
-import { calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
+import { CompactSign, calculateJwkThumbprint, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
 import { createAgent } from '../../support/agent.ts';
 import {
   authorize,
@@ -59,7 +59,7 @@ describe('a login by an OpenID provider', () => {
           connection('hmac', { id_token_signed_response_algs: ['HS256'] }),
           connection('keyless', { id_token_signed_response_algs: ['HS256'], client_secret: '' }),
           connection('bound', { dpop_signing_alg: 'ES256' }),
-          connection('ending', { id_token_session_expiry_supported: true }),
+          connection('ending', { id_token_session_expiry_supported: true, send_back_channel_nonce: false }),
           connection('es', { id_token_signed_response_algs: ['ES256'] }),
           connection('mapped', {
             attribute_map: {
@@ -429,6 +429,20 @@ describe('a login by an OpenID provider', () => {
     expect(await endOf('acme', now + 600)).to.be.greaterThan(now + 3600);
     provider.claims = { session_expiry: now - 1 };
     expect((await told('ending')).error_description).to.contain('session that is over');
+  });
+
+  it('fails where what its provider says of the end of the session is no time', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    const said = { iss: provider.url, sub: 'grace', aud: 'gatehouse', iat: now, exp: now + 300 };
+    // As text: what cannot be a number in JSON.stringify can be sent all the same.
+    for (const ends of ['1e400', '1e300', '-1', '0', `"${now + 600}"`, 'null', '{}']) {
+      const claims = JSON.stringify(said).replace('}', `,"session_expiry":${ends}}`);
+      const id_token = await new CompactSign(Buffer.from(claims))
+        .setProtectedHeader({ alg: key.alg, kid: key.kid })
+        .sign(key.privateKey);
+      provider.answer = { id_token };
+      expect((await told('ending')).error_description, ends).to.contain('session_expiry that is no time');
+    }
   });
 
   it('is no fresh one where its user came back by a session there that is older', async () => {

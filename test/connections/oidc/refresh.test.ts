@@ -9,7 +9,7 @@ import { logInUpstream } from '../../support/upstream-login.ts';
 
 /** The options of a strategy's own, and what its ID tokens say beside the subject. */
 const STRATEGIES: Record<string, { options?: object; claims?: object }> = {
-  oidc: { options: { type: 'back_channel' } },
+  oidc: { options: { type: 'back_channel', id_token_session_expiry_supported: true } },
   okta: { options: { domain: 'acme.okta.example.test', token_endpoint_auth_method: 'client_secret_basic' } },
   waad: { options: { tenantId: 'acme' } },
   adfs: { options: { adfs_server: 'sts.example.test' } },
@@ -101,6 +101,13 @@ describe('the tokens of an OpenID provider', () => {
       'refresh-oidc',
       'refresh-rotated',
     ]);
+  });
+
+  it('are renewed for who is away, and whose session at the provider is over', async () => {
+    const id = await login('oidc');
+    server.tick(LATER);
+    provider.claims = { ...provider.claims, session_expiry: 1 };
+    expect((await identityOf(id)).access_token).to.match(/^renewed-/);
   });
 
   const hostile: [string, (exp: number) => Record<string, unknown>][] = [
