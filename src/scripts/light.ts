@@ -1,7 +1,9 @@
 // Which scripts may share a thread: those that have shown in one of their own that they use little, and ask others.
+import { hash } from 'node:crypto';
 import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
+/** By {@link scriptKey}. */
 export interface LightScripts {
   has(script: string): boolean;
   /** What became of a run. */
@@ -18,6 +20,14 @@ const REFUSED = -1_000;
 const MUCH = 50;
 /** Scripts that are remembered. */
 const MOST = 200;
+
+/** What scripts that run one after the other are known by: of a size, however long they are. */
+export function scriptKey(
+  runs: readonly { readonly of: string; readonly entry: string; readonly source: string }[],
+): string {
+  const each = runs.map(({ of, entry, source }) => [of, entry, hash('sha256', source, 'base64url')]);
+  return hash('sha256', JSON.stringify(each), 'base64url');
+}
 
 /** The memory of it. */
 export function createLightScripts(): LightScripts {

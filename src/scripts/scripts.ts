@@ -3,7 +3,7 @@
 
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
-import { createLightScripts } from './light.ts';
+import { createLightScripts, scriptKey } from './light.ts';
 import {
   SCRIPT_LIMITS,
   type ScriptFailure,
@@ -101,7 +101,7 @@ export function createScripts({
     if (tooLong === 0) return [failed('source', `it is longer than ${limits.sourceLength} characters`)];
     const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
     const [key, trip] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
-    const script = asked.map(({ of, source, entry }) => `${of} ${entry} ${source}`).join();
+    const script = scriptKey(asked);
     const { outcomes, spentMs } = light.has(script)
       ? await shared.run(key, trip, () => light.refuse(script))
       : ELSEWHERE;

@@ -1,0 +1,37 @@
+// What is remembered of scripts that may share a thread.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect } from 'chai';
+import { createLightScripts, scriptKey } from '../../src/scripts/light.ts';
+import type { JobOutcome } from '../../src/scripts/thread.ts';
+
+const MIB = 1024 * 1024;
+const little = { result: 'null', used: { cpuMs: 1, memoryBytes: 1, requests: 1 } } as unknown as JobOutcome;
+const script = (source: string, of = 'acme', entry = 'login') => scriptKey([{ of, entry, source }]);
+
+describe('the memory of light scripts', () => {
+  it('knows each by its whole text, its name and its function, and no other by them', () => {
+    const light = createLightScripts();
+    for (let runs = 0; runs < 3; runs++) light.note(script('a b'), [little]);
+    expect(light.has(script('a b'))).to.equal(true);
+    for (const other of [script('a c'), script('b', 'acme', 'login a'), script('a b', 'acme login', '')])
+      expect(light.has(other)).to.equal(false);
+    light.refuse(script('a b'));
+    expect(light.has(script('a b'))).to.equal(false);
+  });
+
+  it('keeps no text of them', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = () => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const light = createLightScripts();
+    const before = used();
+    for (let one = 0; one < 60; one++) light.note(script(`/* ${one} */`.padEnd(MIB, ' ')), [little]);
+    expect(used() - before).to.be.lessThan(20 * MIB);
+    // It is needed until then.
+    expect(light.has(script('another'))).to.equal(false);
+  });
+});
