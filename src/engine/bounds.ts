@@ -25,8 +25,8 @@ export function endOf({ expiresAt = Infinity, providerExpiresAt = Infinity }: Bo
  * say comes before that of the provider.
  */
 export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
-  const { expiresAt, providerExpiresAt } = asked.expiresAt === undefined ? before : asked;
   const { idleExpiresAt } = asked;
+  const { expiresAt, providerExpiresAt } = asked.expiresAt === undefined ? before : asked;
   return {
     ...(expiresAt !== undefined && { expiresAt }),
     ...(providerExpiresAt !== undefined && { providerExpiresAt }),

@@ -152,6 +152,9 @@ describe('actions of post-login and what is kept of a login', () => {
       // The earlier of both; what the provider said before is no bound any more.
       expect(await login(1, user)).to.equal(1);
       expect(await login(2, user)).to.equal(2);
+      // What begins after it is another session, with no bound of the one before.
+      server.tick(4 * HOUR);
+      expect(await login(6, user)).to.equal(6);
     } finally {
       await provider.stop();
     }
