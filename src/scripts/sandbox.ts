@@ -11,6 +11,7 @@ import {
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
 import { FIRST_BYTES, LITTLE_BYTES, WASM_PAGE } from './limits.ts';
+import { leaveMappedArguments } from './mapped-arguments.ts';
 import { type Pages, snapshot } from './snapshot.ts';
 import { STAND_INS } from './stand-ins.ts';
 
@@ -89,6 +90,8 @@ export async function createSandbox({
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
+  // Its type keeps the address to itself.
+  leaveMappedArguments(wasmMemory, runtime['rt'].value);
   const context = runtime.newContext();
   const texts = conversions(context);
   const hostFunction = context.newFunction('host', (...given) => {
@@ -105,10 +108,6 @@ export async function createSandbox({
   const functions = { start: context.getProp(parts, 'start'), deliver: context.getProp(parts, 'deliver') };
   context.unwrapResult(context.callFunction(context.getProp(parts, 'load'), context.undefined));
   runtime.setInterruptHandler(isOver);
-  const uncaught = (error: QuickJSHandle): Uncaught => {
-    const { name = 'Error', message = '' } = (context.dump(error) ?? {}) as Partial<Uncaught>;
-    return { name: String(name), message: String(message) };
-  };
   const memory = snapshot(wasmMemory, pages);
   // A call that ended in the engine's own failure leaves its stack behind, which is not in the memory.
   let isBroken = false;
@@ -129,11 +128,16 @@ export async function createSandbox({
       while (error === undefined && runtime.hasPendingJob() && !isOver()) {
         error = runtime.executePendingJobs().error;
       }
-      const thrown = error === undefined ? undefined : uncaught(error);
+      const thrown = error === undefined ? undefined : uncaughtOf(context, error);
       isBroken = false;
       return thrown;
     },
   };
+}
+
+function uncaughtOf(context: QuickJSContext, error: QuickJSHandle): Uncaught {
+  const { name = 'Error', message = '' } = (context.dump(error) ?? {}) as Partial<Uncaught>;
+  return { name: String(name), message: String(message) };
 }
 
 /** Shims, or what the host gives. */

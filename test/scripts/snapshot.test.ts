@@ -1,6 +1,7 @@
 // What a run leaves in the memory of its sandbox: nothing, looked at byte by byte.
 import { expect } from 'chai';
 import { compute } from '../../src/scripts/host-functions.ts';
+import { leaveMappedArguments } from '../../src/scripts/mapped-arguments.ts';
 import { moduleLoader } from '../../src/scripts/module.ts';
 import { createSandbox, type Sandbox } from '../../src/scripts/sandbox.ts';
 import { createPages, snapshot } from '../../src/scripts/snapshot.ts';
@@ -11,6 +12,8 @@ const SECRET = 'a-secret-of-one-run-alone';
 describe('the memory of a sandbox', () => {
   let wasmModule: WebAssembly.Module;
   const pages = createPages();
+  /** What scripts answered. */
+  const answers: unknown[] = [];
   before(async () => {
     wasmModule = await moduleLoader()();
   });
@@ -35,6 +38,7 @@ describe('the memory of a sandbox', () => {
         isOver: () => false,
         host: (name, args) => {
           called.push(name);
+          if (name === 'succeed' || name === 'fail') answers.push(args[name === 'fail' ? 1 : 0]);
           return ['succeed', 'fail', 'request', 'wake'].includes(name) ? undefined : compute(name, args);
         },
       });
@@ -95,6 +99,81 @@ describe('the memory of a sandbox', () => {
     start(sandbox, 'globalThis.all = Array.from({ length: 200000 }, (_, n) => secret.repeat(2) + n)');
     expect(sandbox.memoryBytes()).to.be.greaterThan(16 * MIB);
     expect(sandbox.reset()).to.equal(false);
+  });
+
+  it('is not damaged where it is collected while a function that is not strict reads its arguments', async () => {
+    const { sandbox } = await make();
+    const bodies: [string, string][] = [
+      ['parameters', 'function f(a, b) { const given = arguments; work(); return given.length + given[1] }'],
+      [
+        'parameters that were set',
+        'function f(a, b) { arguments[1] = 1; work(); b++; return arguments.length + arguments[1] }',
+      ],
+      [
+        'parameters that outlive it',
+        `const kept = [];
+        const one = (a, b) => function (c, d) { const x = { given: arguments }; x.x = x; return () => [x, a, d] };
+        function f(a, b) {
+          for (let n = 0; n < 20; n++) { const made = one(a, b)({ n }, b); arguments[0] = made; kept.push(made, arguments) }
+          work();
+          return kept.filter((each) => typeof each !== 'function' || each()[0].given[1] === 2).length / 10;
+        }`,
+      ],
+      [
+        'garbage with them',
+        `function f(a, b) {
+          const cycle = function (one) { one.given = arguments; arguments.self = arguments; one.fn = () => arguments };
+          const alone = function (one, other) { arguments.self = arguments; one.other = other; return new WeakRef(one) };
+          const seen = [];
+          for (let n = 0; n < 1000; n++) { cycle({ a, n }, {}); seen.push(alone({ n }, [b])) }
+          for (let n = 0; n < 3; n++) work();
+          return arguments.length + seen.filter((one) => (one.deref() ?? { other: [2] }).other[0] === b).length / 500;
+        }`,
+      ],
+    ];
+    const work = 'const work = () => { for (let n = 0; n < 60000; n++) { const x = {}; x.x = x } };';
+    for (const [what, body] of bodies) {
+      answers.length = 0;
+      start(sandbox, `${work} ${body} callback(null, f({}, 2))`);
+      expect(answers, what).to.deep.equal(['4']);
+      expect(sandbox.reset(), what).to.equal(true);
+    }
+  });
+
+  it('is left alone where the engine in it is another version', () => {
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
+    const words = new Uint32Array(memory.buffer);
+    const runtime = 1024;
+    const classes = (at: number, mapped: number) => {
+      for (let number = 1; number <= 64; number++) words.set([number, 7, 8, 9, 0, 0], at / 4 + number * 6);
+      words.set([9, 7, mapped, mapped], at / 4 + 9 * 6);
+    };
+    const fails = (what: string) => {
+      const before = words.slice();
+      expect(() => leaveMappedArguments(memory, runtime), what).to.throw('another version');
+      expect(words, what).to.deep.equal(before);
+    };
+    fails('nothing there');
+    words[runtime / 4 + 20] = 4096;
+    classes(4096, 8);
+    fails('other classes');
+    classes(4096, 3);
+    classes(8192, 3);
+    words[runtime / 4 + 21] = 8192;
+    fails('twice');
+    words[runtime / 4 + 21] = 0;
+    leaveMappedArguments(memory, runtime);
+    expect([...words.subarray(4096 / 4 + 54, 4096 / 4 + 60)]).to.deep.equal([9, 7, 3, 0, 0, 0]);
+  });
+
+  it('takes what only cycles hold back, however many there are', async () => {
+    const { sandbox } = await make();
+    answers.length = 0;
+    // By far more than there is memory for.
+    const cycles = 'let n = 0; for (; n < 600000; n++) { const x = { n }; x.x = x; } callback(null, n)';
+    start(sandbox, cycles);
+    expect(answers).to.deep.equal(['600000']);
+    expect(sandbox.reset()).to.equal(true);
   });
 
   it('is brought back wherever it was changed', () => {
