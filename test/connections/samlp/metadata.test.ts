@@ -68,6 +68,15 @@ describe('the metadata of a SAML identity provider', () => {
   };
   const all = () => keys.map(({ certificate }) => certificate);
 
+  it('are not asked for with a user and password, which are told nobody', async () => {
+    const asked = published.asked();
+    const { status, body } = await create({ metadataUrl: published.url.replace('//', '//user:hush-hush@') });
+    expect(status).to.equal(400);
+    expect(JSON.stringify(body)).to.contain('refused').and.not.contain('hush-hush');
+    expect(server.logged()).not.to.contain('hush-hush');
+    expect(published.asked()).to.equal(asked);
+  });
+
   it('are read when a connection is saved: addresses, entity ID and every certificate', async () => {
     published.set(metadata(all()));
     for (const options of [{ metadataUrl: published.url }, { metadataXml: metadata(all()) }]) {
