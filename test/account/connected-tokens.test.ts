@@ -17,6 +17,7 @@ describe('the token of a connected account', () => {
   let server: TestServer;
   let provider: OAuth2Provider;
   let people = 0;
+  let connected = 0;
   let userId: string;
   let email: string;
 
@@ -81,7 +82,8 @@ describe('the token of a connected account', () => {
     if (connection === undefined) throw new Error('there is no such connection');
     const expires_at = Math.floor(Date.now() / 1000) + seconds;
     const given = { access_token: `of-${upstreamId}`, scope: 'files.read', expires_at, ...grant };
-    const deps = { store: server.store, wallClock: () => Date.now() };
+    // One after the other, by a clock that shows it.
+    const deps = { store: server.store, wallClock: () => Date.now() + ++connected };
     return keepConnectedAccount(deps, userId, connection as never, { upstreamId, grant: given, asked: [] });
   };
   const exchange = (subject_token: string, more: object = {}, client: object = web) =>
