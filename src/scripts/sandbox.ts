@@ -90,7 +90,7 @@ export async function createSandbox({
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
-  // Its type keeps the address to itself.
+  // biome-ignore lint/complexity/useLiteralKeys: the type keeps the address to itself
   leaveMappedArguments(wasmMemory, runtime['rt'].value);
   const context = runtime.newContext();
   const texts = conversions(context);
