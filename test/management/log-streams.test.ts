@@ -352,7 +352,8 @@ describe('log streams', () => {
     server = await startManaged();
   });
 
-  it('go on where they were after a restart', async () => {
+  /** Has the server begin anew in a directory that outlives it. @param work is given what starts it there again. */
+  const inOneDirectory = async (work: (start: () => Promise<void>) => Promise<void>): Promise<void> => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-streams-'));
     const start = async () => {
       server = await startManaged(undefined, dataDir);
@@ -360,47 +361,43 @@ describe('log streams', () => {
     };
     await server.stop();
     await start();
-    receiver.answer(503);
-    await stream({}, { startFrom: new Date(Date.now() - 1_000).toISOString() });
-    await record('before-the-stop');
-    await receiver.until(has('before-the-stop'));
-    await server.stop();
-    receiver.answer(200);
-    await start();
-    server.tick(3_600_000);
-    await record('after-the-stop');
-    await receiver.until(has('after-the-stop'));
-    const names = namesOf();
-    expect(names.slice(names.lastIndexOf('before-the-stop'))).to.deep.equal([
-      'before-the-stop',
-      'after-the-stop',
-    ]);
+    await work(start);
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
     server = await startManaged();
-  });
+  };
 
-  it('are sent what is recorded after the clock was a day ahead, and the process began anew with the right time', async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-streams-'));
-    const start = async () => {
-      server = await startManaged(undefined, dataDir);
-      management = managementClient(server);
-    };
-    await server.stop();
-    await start();
-    const { id } = await stream();
-    server.tick(86_400_000);
-    await record('of-tomorrow');
-    await receiver.until(has('of-tomorrow'));
-    const place = async () => (await server.store.collection('logStreamPositions').get(id))?.after ?? '';
-    await until(async () => (await place()) > eventIdAt(Date.now() - 3_600_000));
-    await server.stop();
-    await start();
-    await record('of-today');
-    await receiver.until(has('of-today'));
-    expect(server.logged()).to.contain('a log stream goes on from now: the clock was ahead');
-    await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
-    server = await startManaged();
-  });
+  it('go on where they were after a restart', () =>
+    inOneDirectory(async (start) => {
+      receiver.answer(503);
+      await stream({}, { startFrom: new Date(Date.now() - 1_000).toISOString() });
+      await record('before-the-stop');
+      await receiver.until(has('before-the-stop'));
+      await server.stop();
+      receiver.answer(200);
+      await start();
+      server.tick(3_600_000);
+      await record('after-the-stop');
+      await receiver.until(has('after-the-stop'));
+      const names = namesOf();
+      expect(names.slice(names.lastIndexOf('before-the-stop'))).to.deep.equal([
+        'before-the-stop',
+        'after-the-stop',
+      ]);
+    }));
+
+  it('are sent what is recorded after the clock was a day ahead, and the process began anew with the right time', () =>
+    inOneDirectory(async (start) => {
+      const { id } = await stream();
+      server.tick(86_400_000);
+      await record('of-tomorrow');
+      await receiver.until(has('of-tomorrow'));
+      const place = async () => (await server.store.collection('logStreamPositions').get(id))?.after ?? '';
+      await until(async () => (await place()) > eventIdAt(Date.now() - 3_600_000));
+      await server.stop();
+      await start();
+      await record('of-today');
+      await receiver.until(has('of-today'));
+      expect(server.logged()).to.contain('a log stream goes on from now: the clock was ahead');
+    }));
 });
