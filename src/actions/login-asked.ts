@@ -2,6 +2,7 @@
 // kept of the login.
 import { z } from 'zod';
 import { isLoopback } from '../http/loopback.ts';
+import { hasUserInfo } from '../http/outbound-rules.ts';
 import { ASSERTION_TAKE, type AssertionAsked, nothingOfAssertion } from './assertion-asked.ts';
 import { FACTORS_TAKE, type FactorsAsked } from './factors-asked.ts';
 import { KEPT_TAKE, type KeptAsked, nothingKept } from './kept-asked.ts';
@@ -59,7 +60,7 @@ const address = z.string().max(LONGEST_ADDRESS);
 /** Beside `https:` only this machine: the state that goes along must not be read on the way. */
 function pageAddress(given: string): URL | undefined {
   const url = URL.parse(given);
-  if (url === null || url.username !== '' || url.password !== '') return undefined;
+  if (url === null || hasUserInfo(given)) return undefined;
   const isSecure = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
   return isSecure ? url : undefined;
 }

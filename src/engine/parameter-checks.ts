@@ -1,6 +1,7 @@
 // The checks on what /authorize takes beyond the standard. The engine runs them when its own are done and before it
 // looks at the session: the moment to put back what the normalisation had to hide from the engine.
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
 import { requestedAudience } from './audience.ts';
@@ -71,9 +72,7 @@ export function extraParameters(
  * the API's settings decide.
  */
 function stayOnline(params: Record<string, unknown>): void {
-  const kept = String(params.scope ?? '')
-    .split(' ')
-    .filter((scope) => scope !== 'offline_access' && scope !== '');
+  const kept = scopeValues(String(params.scope ?? '')).filter((scope) => scope !== 'offline_access');
   params.scope = [...kept, 'offline_access'].join(' ');
 }
 

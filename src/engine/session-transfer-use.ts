@@ -3,6 +3,7 @@
 import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Challenges } from '../protection/challenges.ts';
+import { scopeValues } from '../records/scope.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -89,7 +90,7 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
       await restrict(ctx, transfer);
       const { client, params } = ctx.oidc;
       if (client === undefined || params === undefined || mayRefresh(client, transfer)) return;
-      const scopes = String(params.scope ?? '').split(' ');
+      const scopes = scopeValues(String(params.scope ?? ''));
       params.scope = scopes.filter((scope) => scope !== 'offline_access').join(' ');
     },
     use: async (ctx, leave) => {

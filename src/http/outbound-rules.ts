@@ -43,9 +43,14 @@ export function hasUserInfo(address: string): boolean {
   return username !== '' || password !== '';
 }
 
+/** Whether a text is an address of HTTP, with TLS or without. */
+export function isHttpAddress(text: string): boolean {
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
+}
+
 /** Whether a text is an address of HTTP that a request can be made of; where it may go is decided when it is. */
 export function isCallable(text: string): boolean {
-  return /^https?:$/.test(URL.parse(text)?.protocol ?? '') && !hasUserInfo(text);
+  return isHttpAddress(text) && !hasUserInfo(text);
 }
 
 const kindOf = (range: string) => (isIP(range.split('/')[0] ?? '') === 6 ? 'ipv6' : 'ipv4');

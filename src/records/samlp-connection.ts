@@ -1,6 +1,7 @@
 // The options of connections to a SAML identity provider (`samlp`, `pingfederate`), in the words of the hosted service.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
+import { isHttpAddress } from '../http/outbound-rules.ts';
 import { rsaPublicKey } from './samlp.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
@@ -9,10 +10,7 @@ const BINDINGS = 'urn:oasis:names:tc:SAML:2.0:bindings:';
 const LONGEST_METADATA = 102_400;
 
 /** Browsers are sent there, or to its host's address of PingFederate. */
-const webAddress = z
-  .string()
-  .max(2048)
-  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be an http or https address');
+const webAddress = z.string().max(2048).refine(isHttpAddress, 'must be an http or https address');
 
 const certificates = z
   .union([z.string().max(LONGEST_METADATA), z.array(z.string().max(LONGEST_METADATA)).min(1).max(20)])

@@ -2,6 +2,7 @@
 // Nothing is filled in here, so that an export gives back what was written; src/saml/settings.ts has the defaults.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
+import { isHttpAddress } from '../http/outbound-rules.ts';
 
 /**
  * The public key of a certificate or key in PEM, or of a certificate in bare base64, as metadata has it.
@@ -34,9 +35,7 @@ function isRsa(text: string): boolean {
 }
 
 /** What a browser can be sent to with a form. */
-const webAddress = z
-  .string()
-  .refine((text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''), 'must be an http or https address');
+const webAddress = z.string().refine(isHttpAddress, 'must be an http or https address');
 
 const addonSchema = z.looseObject({
   audience: z.string().min(1).optional(),

@@ -1,6 +1,7 @@
 // An application as SAML service provider: its addon's options, with the hosted service's defaults.
 import type { KeyObject } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
+import { isHttpAddress } from '../http/outbound-rules.ts';
 import type { Client } from '../records/collections.ts';
 import { rsaPublicKey, type SamlpAddon } from '../records/samlp.ts';
 import { BINDING, CLAIMS, NAME_ID } from '../saml-messages/names.ts';
@@ -79,13 +80,13 @@ function identity(client: Client, addon: SamlpAddon) {
     clientId: client.client_id,
     name: client.name,
     // A form can only be posted to a web address.
-    acsUrls: addresses.filter(isWeb),
+    acsUrls: addresses.filter(isHttpAddress),
     audience: addon.audience,
     recipient,
     destination,
     logoutUrl: logout?.callback,
     // An entry with a wildcard is not an address to go to.
-    logoutAddresses: client.allowed_logout_urls.filter((url) => isWeb(url) && !url.includes('*')),
+    logoutAddresses: client.allowed_logout_urls.filter((url) => isHttpAddress(url) && !url.includes('*')),
     sloEnabled: logout?.slo_enabled ?? true,
     logoutBinding: addon.binding === BINDING.redirect ? ('redirect' as const) : ('post' as const),
     verifier:
@@ -95,8 +96,6 @@ function identity(client: Client, addon: SamlpAddon) {
     encryptionKey: encryption === undefined ? undefined : rsaPublicKey(encryption),
   };
 }
-
-const isWeb = (address: string) => /^https?:$/.test(URL.parse(address)?.protocol ?? '');
 
 function content(addon: SamlpAddon) {
   const signResponse = addon.signResponse ?? false;

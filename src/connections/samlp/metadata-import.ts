@@ -1,6 +1,7 @@
 // Reads the metadata of an identity provider (SAML Metadata §2.4.3). Its own signature is not verified: nobody has told us
 // a key for it, and where it comes from is what is trusted.
 import type { Element } from '@xmldom/xmldom';
+import { isHttpAddress } from '../../http/outbound-rules.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
 import { BINDING, NS } from '../../saml-messages/names.ts';
 import {
@@ -82,7 +83,7 @@ function serviceOf(
 }
 
 function webAddress(text: string | undefined): string | undefined {
-  return /^https?:$/.test(URL.parse(text ?? '')?.protocol ?? '') ? text : undefined;
+  return text !== undefined && isHttpAddress(text) ? text : undefined;
 }
 
 /** The certificates that it signs with: those for signing, and those for nothing in particular. */
