@@ -109,7 +109,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const { dataDir, databaseUrl, secretsKey } = read;
   const { pause, patience, spareThreads } = options;
   const keeping = { dataDir, databaseUrl, secretsKey, searchMs: waits.search, spareThreads };
-  const opened = await open({ ...keeping, clock, log, random });
+  const opened = await open({ ...keeping, clock, wallClock, log, random });
   try {
     const { tracing } = options;
     const { store, metrics } = await watched(tracing ? tracedStore(opened, tracing) : opened, {

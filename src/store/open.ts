@@ -25,7 +25,7 @@ import { createTable, expired, remove, type Table } from './memory/table.ts';
 import { migrate } from './migrate.ts';
 import { MOVING_IN } from './moving/moved.ts';
 import { takeOver } from './old/takeover.ts';
-import { purgeRegularly } from './purge.ts';
+import { deletionClock, purgeRegularly } from './purge.ts';
 import { countWrites } from './revision.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
@@ -38,6 +38,10 @@ export interface StoreOptions {
   dataDir: string;
   /** What expiry goes by. */
   clock: Clock;
+  /** What deletion of what has expired goes by, as far as it is to be believed (`clock` unless said otherwise). */
+  wallClock?: Clock | undefined;
+  /** Monotonic milliseconds: how long that has been so. */
+  elapsed?: (() => number) | undefined;
   log?: Pick<Logger, 'warn' | 'error'>;
   /** The key that the setting SECRETS_KEY gives; otherwise it is in a file, which is made where there is none. */
   secretsKey?: KeyObject | undefined;
@@ -78,7 +82,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // The embedded store has no use for the client of the other.
     const { openPostgres } = await import('./sql/postgres-store.ts');
-    return openPostgres({ ...options, url: databaseUrl });
+    return openPostgres({ ...options, deletion: deletionOf(options), url: databaseUrl });
   }
   const store = await openAsItIs(options);
   try {
@@ -129,12 +133,13 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   }
   const memory = memoryTables(clock);
   const { searchMs, spareThreads } = options;
-  const database = openSqlite({ file, clock, log, checked, searchMs, spareThreads, check, sealOf });
+  const deletion = deletionOf(options);
+  const database = openSqlite({ file, clock, deletion, log, checked, searchMs, spareThreads, check, sealOf });
   const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
   const stopPurging = purgeRegularly(
     [
-      ...configuration.map(({ table, commit }) => purger(table, commit)),
-      ...memory.map((table) => purger(table, nothing)),
+      ...configuration.map(({ table, commit }) => purger(table, commit, deletion)),
+      ...memory.map((table) => purger(table, nothing, clock)),
       database.purge,
     ],
     log,
@@ -158,6 +163,9 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   );
 }
 
+const deletionOf = ({ clock, wallClock = clock, elapsed }: StoreOptions) =>
+  deletionClock({ wall: wallClock, elapsed });
+
 /** What is kept in memory alone is as durable as it gets. */
 const nothing: Commit = () => undefined;
 
@@ -168,8 +176,8 @@ function memoryTables(clock: Clock): Table[] {
 }
 
 /** Deletes some records that have expired. */
-const purger = (table: Table, commit: Commit) => async () => {
-  const ids = expired(table, purgedAtOnce);
+const purger = (table: Table, commit: Commit, now: Clock) => async () => {
+  const ids = expired(table, purgedAtOnce, now());
   if (ids.length > 0) await commit(remove(table, ids));
   return ids.length === purgedAtOnce;
 };

@@ -20,8 +20,12 @@ describe('what has expired in PostgreSQL', () => {
     await cluster.stop();
     rmSync(dataDir, { recursive: true, force: true });
   });
-  const open = (ahead: number) =>
-    openStore({ dataDir, databaseUrl: cluster.url(), clock: () => Date.now() + ahead });
+  /** How long the processes have run, milliseconds. */
+  let passed = 0;
+  const open = (ahead: number) => {
+    const clock = () => Date.now() + ahead + passed;
+    return openStore({ dataDir, databaseUrl: cluster.url(), clock, elapsed: () => passed });
+  };
 
   it('is taken away by no process whose clock is ahead, as long as the database says that it has not', async () => {
     const behind = await open(-DAY);
@@ -30,6 +34,7 @@ describe('what has expired in PostgreSQL', () => {
       await behind.collection('artifacts').put({ id, model: 'AccessToken', payload: {}, expiresAt });
     await behind.close();
     const ahead = await open(DAY);
+    passed = DAY;
     const ids = async () => (await cluster.query('SELECT id FROM artifacts')).rows.map(({ id }) => id);
     await until(async () => !(await ids()).includes('over'), every(50));
     expect(await ids()).to.deep.equal(['good']);

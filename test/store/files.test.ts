@@ -21,6 +21,7 @@ import { repairStore } from '../../src/store/repair.ts';
 import { aUser, rejection } from './contract.ts';
 
 const clock = () => 1_800_000_000_000;
+const HOUR = 3_600_000;
 const configuration = [
   'clientGrants',
   'clients',
@@ -117,12 +118,12 @@ describe('the embedded store on disk', () => {
 
   it('holds nothing of counters, nor of a record that was deleted or has expired', async () => {
     let now = clock();
-    const store = await begin(dataDir, { clock: () => now });
+    const store = await begin(dataDir, { clock: () => now, elapsed: () => now });
     await store.collection('limits').insert({ id: 'ip', tokens: 4711, at: 0 });
     await store.collection('users').insert(aUser('deleted-one'));
     await store.collection('users').delete('deleted-one');
     await store.collection('users').insert({ ...aUser('expired-one'), expiresAt: now / 1000 + 1 });
-    now += 1000;
+    now += HOUR;
     // The purge, once a second, takes it out.
     while (existsIn(file('gatehouse.db'), 'expired-one'))
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -296,7 +297,7 @@ describe('the embedded store on disk', () => {
 
     it('in the time beside a record takes nothing away that has not expired', async () => {
       const store = await begin();
-      const later = clock() / 1000 + 60;
+      const later = clock() / 1000 + 7200;
       for (const id of ['damaged', 'expired']) {
         await store.collection('users').insert({ ...aUser(id), expiresAt: later });
       }
@@ -305,7 +306,9 @@ describe('the embedded store on disk', () => {
       const database = new DatabaseSync(file('gatehouse.db'));
       database.exec("UPDATE users SET expires_at = 1 WHERE id = 'damaged'");
       database.close();
-      const again = await begin(dataDir, { clock: () => clock() + 1000 });
+      let passed = 0;
+      const again = await begin(dataDir, { clock: () => clock() + 1000 + passed, elapsed: () => passed });
+      passed = HOUR;
       // The purge, once a second, takes the other out.
       while (existsIn(file('gatehouse.db'), 'expired'))
         await new Promise((resolve) => setTimeout(resolve, 50));

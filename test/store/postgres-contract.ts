@@ -17,7 +17,14 @@ export function postgresContract(
   before(async () => {
     empty = await mkdtemp(join(QUICK, 'gatehouse-store-'));
     await cluster().query(`CREATE DATABASE ${template}`);
-    await (await openPostgres({ url: cluster().url(template), dataDir: empty, clock: Date.now })).close();
+    await (
+      await openPostgres({
+        url: cluster().url(template),
+        dataDir: empty,
+        clock: Date.now,
+        deletion: Date.now,
+      })
+    ).close();
   });
   after(() => rm(empty, { recursive: true }));
 
@@ -28,7 +35,7 @@ export function postgresContract(
     await copyDatabase(cluster().url(), database, template);
     const dataDir = await mkdtemp(join(QUICK, 'gatehouse-store-'));
     await cp(empty, dataDir, { recursive: true });
-    const open = () => openPostgres({ url: urlOf(database), dataDir, clock });
+    const open = () => openPostgres({ url: urlOf(database), dataDir, clock, deletion: clock });
     let store = await open();
     return {
       store,

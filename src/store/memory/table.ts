@@ -84,9 +84,9 @@ export function count(table: Table): number {
   return table.texts.size - expired(table, Infinity).length;
 }
 
-/** At most `limit` ids of records that have expired and are still kept. */
-export function expired(table: Table, limit: number): string[] {
-  return table.expiry.due(table.clock(), limit);
+/** At most `limit` ids of records that have expired by a time, epoch milliseconds, and are still kept. */
+export function expired(table: Table, limit: number, now = table.clock()): string[] {
+  return table.expiry.due(now, limit);
 }
 
 /**

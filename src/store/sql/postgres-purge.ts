@@ -1,15 +1,20 @@
 // What takes expired records off the disk. Of most tables nothing expires in most seconds, so that all of them are asked
 // together whether anything has.
+import type { Clock } from '../../runtime/clock.ts';
 import type { Pool, PreparedStatement } from './postgres-pool.ts';
 import type { PostgresTable } from './postgres-table.ts';
 
 const atOnce = 500;
 
 /** Deletes some expired records of each table that has any. @returns what does so, and says whether there may be more. */
-export function createPurge(pool: Pool, tables: readonly PostgresTable[]): () => Promise<boolean> {
+export function createPurge(
+  pool: Pool,
+  tables: readonly PostgresTable[],
+  deletion: Clock,
+): () => Promise<boolean> {
   const expired = anyExpired(tables);
   return async () => {
-    const { rows } = await pool.read(expired, [(tables[0]?.clock() ?? 0) / 1000]);
+    const { rows } = await pool.read(expired, [deletion() / 1000]);
     const now = Number(rows[0]?.[tables.length]);
     let more = false;
     for (const [at, { statements }] of tables.entries()) {

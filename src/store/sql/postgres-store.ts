@@ -32,6 +32,8 @@ export interface PostgresOptions {
   /** Where the key of the store's secrets is, without `secretsKey`. */
   dataDir: string;
   clock: Clock;
+  /** By what expired records are deleted. */
+  deletion: Clock;
   log?: Pick<Logger, 'warn' | 'error'>;
   secretsKey?: KeyObject | undefined;
   random?: Random;
@@ -85,7 +87,11 @@ async function* sealedTexts(run: Run): AsyncGenerator<[string, readonly string[]
   }
 }
 
-async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOptions): Promise<Store> {
+async function openTables(
+  pool: Pool,
+  key: KeyObject,
+  { clock, deletion, log }: PostgresOptions,
+): Promise<Store> {
   const tables = new Map(
     collectionSpecs().map(([name, spec]): [string, PostgresTable] => [
       name,
@@ -106,7 +112,7 @@ async function openTables(pool: Pool, key: KeyObject, { clock, log }: PostgresOp
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()])], log);
+  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()], deletion)], log);
   let closing: Promise<void> | undefined;
   const close = async () => {
     await underWay.end();

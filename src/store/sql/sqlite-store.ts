@@ -25,6 +25,8 @@ interface SqliteOptions {
   /** The database's file, which has been checked. */
   file: string;
   clock: Clock;
+  /** By what expired records are deleted. */
+  deletion: Clock;
   log: Pick<Logger, 'warn' | 'error'> | undefined;
   /** Whether its whole file was read for damage; otherwise that is done in the background. */
   checked: boolean;
@@ -54,7 +56,7 @@ const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
 /** Opens the collections of a database. */
 export function openSqlite(options: SqliteOptions): SqliteStore {
-  const { file, clock, log, checked, searchMs, spareThreads, check, sealOf } = options;
+  const { file, clock, deletion, log, checked, searchMs, spareThreads, check, sealOf } = options;
   const reader = openReader(file);
   const writer = createWriter({
     connection: startConnection(file, [...writeStatements(sqliteDialect), probe], spareThreads),
@@ -83,7 +85,7 @@ export function openSqlite(options: SqliteOptions): SqliteStore {
         writer,
         writes.map((write) => judge(tables, write)),
       ),
-    purge: () => purge(tables, writer, clock),
+    purge: () => purge(tables, writer, deletion),
     compact: () => writer.compact(),
     ready: () => ready(writer),
     async close() {
@@ -130,13 +132,14 @@ function change(table: SqlTable, id: string, make: (current: unknown) => unknown
   return place(table, next, false, before);
 }
 
-async function purge(tables: Map<string, SqlTable>, writer: Writer, clock: Clock): Promise<boolean> {
+async function purge(tables: Map<string, SqlTable>, writer: Writer, deletion: Clock): Promise<boolean> {
   let more = false;
+  const now = deletion();
   for (const table of tables.values()) {
-    const expired = table.committed.expired(clock() / 1000, purgedAtOnce);
+    const expired = table.committed.expired(now / 1000, purgedAtOnce);
     // One that a change is under way of may live on, and the time beside a record may be damaged.
     const ids = expired
-      .filter((one) => table.overlay.get(one.id) === undefined && isExpired(one, clock()))
+      .filter((one) => table.overlay.get(one.id) === undefined && isExpired(one, now))
       .map(({ id }) => id);
     if (ids.length === 0) continue;
     more ||= ids.length === purgedAtOnce;
