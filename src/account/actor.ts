@@ -11,7 +11,7 @@ import { customOrigin } from '../webauthn/party.ts';
 import { stepUp } from './errors.ts';
 
 /** The login that somebody acts by. */
-export interface ActingLogin {
+interface ActingLogin {
   /** Its session's id, or where there is none what stands for its grant: what it changes does not end its own right. */
   id: string;
   amr: readonly string[];
@@ -95,7 +95,7 @@ export async function isStillGood(
 const SKEW = 60;
 
 /** The login in the form that the factors judge. */
-export function proofOf({ user, clientId, login }: Actor): ApiToken {
+function proofOf({ user, clientId, login }: Actor): ApiToken {
   const { id, amr, credentialVersion, factors } = login;
   const claims = { amr, credential_version: credentialVersion, factors_changed: factors };
   return { userId: user.id, clientId, scopes: [], id, claims };

@@ -27,7 +27,7 @@ export interface ConnectedDependencies extends MethodDependencies, ConnectingDep
 const MOST = 100;
 
 /** A connection that was begun. */
-export interface BegunConnection {
+interface BegunConnection {
   authSession: string;
   ticket: string;
 }

@@ -15,14 +15,14 @@ import { authenticatorView, type MethodView } from './views.ts';
 export type EnrollmentDependencies = MethodDependencies;
 
 /** An enrolment of a second factor that is asked for. */
-export interface NewFactor {
+interface NewFactor {
   type: MethodType;
   /** Where its codes go, where they are sent. */
   address?: string | undefined;
 }
 
 /** What was begun. */
-export interface BegunFactor {
+interface BegunFactor {
   id: string;
   authSession: string;
   type: MethodType;
@@ -119,7 +119,7 @@ async function keep(
 }
 
 /** What proves that it works. */
-export interface FactorProof {
+interface FactorProof {
   id: string;
   authSession: string;
   code: string;

@@ -28,7 +28,7 @@ export interface WantedIdentity {
 }
 
 /** What was begun. */
-export interface BegunPasskey {
+interface BegunPasskey {
   authSession: string;
   /** For `navigator.credentials.create` (WebAuthn Level 3 §5.1.10). */
   options: object;

@@ -4,7 +4,7 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import type { MethodType } from '../records/authenticators.ts';
 import type { Actor } from './actor.ts';
 
-export type TellDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;
+type TellDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;
 
 /** Posts the message of a change. */
 export async function tellChange(

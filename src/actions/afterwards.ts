@@ -23,7 +23,7 @@ export interface PreparedRun {
   begin(): void;
 }
 
-export interface Afterwards<E> {
+interface Afterwards<E> {
   prepare(told: Told<E>): PreparedRun;
   /** Keeps one by itself. */
   keep(prepared: PreparedRun): Promise<void>;

@@ -28,7 +28,7 @@ export interface UserRole {
 }
 
 /** What one is called with. */
-export interface Asked {
+interface Asked {
   event: object;
   /** `rules`: the ids of those that ran before it. */
   how: Asking & { rules: string[]; userRoles?: readonly UserRole[] };

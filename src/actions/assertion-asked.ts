@@ -32,7 +32,7 @@ export interface AssertionAsked {
   attributes: Record<string, AssertionValue>;
 }
 
-export type AssertionValue = z.output<typeof value> | z.output<typeof value>[] | null;
+type AssertionValue = z.output<typeof value> | z.output<typeof value>[] | null;
 
 /** Nothing was asked for. */
 export const nothingOfAssertion = (): AssertionAsked => ({ settings: {}, attributes: {} });

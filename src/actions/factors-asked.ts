@@ -12,7 +12,7 @@ export interface FactorsAsked {
   isChosen?: boolean;
 }
 
-export interface WithFactors {
+interface WithFactors {
   login: { factors?: FactorsAsked; mayRemember?: boolean };
   multifactor: boolean;
 }

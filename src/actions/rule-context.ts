@@ -5,7 +5,7 @@ import type { Command } from './commands.ts';
 import { assertionCommands } from './rule-assertion.ts';
 
 /** What rules are called with, and what they leave. */
-export interface RuleState {
+interface RuleState {
   user: Readonly<Record<string, unknown>>;
   context: Readonly<Record<string, unknown>>;
 }

@@ -10,7 +10,7 @@ import type { Execution } from './executions.ts';
 import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
 
 /** What became of the rules. */
-export interface RulesOutcome {
+interface RulesOutcome {
   /** What they asked for together; nothing, where one refused or failed. */
   commands: Command[];
   /** A refusal, in a rule's own words. */

@@ -4,7 +4,7 @@ import { changeRoleAtOnce, memberOf } from '../console/administrators/members.ts
 import { normalizeEmail } from '../records/email.ts';
 
 /** A link, and whether somebody becomes an administrator by it. */
-export interface OwnerLink {
+interface OwnerLink {
   url: string;
   isNew: boolean;
 }

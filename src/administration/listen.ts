@@ -27,7 +27,7 @@ const UNKNOWN_ORDER = 'the running server does not know this order: is it of ano
 const LAST_ANSWER = 500;
 
 /** What listens; `close` finishes the order that is under way, and ends transfers of users between two of them. */
-export interface Ear {
+interface Ear {
   close(): Promise<void>;
 }
 

@@ -25,7 +25,7 @@ const RESERVED = new Set([
 const PASSED_ON = ['login_hint', 'prompt'] as const;
 
 /** The options that say so. */
-export interface FurtherOptions {
+interface FurtherOptions {
   /** Fixed ones. */
   authParams?: Readonly<Record<string, string>>;
   /** The names of those of the application's request, by the provider's. */

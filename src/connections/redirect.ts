@@ -120,7 +120,7 @@ export interface UnsolicitedLogin {
 }
 
 /** How a strategy takes answers that nobody asked for. */
-export interface Unsolicited {
+interface Unsolicited {
   /** The login that a connection's provider may begin; undefined where it may not. */
   of(connection: Connection): UnsolicitedLogin | undefined;
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */

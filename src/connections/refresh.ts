@@ -17,7 +17,7 @@ interface RefreshDependencies extends UpstreamDependencies {
 }
 
 /** Renews what has ended of the tokens that a user's providers gave; what cannot be renewed stays as it is. */
-export type RenewProviderTokens = (userId: string) => Promise<void>;
+type RenewProviderTokens = (userId: string) => Promise<void>;
 
 /** @see RenewProviderTokens */
 export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTokens {

@@ -87,7 +87,7 @@ export interface Provable<Credentials> {
 export type FormStrategy = FormTraits & Provable<string>;
 export type StepStrategy<Credentials = never> = StepTraits & Provable<Credentials>;
 /** Its users prove who they are here. */
-export type ProvingStrategy = FormStrategy | StepStrategy;
+type ProvingStrategy = FormStrategy | StepStrategy;
 export type Strategy = ProvingStrategy | RedirectStrategy;
 
 /** A proof, and what is known while it is judged. */

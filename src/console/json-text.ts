@@ -5,7 +5,7 @@ import { jsonOf } from '../runtime/json.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
 /** What is wrong with a text: a message's key, and its values. */
-export interface TextFault {
+interface TextFault {
   key: string;
   line?: number;
   column?: number;

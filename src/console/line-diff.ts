@@ -1,7 +1,7 @@
 // What makes one text another, line by line.
 
 /** A line: there before, there after, or both. */
-export interface DiffLine {
+interface DiffLine {
   kind: 'same' | 'removed' | 'added';
   text: string;
   /** Numbers of the line, from 1. */

@@ -30,7 +30,7 @@ const NAV: readonly NavItem[] = [
 ];
 
 /** A line of the navigation, as the layout shows it. */
-export interface NavLine {
+interface NavLine {
   path: string;
   /** A message key. */
   text: string;

@@ -4,7 +4,7 @@ import { SECURITY_SAID } from './security/said.ts';
 import { USERS_SAID } from './users/said.ts';
 
 /** Each area adds its own. */
-export const SAID: readonly string[] = [
+const SAID: readonly string[] = [
   'console.said.saved',
   'console.said.created',
   'console.said.deleted',

@@ -51,7 +51,7 @@ const FRESH_SECONDS = 600;
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
 
 /** What of a login is kept. */
-export interface Kept {
+interface Kept {
   login: Login;
   /** What stood for the administrator's second factors when they logged in. */
   factors: string;

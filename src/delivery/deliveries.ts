@@ -32,7 +32,7 @@ export interface DeliveryKind<C> {
 }
 
 /** Somebody who waits for the outcome. */
-export interface Watch {
+interface Watch {
   isAwaited(): boolean;
   /** Failed tries after which a delivery that is waited for is given up. */
   most: number;

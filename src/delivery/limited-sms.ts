@@ -3,7 +3,7 @@ import { DeliveryError } from './messages.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
 /** Where messages to numbers are counted. */
-export interface SmsRoom {
+interface SmsRoom {
   /** Takes room for a message to a number in E.164. @returns whether there was some. */
   take(number: string): Promise<boolean>;
   /** Gives back what a message took that was not sent. */

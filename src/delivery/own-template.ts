@@ -13,7 +13,7 @@ export interface DraftTemplate {
   body?: string | undefined;
 }
 
-export type Part = 'from' | 'subject' | 'body' | 'text';
+type Part = 'from' | 'subject' | 'body' | 'text';
 
 /** Why parts of a draft could not be rendered. */
 export type DraftFaults = Partial<Record<Part, string>>;

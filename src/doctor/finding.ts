@@ -1,6 +1,6 @@
 // What the doctor says of one thing that it has looked at.
 
-export type Verdict = 'ok' | 'warning' | 'fault';
+type Verdict = 'ok' | 'warning' | 'fault';
 
 export interface Finding {
   /** What was looked at, in a word or two. */

@@ -15,7 +15,7 @@ const READABLE = new Set(
 );
 
 /** The parameters that actions may read: those of the protocols without proofs, and `ext-…` of applications. */
-export function readable(params: Readonly<Record<string, unknown>> | undefined): Record<string, string> {
+function readable(params: Readonly<Record<string, unknown>> | undefined): Record<string, string> {
   return Object.fromEntries(
     Object.entries(params ?? {}).flatMap(([name, value]) =>
       typeof value === 'string' && (READABLE.has(name) || name.startsWith('ext-')) ? [[name, value]] : [],

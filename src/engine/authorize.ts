@@ -47,7 +47,7 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
 
 /** What the application is told. */
-export type Refusal = Pick<AuthError, 'error' | 'error_description'>;
+type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies {
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;

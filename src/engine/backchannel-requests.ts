@@ -17,7 +17,7 @@ const PAUSE = BACKCHANNEL_INTERVAL * 1000 - 500;
 const MOST_WAITING = 5;
 
 /** What an application asks for. */
-export interface BackchannelRequest {
+interface BackchannelRequest {
   clientId: string;
   scope: string;
   /** The identifier of an API. */

@@ -7,7 +7,7 @@ import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 
 /** Whose claims, and where. */
-export interface ClaimsAbout extends ClaimsWanted {
+interface ClaimsAbout extends ClaimsWanted {
   /** Undefined for a client of itself. */
   userId?: string | undefined;
   /** The id of the organization that the login is for. */

@@ -21,7 +21,7 @@ interface IntrospectionDependencies extends TokenVerification {
 }
 
 /** What is answered (RFC 7662 §2.2). */
-export type Introspected = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
+type Introspected = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
 
 /**
  * Answers an introspection request.

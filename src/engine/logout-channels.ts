@@ -36,7 +36,7 @@ export interface LogoutBrowser {
 }
 
 /** What is written in the commit that ends a session, and what is done after it. */
-export interface Announcement {
+interface Announcement {
   writes: readonly Write[];
   begin(): void;
 }

@@ -4,7 +4,7 @@ import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import type { Organizations } from './organizations.ts';
 
-export interface PermittedDependencies {
+interface PermittedDependencies {
   users: Pick<Users, 'permissionsAt'>;
   organizations: Pick<Organizations, 'rolesOf'>;
 }

@@ -1,6 +1,6 @@
 // Keys that are remembered for a while, and forgotten many at a time.
 
-export interface RecentKeys {
+interface RecentKeys {
   /** @param now seconds, never less than before. */
   has(key: string, now: number): boolean;
   /** Remembers a key from now on. */

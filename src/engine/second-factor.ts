@@ -90,7 +90,7 @@ export interface FactorChallenge {
  * `open`: one can be asked for. `had`: those that were to be enrolled are. `later`: one that the user has is given before
  * another is enrolled. `none`: nobody can give one.
  */
-export type FactorStanding = 'open' | 'had' | 'later' | 'none';
+type FactorStanding = 'open' | 'had' | 'later' | 'none';
 
 /** What of a login tells whether its second factor was given. */
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {

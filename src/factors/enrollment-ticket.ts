@@ -15,7 +15,7 @@ export const ENROLLMENT = '/u/mfa-enrollment';
 const TICKET_SECONDS = 432_000;
 
 /** What an administrator asks a user to enrol. */
-export interface NewEnrollment {
+interface NewEnrollment {
   user: User;
   /** The name of the only factor that is offered; all that are on without one. */
   factor?: string | undefined;
@@ -28,7 +28,7 @@ export interface NewEnrollment {
 }
 
 /** Why there is no ticket. */
-export type EnrollmentRefusal = 'no-factor' | 'enrolled';
+type EnrollmentRefusal = 'no-factor' | 'enrolled';
 
 /** Makes a ticket, and mails its link where that is wanted. @returns its link, or why there is none. */
 export async function issueEnrollment(

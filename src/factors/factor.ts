@@ -148,7 +148,7 @@ export interface PageState {
 }
 
 /** What an enrolment on an administrator's word may add, and how often: once. */
-export interface EnrollmentPermit {
+interface EnrollmentPermit {
   /** Whether also to what the user has already, on the permit's word alone. */
   several: boolean;
   /** The only authenticator that it is for; any that was begun without one. */

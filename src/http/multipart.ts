@@ -5,7 +5,7 @@ import type { BusboyHeaders } from '@fastify/busboy';
 import { AuthError } from './errors.ts';
 
 /** What a form holds. */
-export interface MultipartForm {
+interface MultipartForm {
   fields: Record<string, string>;
   /** The bytes of the file, by the name of its field; undefined where none was sent. */
   file: { field: string; data: Buffer } | undefined;

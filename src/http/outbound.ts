@@ -18,7 +18,7 @@ export interface ResolvedAddress {
 }
 
 /** What a request may have beside what `fetch` takes. */
-export interface OutboundInit extends RequestInit {
+interface OutboundInit extends RequestInit {
   /** Time for all of it, redirects and body included, milliseconds. */
   timeout?: number;
   /** The largest body that is read, decompressed, bytes. */
@@ -28,7 +28,7 @@ export interface OutboundInit extends RequestInit {
 }
 
 /** A connection that others make (LDAP). */
-export interface OutboundConnection {
+interface OutboundConnection {
   /** Whether the operator opened the address: only then it may go without TLS. */
   isOpened: boolean;
   addresses: readonly ResolvedAddress[];

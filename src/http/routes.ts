@@ -23,7 +23,7 @@ interface RouteRules {
 
 /** Whether a request goes on to its handler. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most return nothing
-export type Admission = void | 'answered';
+type Admission = void | 'answered';
 
 /** One request, or several of one path that are handled alike. */
 export interface Route extends RouteRules {

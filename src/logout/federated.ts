@@ -13,7 +13,7 @@ export interface FederatedDependencies {
 }
 
 /** Where the browser is to come back to from a provider. */
-export interface ProviderLogout {
+interface ProviderLogout {
   /** The address, with `state` in its query. */
   returnTo: string;
   /** The address without it, for protocols that carry a state themselves. */
@@ -25,7 +25,7 @@ export interface ProviderLogout {
  * The address at which a session is ended at the provider that it came from, as its connection's strategy has it.
  * @returns undefined when there is none.
  */
-export type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
+type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
 
 /** Where identity providers send the browser back to; must be allowed there. */
 export const CALLBACK = '/logout/callback';

@@ -11,7 +11,7 @@ export const fieldsQuery = {
   include_fields: flag.optional(),
 };
 
-export interface FieldsQuery {
+interface FieldsQuery {
   fields?: string | undefined;
   include_fields?: boolean | undefined;
 }

@@ -12,7 +12,7 @@ import { arraySource, cursorQuery, type ListShape, listAnswer, mapped, pageQuery
 import { sortedBy } from './search/sort.ts';
 
 /** The collections that are small enough to be filtered in memory. */
-export type ConfigurationName =
+type ConfigurationName =
   | 'clients'
   | 'resourceServers'
   | 'clientGrants'
@@ -96,7 +96,7 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
   isRemovalStrict?: boolean;
 }
 
-export interface ResourceDependencies {
+interface ResourceDependencies {
   store: Store;
 }
 

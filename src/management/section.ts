@@ -6,7 +6,7 @@ import type { Store } from '../store/contract.ts';
 import { type Call, callsWith, ok } from './call.ts';
 import { checkedBy } from './resource.ts';
 
-export interface Section<T> {
+interface Section<T> {
   /** As it is stored; undefined where it was never set. */
   read(deps: SectionDependencies): Promise<Frozen<T> | undefined>;
   /**

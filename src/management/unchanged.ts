@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Collection, Store } from '../store/contract.ts';
 
 /** A store for one call, and what the call did with it. */
-export interface WatchedStore {
+interface WatchedStore {
   store: Store;
   /** Whether the call has looked at records to change them, and found all of them as they were to be. */
   isUnchanged(): boolean;

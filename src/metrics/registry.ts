@@ -4,7 +4,7 @@ import type { Measures } from '../runtime/measures.ts';
 import { LOGINS } from './logins.ts';
 
 /** What is read anew each time that somebody asks. */
-export interface Readings {
+interface Readings {
   /** The signing keys in use, and how old each is, seconds. */
   signingKeys(): Promise<readonly { alg: string; age: number }[]>;
   /** Passwords that wait to be hashed or verified. */

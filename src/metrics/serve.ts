@@ -64,7 +64,7 @@ const isAllowed = (authorization: string, token: string) =>
   isSameSecret(authorization.replace(/^Bearer +/i, ''), token) && /^Bearer /i.test(authorization);
 
 /** A server of metrics alone. */
-export interface MetricsServer {
+interface MetricsServer {
   /** The one in use. */
   port: number;
   close(): void;

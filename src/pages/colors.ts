@@ -34,7 +34,7 @@ const OWN = {
 } as const satisfies Record<string, Scheme>;
 
 /** Custom properties, by their names without the two hyphens. */
-export type Properties = Readonly<Record<string, string>>;
+type Properties = Readonly<Record<string, string>>;
 
 /** The custom properties of both colour schemes, as CSS. Invalid colours fall back to the defaults. */
 export function themeCss(brand: BrandColors): string {

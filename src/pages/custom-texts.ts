@@ -3,7 +3,7 @@
 import type { Locale, MessageValues } from './locales.ts';
 
 /** A tenant's texts of a prompt in a language: by screen and key. */
-export type PromptTexts = Readonly<Record<string, unknown>>;
+type PromptTexts = Readonly<Record<string, unknown>>;
 
 /** Texts by `<prompt>/<language>`. */
 export type CustomTexts = ReadonlyMap<string, PromptTexts>;

@@ -3,7 +3,7 @@ import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 
 /** The tenant in the layout. */
-export interface Described {
+interface Described {
   name: string;
   logo: string | undefined;
   favicon: string | undefined;

@@ -19,7 +19,7 @@ import {
 export type Theme = Readonly<Record<string, unknown>>;
 
 /** What of a theme goes into a page. */
-export interface ThemeLook {
+interface ThemeLook {
   /** For a style element, after the brand's. */
   css: string;
   /** Where a picture behind the card comes from; the page's policy lets it. */

@@ -44,7 +44,7 @@ export interface Views {
 }
 
 /** How a preview looks, in place of what is in force. */
-export interface PreviewOptions {
+interface PreviewOptions {
   settings: Settings;
   look: Look;
   /** The tag of a locale, enabled or not. */

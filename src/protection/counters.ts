@@ -9,7 +9,7 @@ import { endsAt, type Level, step } from './bucket.ts';
 /** What is taken from a bucket (1), or given back (-1). */
 type Taken = 1 | -1;
 
-export interface Counters {
+interface Counters {
   /**
    * Takes a token from a bucket, atomically, or gives one back.
    * @returns the tokens left; negative when there was none, and none was taken.

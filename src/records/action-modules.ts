@@ -8,7 +8,7 @@ export const ACTION_MODULE = 'action-module';
 type Document = Pick<Frozen<DocumentRecord>, 'id' | 'body'>;
 
 /** A module as an action finds it. */
-export interface RunnableModule {
+interface RunnableModule {
   name: string;
   code: string;
   /** Names of npm packages that it lists. */

@@ -67,7 +67,7 @@ export const subjectCredential = z
   });
 
 /** Deploy tools write line ends as the two characters `\n`. @returns undefined for what is no certificate. */
-export function certificateOf(text: string): X509Certificate | undefined {
+function certificateOf(text: string): X509Certificate | undefined {
   try {
     return new X509Certificate(text.replaceAll('\\n', '\n'));
   } catch {

@@ -29,7 +29,7 @@ interface Key {
 }
 
 /** What of an application's record is judged. */
-export interface ProfiledClient {
+interface ProfiledClient {
   readonly compliance_level?: string | null | undefined;
   readonly app_type: string;
   readonly callbacks: readonly string[];
@@ -217,7 +217,7 @@ export const BACKCHANNEL_RULES: readonly Rule<Omit<ProfiledRequest, 'isPushed'>>
 ];
 
 /** An access token that is about to be issued. */
-export interface ProfiledToken {
+interface ProfiledToken {
   boundTo: { dpop: boolean; mtls: boolean };
   /** What it is signed with; undefined for an opaque one. */
   alg: string | undefined;

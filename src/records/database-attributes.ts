@@ -56,7 +56,7 @@ interface Options {
 }
 
 /** One kind of address. */
-export interface Attribute {
+interface Attribute {
   /** Whether users log in with it. */
   isIdentifier: boolean;
   /** Whether it is asked for where somebody signs up. */

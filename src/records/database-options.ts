@@ -29,7 +29,7 @@ export function passkeyOptions(connection: Connection): NonNullable<z.output<typ
 }
 
 /** What passwords are for in a connection. */
-export interface PasswordUse {
+interface PasswordUse {
   /** Whether users log in with one. */
   logsIn: boolean;
   /** Whether who signs up has one. */

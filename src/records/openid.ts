@@ -214,11 +214,8 @@ export const appleOptionsSchema = z.preprocess(
   }),
 );
 
-export type OktaOptions = z.output<typeof oktaOptionsSchema>;
 export type WaadOptions = z.output<typeof waadOptionsSchema>;
 export type AdfsOptions = z.output<typeof adfsOptionsSchema>;
-export type GoogleOptions = z.output<typeof googleOptionsSchema>;
-export type GoogleAppsOptions = z.output<typeof googleAppsOptionsSchema>;
 export type AppleOptions = z.output<typeof appleOptionsSchema>;
 
 function isEcKey(pem: string): boolean {

@@ -31,7 +31,7 @@ export interface InvitationRecord extends Stored {
 }
 
 /** A connection as an organization has enabled it. */
-export interface EnabledConnection {
+interface EnabledConnection {
   connection_id: string;
   /** Whether who logs in by it becomes a member. */
   assign_membership_on_login?: boolean;

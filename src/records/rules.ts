@@ -3,7 +3,7 @@ import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
 /** A rule that is enabled. */
-export interface Rule {
+interface Rule {
   id: string;
   name: string;
   /** `function (user, context, callback)`, as text. */

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** What is told of a span: never what a stranger sent, and no secret. */
-export type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string | number>>;
 
 export interface Tracing {
   /**

@@ -4,7 +4,7 @@ import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
 /** By {@link scriptKey}. */
-export interface LightScripts {
+interface LightScripts {
   has(script: string): boolean;
   /** What became of a run. */
   note(script: string, outcomes: readonly JobOutcome[]): void;

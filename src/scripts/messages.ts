@@ -46,7 +46,7 @@ export interface Trip {
   spentMs?: number | undefined;
 }
 
-export interface RunMessage extends Trip {
+interface RunMessage extends Trip {
   type: 'run';
   /** The number of the first one's run in the thread, from 1; the others count on. */
   run: number;

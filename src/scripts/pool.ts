@@ -3,7 +3,7 @@ import type { Trip } from './messages.ts';
 import type { JobOutcome, Thread } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
 
-export interface Pool {
+interface Pool {
   /**
    * Runs scripts when there is a thread for them: first of those of whom the fewest run now.
    * @param key whose they are: nobody's may take all threads, nor all places to wait for one.

@@ -35,7 +35,7 @@ export interface ScriptRun {
 }
 
 /** Scripts of which one runs after the other. */
-export interface ScriptRuns {
+interface ScriptRuns {
   runs: readonly ScriptRun[];
   /** The next one begins only when the result of the one before it is such a list. */
   passing: Passing;

@@ -4,7 +4,7 @@ import type { Stay } from './guests.ts';
 import type { Trip } from './messages.ts';
 import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
 
-export interface Shared {
+interface Shared {
   /**
    * Runs scripts beside others.
    * @param key whose they are: nobody's may take more than half of the places.

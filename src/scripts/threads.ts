@@ -6,7 +6,7 @@ import type { ScriptLimits } from './limits.ts';
 import type { LoadModule } from './module.ts';
 import { startThread, type Thread } from './thread.ts';
 
-export interface Threads {
+interface Threads {
   /**
    * One that is ready; it is the caller's for one trip. Those of quick runs are ready again before another one has
    * begun: with more of them than processors, all would only be slower.

@@ -1,7 +1,7 @@
 // Runs a program that signs, without a shell: what it is given is never read as a command.
 import { spawn } from 'node:child_process';
 
-export interface ProgramRequest {
+interface ProgramRequest {
   program: string;
   args: readonly string[];
   input?: Uint8Array;

@@ -116,7 +116,7 @@ export interface Query {
 }
 
 /** A record, and those that it names. */
-export interface WithNamed<T> {
+interface WithNamed<T> {
   record: Frozen<T>;
   named: readonly { collection: CollectionName; record: Frozen<Stored> }[];
 }

@@ -76,7 +76,7 @@ export interface Config {
 const NO_ACTIONS: readonly BoundAction[] = [];
 
 /** Texts of pages, and the page around them. */
-export interface Look {
+interface Look {
   /** By `<prompt>/<language>`. */
   texts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
   /** The page template, Liquid. */

@@ -7,14 +7,14 @@ import { keepLatest } from '../runtime/latest.ts';
 import { type CertificateFault, certificateFault, readCertificate } from './client-certificate.ts';
 
 /** A certificate whose key the client has, which is in force. */
-export interface ClientCertificate {
+interface ClientCertificate {
   certificate: X509Certificate;
   /** Whether it was signed by an authority that is trusted for clients. */
   isCaVerified: boolean;
 }
 
 /** What an edge says of its client, whom it asked for a certificate. */
-export interface Forwarded {
+interface Forwarded {
   /** The certificate; undefined where the client had none. */
   certificate: string | undefined;
   /** `SUCCESS` where it was signed by a trusted authority, `FAILED:…` where not, `NONE` where there was none. */

@@ -26,7 +26,7 @@ interface EdgeDependencies {
 }
 
 /** What reads the headers of an edge, and what its word of the client's address is then put in force by. */
-export interface Edge {
+interface Edge {
   /** @see edgeOf */
   headers: Middleware;
   /** After all that finds the address of a client: the edge knows better, being one hop more. */

@@ -33,7 +33,7 @@ const PROTOCOL = {
 } as const;
 
 /** Where clients are asked for certificates. */
-export interface MtlsSettings {
+interface MtlsSettings {
   /** That of everybody, or one of its own. */
   port: number;
   /** PEM: the authorities that are trusted for clients; none where it is not given. */

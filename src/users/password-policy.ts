@@ -24,7 +24,7 @@ export interface PolicyVerdict {
 }
 
 /** What passwords of a connection have to be. */
-export interface PasswordPolicy {
+interface PasswordPolicy {
   /** In characters; undefined where any password that is not empty is long enough. */
   minLength: number | undefined;
   types: readonly CharacterType[];

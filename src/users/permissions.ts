@@ -13,7 +13,7 @@ interface PermissionSource {
 }
 
 /** A permission of a user; the same one may be from several sources. */
-export interface UserPermission extends PermissionRecord {
+interface UserPermission extends PermissionRecord {
   sources: PermissionSource[];
 }
 

@@ -9,7 +9,7 @@ import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
 /** A user who is about to be made. */
-export interface Registrant {
+interface Registrant {
   /** The connection's name. */
   connection: string;
   /** What is known of them. */
@@ -29,7 +29,7 @@ export interface Registration {
 }
 
 /** What is to be told, and is not lost: it is kept from the moment in which it has happened. */
-export interface Telling {
+interface Telling {
   /** The write that keeps it, to be made with what it tells of. Only the last of several counts. */
   write(user: User): Write;
   /** It has happened: tells of it, and keeps it first where no write of before did. */

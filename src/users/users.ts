@@ -156,7 +156,7 @@ export interface Users {
 }
 
 /** How a password is set. */
-export interface PasswordChange {
+interface PasswordChange {
   /** As for {@link Users.isUsedBefore}, where it is not the user. */
   home?: string | undefined;
   asker?: Asker | undefined;

@@ -69,7 +69,7 @@ const assertionAnswer = answer.extend({
   }),
 });
 
-export type RegistrationAnswer = z.output<typeof registrationAnswer>;
+type RegistrationAnswer = z.output<typeof registrationAnswer>;
 export type AssertionAnswer = z.output<typeof assertionAnswer>;
 
 /** What `navigator.credentials.create` gave, as `toJSON` writes it; undefined for anything else. */
@@ -175,7 +175,7 @@ export async function verifyRegistration(
 }
 
 /** What an assertion says of its credential. */
-export interface Asserted {
+interface Asserted {
   /** To be kept where it is above what was kept: of any number of racers with one count, one is right. */
   signCount: number;
   backedUp: boolean;

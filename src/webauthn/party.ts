@@ -12,7 +12,7 @@ export interface RelyingParty {
   name: string;
 }
 
-export interface PartyDependencies {
+interface PartyDependencies {
   /** The public origin. */
   baseUrl: string;
   config: Pick<Config, 'settings' | 'customOrigins'>;

@@ -46,7 +46,7 @@ interface Kept {
 }
 
 /** A change that a link stands for. */
-export interface OpenChange extends Kept {
+interface OpenChange extends Kept {
   user: User;
 }
 
@@ -142,7 +142,7 @@ async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Prom
 }
 
 /** What a link has done. */
-export type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
+type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
 
 /** Uses a link up: of any number of racers one goes on. */
 export async function useChange(

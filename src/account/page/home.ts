@@ -9,7 +9,7 @@ import { type Identity, primaryIdentity } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
 
 /** Where a user was made. */
-export interface Home {
+interface Home {
   identity: Identity;
   connection: Connection;
   /** Whether name, picture and the like are kept here alone. */

@@ -107,7 +107,7 @@ const SAID = [
   'methodRenamed',
   'methodAdded',
 ] as const;
-export type Said = (typeof SAID)[number];
+type Said = (typeof SAID)[number];
 
 interface PageOptions {
   status?: number;

@@ -10,7 +10,7 @@ import { askForPhone, editsPhone, provePhone } from './phone-change.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
 import type { AtAccount } from './session.ts';
 
-export interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
+interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
 
 /** The routes: both take a fresh login, as whoever finds an open browser could put a number of theirs there. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {

@@ -82,7 +82,7 @@ export async function showProfile(
 }
 
 /** Message keys by field. */
-export type Faults = Partial<Record<keyof Profile | 'email' | 'phone' | 'code', string>>;
+type Faults = Partial<Record<keyof Profile | 'email' | 'phone' | 'code', string>>;
 
 function valuesOf(user: User): Profile {
   return Object.fromEntries(MEMBERS.map((name) => [name, user[name] ?? ''])) as Profile;

@@ -32,7 +32,7 @@ export interface CustomRun {
 }
 
 /** What a script answered. */
-export interface CustomAnswer {
+interface CustomAnswer {
   result?: unknown;
   failure?: ScriptFailure | undefined;
 }

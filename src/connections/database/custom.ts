@@ -55,7 +55,7 @@ export interface CustomDatabases {
 type ChangeScript = 'verify' | 'change_email' | 'change_username' | 'delete';
 
 /** A user as `create` is given them, beside who asks. */
-export interface NewCustomUser extends Readonly<Record<string, unknown>> {
+interface NewCustomUser extends Readonly<Record<string, unknown>> {
   password: string;
 }
 

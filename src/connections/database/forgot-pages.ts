@@ -25,7 +25,7 @@ import { callerOf } from './account-pages.ts';
 import { databaseFor } from './connection.ts';
 import type { RequestReset } from './reset-link.ts';
 
-export interface ForgotPagesDependencies extends HostedDependencies {
+interface ForgotPagesDependencies extends HostedDependencies {
   random: Random;
   rateLimits: RateLimits;
   requestReset: RequestReset;

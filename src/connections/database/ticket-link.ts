@@ -74,7 +74,7 @@ export async function issueTicketLink(
 }
 
 /** What whoever made a ticket said of it. */
-export interface TicketOptions {
+interface TicketOptions {
   resultUrl?: string;
   includeEmail: boolean;
   marksVerified: boolean;

@@ -31,7 +31,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { Login } from '../../users/login.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
-export interface CustomExchangeDependencies extends ExchangedUserDependencies {
+interface CustomExchangeDependencies extends ExchangedUserDependencies {
   actions: Pick<Actions, 'run' | 'refused'>;
   attempts: Attempts;
   /** What logins are dated by. */

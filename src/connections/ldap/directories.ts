@@ -13,7 +13,7 @@ import { groupsOf } from './groups.ts';
 import { attributesOf, BINARY, idOf, profileOf } from './profile.ts';
 
 /** A user of a directory, who has just given the right password. */
-export interface DirectoryUser {
+interface DirectoryUser {
   /** What the directory calls them, for good. */
   id: string;
   profile: Record<string, unknown>;

@@ -18,7 +18,7 @@ export interface CandidateDependencies {
 }
 
 /** An account that a login's user may have, too, and the connection that it can be proved by. */
-export type Candidate = Pick<PendingLink, 'userId' | 'connection' | 'email'>;
+type Candidate = Pick<PendingLink, 'userId' | 'connection' | 'email'>;
 
 /**
  * The account that a login's user is asked about: another one with the e-mail address that their provider has verified,

@@ -5,7 +5,7 @@ import { OutboundError } from '../../http/outbound-error.ts';
 import { FAILURES, type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 
 /** What the application is told was asked. */
-export type Endpoint = 'token endpoint' | 'profile endpoint';
+type Endpoint = 'token endpoint' | 'profile endpoint';
 
 /** An answer, read. */
 export interface ProviderAnswer {

@@ -18,7 +18,7 @@ export interface OfferDependencies extends SessionDependencies {
 }
 
 /** What the login page shows of passkeys. */
-export interface PasskeyOffer {
+interface PasskeyOffer {
   passkey: {
     action: string;
     /** JSON, for the browser. */

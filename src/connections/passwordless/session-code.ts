@@ -149,7 +149,7 @@ async function makeUser(
 }
 
 /** A code that is given, with the ticket that it is good with. */
-export interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
+interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
   session: string;
   code: string;
   /** @param typed whose the code is. */

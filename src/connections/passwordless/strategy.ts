@@ -19,7 +19,7 @@ export function subjectOf(clientId: string, connection: { name: string }, addres
 }
 
 /** How a passwordless strategy reaches its users. */
-export interface Reach {
+interface Reach {
   name: StrategyName;
   /** The kind of address, and the field that has it in requests. */
   kind: 'email' | 'phone_number';

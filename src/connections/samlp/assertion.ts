@@ -8,7 +8,7 @@ import { attribute, badMessage, childOf, elementsOf, isNamed, textOf } from '../
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 
 /** What an assertion must be. */
-export interface ExpectedAssertion {
+interface ExpectedAssertion {
   /** Our entity ID. */
   audience: string;
   /** Our address that received it; its query may name the connection. */

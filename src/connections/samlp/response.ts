@@ -21,7 +21,7 @@ import {
 import { upstreamFault } from '../redirect.ts';
 
 /** What a Response must be. */
-export interface ExpectedResponse {
+interface ExpectedResponse {
   /** Our address that received it. */
   destination: string;
   /** The ID of the request that it must answer; undefined for one that nobody asked for. */

@@ -69,7 +69,7 @@ function idpInitiated(connection: Connection): UnsolicitedLogin | undefined {
  * @param inResponseTo the ID of the request that it must answer; undefined for one that nobody asked for.
  * @throws AuthError by {@link upstreamFault}, or 400.
  */
-export async function identify(
+async function identify(
   deps: UpstreamDependencies,
   {
     connection,

@@ -4,7 +4,7 @@
 export type Json = Readonly<Record<string, unknown>>;
 
 /** What a provider answers of a user. */
-export interface ProfileAnswers {
+interface ProfileAnswers {
   user: Json;
   /** Of the further requests, by name; undefined where the user, or the scope, does not allow them. */
   further: Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ export interface ProfileAnswers {
 }
 
 /** What is known when a user's profile is asked for. */
-export interface ProfileContext {
+interface ProfileContext {
   accessToken: string;
   clientId: string;
   clientSecret: string;
@@ -22,7 +22,7 @@ export interface ProfileContext {
 }
 
 /** Who the user is: the id as the provider has it, and claims in the names of OpenID Connect. */
-export interface ReadProfile {
+interface ReadProfile {
   id: unknown;
   profile: Record<string, unknown>;
 }

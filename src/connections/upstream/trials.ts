@@ -5,7 +5,7 @@ import type { Random } from '../../runtime/random.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 
 /** A try that has gone to its provider. */
-export interface Trial {
+interface Trial {
   /** The administrator's user id. */
   userId: string;
   /** Stands for the session and the browser that it was begun in: a hash. */

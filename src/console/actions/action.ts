@@ -17,14 +17,14 @@ import {
 } from './view.ts';
 
 /** The tabs of an action's page, in their order; the first is the page itself. */
-export const TABS = ['code', 'deploy', 'versions', 'test', 'runs'] as const;
-export type Tab = (typeof TABS)[number];
+const TABS = ['code', 'deploy', 'versions', 'test', 'runs'] as const;
+type Tab = (typeof TABS)[number];
 
 /** The largest form: code of 100,000 characters, each of which may take nine bytes. */
-export const LARGEST_FORM = 1_000_000;
+const LARGEST_FORM = 1_000_000;
 
 /** What a tab is shown with: after a form that was refused, that, and what was typed into it. */
-export interface Shown {
+interface Shown {
   action: ActionAnswer;
   fault?: FormFault | undefined;
   values?: Readonly<Record<string, string>>;
@@ -53,7 +53,7 @@ export async function isBound(
 }
 
 /** Answers with a tab of an action's page. */
-export async function showTab(
+async function showTab(
   deps: ActionsDependencies,
   ctx: Context,
   here: AtConsole,

@@ -3,7 +3,7 @@ import { stampOf } from '../json-text.ts';
 import type { BindingAnswer } from './view.ts';
 
 /** What is to become of the actions of a trigger. */
-export type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
+type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 export const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];
 
 /** Tells whether the bindings are still those that a form was opened with. */

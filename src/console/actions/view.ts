@@ -8,7 +8,7 @@ export interface ActionsDependencies extends ConsolePageDependencies, AskDepende
 
 export const ACTIONS = '/console/actions';
 
-export interface Named {
+interface Named {
   name: string;
   version?: string;
 }
@@ -80,7 +80,7 @@ export async function actionOf(
 }
 
 /** The id of the action of a path. */
-export const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
+const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
 /** How many a page shows of any kind. */
 const MOST = '100';

@@ -71,7 +71,7 @@ export function isOwner({ members }: Register, userId: string): boolean {
 }
 
 /** A new administrator. */
-export interface NewAdministrator {
+interface NewAdministrator {
   email: string;
   name: string;
   password: string;

@@ -26,7 +26,7 @@ export interface Application {
 
 /** The pages of an application, in the order of its tabs. */
 const TABS = ['', 'connections', 'apis', 'try'] as const;
-export type Tab = (typeof TABS)[number];
+type Tab = (typeof TABS)[number];
 
 /** The application of a path. @throws AuthError 404 */
 export async function applicationAt(

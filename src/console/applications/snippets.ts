@@ -3,7 +3,7 @@
 export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive';
 
 /** What is put into a program. */
-export interface QuickstartValues {
+interface QuickstartValues {
   /** Host, and port where there is one: what SDKs call the domain. */
   domain: string;
   /** The issuer, with the slash at its end. */
@@ -18,7 +18,7 @@ export interface QuickstartValues {
 }
 
 /** A program of a quickstart. */
-export interface Snippet {
+interface Snippet {
   /** The package that it is for, as it is installed; undefined for one that needs none. */
   package: string | undefined;
   language: 'js' | 'jsx' | 'sh';

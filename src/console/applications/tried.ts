@@ -7,7 +7,7 @@ import type { Client } from '../../records/collections.ts';
 import { jsonOf } from '../../runtime/json.ts';
 
 /** A token as it is shown. */
-export interface ShownToken {
+interface ShownToken {
   /** As JSON; undefined for a token that says nothing to others. */
   header?: string;
   claims?: string;

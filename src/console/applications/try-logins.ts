@@ -40,7 +40,7 @@ interface Kept {
 }
 
 /** A code that came back, and what proves that it was asked for here. */
-export interface TriedCode {
+interface TriedCode {
   code: string;
   redirectUri: string;
   verifier: string;

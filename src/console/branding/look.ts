@@ -4,9 +4,9 @@
 type Section = Readonly<Record<string, unknown>>;
 
 /** How a value of the look is typed. */
-export type LookKind = 'color' | 'address' | 'number' | 'switch' | 'choice';
+type LookKind = 'color' | 'address' | 'number' | 'switch' | 'choice';
 
-export interface LookField {
+interface LookField {
   /** Members from the top, joined by dots; what the form calls the field. */
   path: string;
   kind: LookKind;
@@ -90,7 +90,7 @@ const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
 const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
 
 /** A field with what the look has. */
-export interface ShownField extends LookField {
+interface ShownField extends LookField {
   value: string;
 }
 
@@ -98,7 +98,7 @@ export interface ShownField extends LookField {
 const usual = ({ kind }: LookField) => (kind === 'switch' ? 'true' : '');
 
 /** A value of a look as text; a gradient is the colour that it begins with. */
-export function valueAt(look: Section, field: LookField): string {
+function valueAt(look: Section, field: LookField): string {
   const found = field.path.split('.').reduce<unknown>(memberOf, look);
   if (typeof found === 'object' && found !== null) return textOf(memberOf(found, 'start'));
   return found === undefined || found === null ? usual(field) : textOf(found);
@@ -127,7 +127,7 @@ export function themeGroups(theme: Section): { group: string; fields: ShownField
  * A look with what a form says. What is as it is shown is not touched.
  * @param typed by the paths of the fields; one that is not there is not of the form.
  */
-export function withTyped(
+function withTyped(
   look: Section,
   fields: readonly LookField[],
   typed: Readonly<Record<string, string>>,

@@ -4,7 +4,7 @@ import { databaseOptionsSchema } from '../../records/connections.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
 
 /** A page of ours, as a preview shows it. */
-export interface Sample {
+interface Sample {
   /** Below views/pages. */
   template: string;
   model: object;

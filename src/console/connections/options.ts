@@ -8,9 +8,9 @@ import { withoutReturns } from '../forms.ts';
 import type { Words } from '../page.ts';
 
 /** How an option is typed. */
-export type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
+type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
 
-export interface OptionField {
+interface OptionField {
   name: string;
   kind: OptionKind;
   /** Of a choice. */
@@ -20,7 +20,7 @@ export interface OptionField {
 }
 
 /** A field with what it has. */
-export interface FilledField extends OptionField {
+interface FilledField extends OptionField {
   /** As text; of a switch `true` or an empty text. A secret has none. */
   value: string;
   /** Of a secret: whether there is one, which stays where nothing is typed. */
@@ -103,7 +103,7 @@ export function secretsIn(options: Options): string[] {
 }
 
 /** A field with what the options have. */
-export function filled(field: OptionField, options: Options): FilledField {
+function filled(field: OptionField, options: Options): FilledField {
   const value = options[field.name];
   const isSet = value !== undefined && value !== null && value !== '';
   return { ...field, isSet, value: field.kind === 'secret' ? '' : textOf(field, value) };

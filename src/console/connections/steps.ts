@@ -6,7 +6,7 @@ import type { ScriptFailure, ScriptLine, ScriptUsage } from '../../scripts/limit
 import { withoutSecrets } from '../../scripts/scripts.ts';
 
 /** A name and what it has, as text. */
-export type Shown = readonly [name: string, value: string];
+type Shown = readonly [name: string, value: string];
 
 export type Step =
   | { kind: 'redirect'; method: 'GET' | 'POST'; address: string; values: Shown[] }
@@ -43,7 +43,7 @@ const OF_LOGIN =
 const PLAIN = new Set(['client_assertion_type', 'credential_type']);
 
 /** Whether what a name has is shown to nobody. */
-export function isSecretName(name: string): boolean {
+function isSecretName(name: string): boolean {
   return (isNamedSecret(name) || OF_LOGIN.test(name)) && !PLAIN.has(name);
 }
 

@@ -31,7 +31,7 @@ export interface TryDependencies {
 }
 
 /** How a connection can be tried. */
-export type Trying =
+type Trying =
   | { by: 'redirect'; strategy: RedirectStrategy }
   | { by: 'form'; strategy: FormStrategy }
   | { by: 'none' };
@@ -99,7 +99,7 @@ export async function finishTry(
 }
 
 /** What somebody types to try a connection with a form. */
-export interface Typed {
+interface Typed {
   connection: Connection;
   strategy: FormStrategy;
   identifier: string;

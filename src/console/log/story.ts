@@ -41,7 +41,7 @@ export function storyOf(event: AnsweredEvent, found: readonly AnsweredEvent[]): 
   return [...all.values()].sort((a, b) => (a.log_id < b.log_id ? -1 : 1));
 }
 
-export interface Outcome {
+interface Outcome {
   is: 'in' | 'refused' | 'waiting' | 'other';
   /** Why it was refused, as the log says it. */
   why?: string | undefined;

@@ -23,7 +23,7 @@ export interface AttentionDependencies extends ConsolePageDependencies, AskDepen
 }
 
 /** One thing that needs attention. */
-export interface Attention {
+interface Attention {
   isBad: boolean;
   /** A message key, and the values of its places. */
   text: string;

@@ -3,7 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Client, Connection } from '../../records/collections.ts';
 import { certificateTexts } from '../../records/samlp-connection.ts';
 
-export interface Expiry {
+interface Expiry {
   /** What it is of: a message key, and a name. */
   of: 'server' | 'connection' | 'client';
   name: string;

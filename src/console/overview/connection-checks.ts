@@ -4,7 +4,7 @@ import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Config } from '../../tenant/config.ts';
 
-export interface BrokenConnection {
+interface BrokenConnection {
   name: string;
   why: string;
 }

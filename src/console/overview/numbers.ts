@@ -13,7 +13,7 @@ const RANGES = {
   '30d': { parts: 30, length: DAY, form: 'day' },
 } as const;
 
-export type Range = keyof typeof RANGES;
+type Range = keyof typeof RANGES;
 
 export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[];
 

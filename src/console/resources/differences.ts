@@ -4,7 +4,7 @@ import { isObject } from '../../management/section.ts';
 import { HIDDEN, hasSecrets, hidden } from './secrets.ts';
 
 /** A member that changes. */
-export interface Difference {
+interface Difference {
   /** `jwt_configuration.alg`. */
   path: string;
   /** As JSON, without secrets; undefined for what was not there. */

@@ -2,16 +2,7 @@
 import { z } from 'zod';
 import { isSecretName } from './secrets.ts';
 
-export type FieldKind =
-  | 'text'
-  | 'secret'
-  | 'number'
-  | 'switch'
-  | 'choice'
-  | 'choices'
-  | 'lines'
-  | 'group'
-  | 'json';
+type FieldKind = 'text' | 'secret' | 'number' | 'switch' | 'choice' | 'choices' | 'lines' | 'group' | 'json';
 
 /** A member of a body, as it is asked for. */
 export interface Field {

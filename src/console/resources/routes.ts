@@ -24,7 +24,7 @@ type Route = RouteDeclaration<ResourcesDependencies>;
 const NAMED_LISTS = { apis: '/resource-servers', roles: '/roles', organizations: '/organizations' } as const;
 
 /** The pages, by method and path. */
-export function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
+function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
   return Object.fromEntries([
     [
       'GET /console/resources',

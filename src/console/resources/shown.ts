@@ -2,7 +2,7 @@
 import { hidden } from './secrets.ts';
 
 /** A member of a record. */
-export interface Shown {
+interface Shown {
   name: string;
   /** `flag`: `text` is `true` or `false`; `code`: JSON, or text of several lines. */
   kind: 'text' | 'flag' | 'time' | 'list' | 'code' | 'nothing';

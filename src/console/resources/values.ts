@@ -40,7 +40,7 @@ const memberOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
 /** How a value is put into its field. */
-export function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
+function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
   if (value === undefined || value === null || kind === 'secret') return '';
   if (kind === 'lines' && Array.isArray(value)) return value.join('\n');
   return typeof value === 'string' && kind !== 'json' ? value : JSON.stringify(value, null, 2);

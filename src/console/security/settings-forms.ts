@@ -9,7 +9,7 @@ interface FieldBase {
   at: readonly string[];
 }
 
-export type SettingsField = FieldBase &
+type SettingsField = FieldBase &
   (
     | { kind: 'switch' | 'text' | 'lines' }
     /** Whole numbers otherwise. */

@@ -51,7 +51,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
 };
 
 /** Whether it is a password of ours that they log in with. */
-export const hasPassword = ({ identities }: UserAnswer): boolean =>
+const hasPassword = ({ identities }: UserAnswer): boolean =>
   identities.some(({ provider }) => provider === DATABASE);
 
 const PATH = '/console/users/:id';

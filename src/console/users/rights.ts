@@ -3,7 +3,7 @@
 import type { AtConsole } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 
-export interface UserRights {
+interface UserRights {
   create: boolean;
   /** Names, a picture, whether they are blocked, and mails to them. */
   update: boolean;

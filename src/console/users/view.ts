@@ -26,7 +26,7 @@ export interface UserAnswer {
   identities: IdentityAnswer[];
 }
 
-export interface IdentityAnswer {
+interface IdentityAnswer {
   connection: string;
   user_id: string;
   provider: string;

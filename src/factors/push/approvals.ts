@@ -22,7 +22,7 @@ interface ApprovalDependencies {
 }
 
 /** The devices of a user. @returns what wakes them; undefined where there are none. */
-export type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
+type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
 
 /** {@link DevicesOf}, where the tenant has devices as a factor. */
 export function approvingDevices(deps: {

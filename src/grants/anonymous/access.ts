@@ -10,7 +10,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { AnonymousSession, SessionDependencies } from './session-token.ts';
 
 /** What a token is for. */
-export interface Access {
+interface Access {
   /** Undefined for a token that is for no API: its subject is all that it tells. */
   api: ResourceServer | undefined;
   scope: string;

@@ -32,7 +32,7 @@ export interface AnonymousSession {
 }
 
 /** What the application notes of the visitor, once, when the session begins. */
-export type Metadata = Readonly<Record<string, unknown>>;
+type Metadata = Readonly<Record<string, unknown>>;
 
 /** Apart from access tokens and ID tokens (RFC 8725 §3.11). */
 const TYP = 'anonymous-session+jwt';

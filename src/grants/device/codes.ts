@@ -32,7 +32,7 @@ export interface CodeDependencies {
 }
 
 /** What a device asks for. */
-export interface DeviceRequest {
+interface DeviceRequest {
   clientId: string;
   scope: string;
   /** The identifier of an API. */
@@ -51,7 +51,7 @@ export interface WaitingDevice extends DeviceRequest {
 }
 
 /** A request that was allowed: by which login, and with which organization. */
-export interface Allowed {
+interface Allowed {
   login: Login;
   /** The session that it was made in: what ends all of a user's sessions ends what waits to be fetched, too. */
   sessionUid: string;

@@ -22,7 +22,7 @@ import { appendBatch } from './file-sink.ts';
 import { type Sent, type StreamedEvent, sendBatch } from './http-sink.ts';
 import { withoutPersonal } from './pii.ts';
 
-export interface LogStreamsDependencies {
+interface LogStreamsDependencies {
   store: Store;
   config: Pick<Config, 'clients' | 'connections'>;
   events: Pick<Events, 'flush' | 'listen'>;

@@ -47,7 +47,7 @@ function scansOf(filter: Filter): number {
 }
 
 /** What a wildcard means: how the text begins, what follows somewhere, how it ends. */
-export interface Wildcard {
+interface Wildcard {
   prefix: string;
   contains?: string;
   suffix?: string;

@@ -11,7 +11,7 @@ import { isModule, resolveIn } from './resolve.ts';
 const MOST = { files: 1000, bytes: 2 * 1024 * 1024 };
 
 /** What an action needs. */
-export interface Needed {
+interface Needed {
   code: string;
   /** Names of packages that it lists. */
   dependencies: readonly string[];

@@ -12,7 +12,7 @@ export function asFault(thrown: unknown): PackageFault {
 }
 
 /** What is looked for in a package's description. */
-export interface PackageJson {
+interface PackageJson {
   type?: unknown;
   main?: unknown;
   browser?: unknown;

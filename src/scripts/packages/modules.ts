@@ -2,7 +2,7 @@
 import * as acorn from 'acorn';
 
 /** A file that is CommonJS, with all that it requires by name. */
-export interface CommonJs {
+interface CommonJs {
   source: string;
   requires: string[];
 }

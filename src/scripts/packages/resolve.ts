@@ -6,7 +6,7 @@ import { describedAt, type Folder, fileAt, firstFile, ownerOf, type Package, pac
 const ENDINGS = ['.js', '.cjs', '.mjs', '.json'];
 
 /** A file; `empty` where a package says that it is nothing outside of Node. */
-export type Resolved = { file: string } | 'empty' | undefined;
+type Resolved = { file: string } | 'empty' | undefined;
 
 /**
  * The file that a module means by a name or a relative path.

@@ -26,7 +26,7 @@ const headerSchema = z.object({
   key: z.string(),
 });
 
-export type ArchiveHeader = z.output<typeof headerSchema>;
+type ArchiveHeader = z.output<typeof headerSchema>;
 
 const lineSchema = z.union([
   z.object({ c: z.string(), r: z.string() }),

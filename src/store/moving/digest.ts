@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { AnyRecord } from '../record.ts';
 
 /** Sums by collection. */
-export interface Digest {
+interface Digest {
   add(collection: string, records: readonly AnyRecord[]): void;
   /** By collection: how many, and their sum; one without records is not among them. */
   read(): ReadonlyMap<string, { count: number; sum: string }>;

@@ -6,7 +6,7 @@ import type { KeySource } from './open.ts';
 import { opensWith } from './records.ts';
 
 /** What a database tells of the key that its secrets are sealed with. */
-export interface SealedDatabase {
+interface SealedDatabase {
   /** The key check value; undefined where there is none. */
   known: string | undefined;
   /** Stored texts of records with sealed members, some of each collection: looked at where there is no check value. */

@@ -22,7 +22,7 @@ export interface Candidate {
 }
 
 /** What is asked before the statement of a page, and may make it needless. */
-export interface FirstFound {
+interface FirstFound {
   /** Its columns: those of a record, {@link Candidate.n}, then each of {@link Candidate.held} as 1 or 0. */
   statement: Statement;
   /** The page, with one record more than its limit where more follow; undefined where that is not told by so few. */

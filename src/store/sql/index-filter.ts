@@ -61,7 +61,7 @@ export function endsWith(field: string, suffix: string, { parameter, dialect }: 
 }
 
 /** Whether a filter goes by another collection. */
-export const isHeld = (filter: Filter): filter is HeldFilter => 'of' in filter;
+const isHeld = (filter: Filter): filter is HeldFilter => 'of' in filter;
 
 /** Whether a record of another collection is of the one with an id. */
 export function heldCondition({ of, index, equals }: HeldFilter, writing: Writing): string {

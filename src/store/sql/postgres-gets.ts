@@ -23,7 +23,7 @@ export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 
 }
 
 /** A row, and those that it names, by the index that names them. */
-export interface RowWithNamed {
+interface RowWithNamed {
   row: StoredRow;
   named: { index: string; row: StoredRow }[];
 }

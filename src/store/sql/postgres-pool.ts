@@ -16,7 +16,7 @@ export interface PreparedStatement {
 }
 
 /** What a statement gave: its rows as texts, and how many it made or changed. */
-export interface Outcome {
+interface Outcome {
   rows: (string | null)[][];
   count: number;
 }

@@ -6,7 +6,7 @@ import { CHANNEL, meta } from './postgres-schema.ts';
 
 const everyMilliseconds = 500;
 
-export interface Revision {
+interface Revision {
   current(): number;
   /** This process has written the configuration. */
   raise(): void;

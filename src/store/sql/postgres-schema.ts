@@ -49,7 +49,7 @@ const versions: readonly Version[] = [
   ],
 ];
 
-export interface Migrating {
+interface Migrating {
   /** The key of the secrets in the store, told from every other by a key check value in the database. */
   openKey(run: Run): Promise<KeyObject>;
   log?: Pick<Logger, 'warn'>;

@@ -26,7 +26,7 @@ import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
 import { checkWay } from './postgres-way.ts';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
   url: string;
   /** Where the key of the store's secrets is, without `secretsKey`. */

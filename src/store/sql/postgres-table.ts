@@ -24,7 +24,7 @@ export interface PostgresTable {
 }
 
 /** What makes of a record, or of none, the one that replaces it; undefined leaves it as it is. */
-export type Make = (current: AnyRecord | undefined) => Encoded | undefined;
+type Make = (current: AnyRecord | undefined) => Encoded | undefined;
 
 const uniqueViolation = '23505';
 const triesBeforeLock = 3;

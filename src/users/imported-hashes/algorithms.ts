@@ -22,7 +22,7 @@ import {
 export type Compare = (password: Buffer) => Promise<boolean> | boolean;
 
 /** @throws HashFault for a hash that is not taken. */
-export type Algorithm = (custom: CustomHash) => Compare;
+type Algorithm = (custom: CustomHash) => Compare;
 
 const derive = promisify(pbkdf2);
 const deriveScrypt = promisify<string | Buffer, Buffer, number, ScryptOptions, Buffer>(scrypt);

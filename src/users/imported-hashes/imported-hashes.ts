@@ -12,7 +12,7 @@ export function isImported(hash: string): boolean {
 }
 
 /** A hash of an import file as it is stored, or why it is not taken. */
-export type Judged = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
+type Judged = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
 
 /** Judges a `custom_password_hash`. */
 export function judgeHash(value: unknown): Judged {

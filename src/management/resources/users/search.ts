@@ -11,7 +11,7 @@ import { searchError } from '../../search/terms.ts';
 import { type HasMore, inConnection, userFilter, userSort, withMore } from '../../search/users.ts';
 import { userView } from './view.ts';
 
-export interface UserSearchDependencies {
+interface UserSearchDependencies {
   store: Store;
   users: Users;
 }
