@@ -12,7 +12,7 @@ export interface FactorsAsked {
   isChosen?: boolean;
 }
 
-interface WithFactors {
+export interface WithFactors {
   login: { factors?: FactorsAsked; mayRemember?: boolean };
   multifactor: boolean;
 }

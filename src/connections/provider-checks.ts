@@ -28,7 +28,7 @@ interface ProviderChecksDependencies {
 type Checked = Pick<Connection, 'name' | 'strategy' | 'options'>;
 
 /** Asks providers, in the background. One that does not answer is a warning in the server's log. */
-interface ProviderChecks {
+export interface ProviderChecks {
   /** That of one connection. */
   check(connection: Checked): void;
   /** Those of all connections that an application has. */

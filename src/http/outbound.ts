@@ -18,7 +18,7 @@ export interface ResolvedAddress {
 }
 
 /** What a request may have beside what `fetch` takes. */
-interface OutboundInit extends RequestInit {
+export interface OutboundInit extends RequestInit {
   /** Time for all of it, redirects and body included, milliseconds. */
   timeout?: number;
   /** The largest body that is read, decompressed, bytes. */

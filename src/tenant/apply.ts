@@ -1,6 +1,7 @@
 // Applies a tenant file to the store: missing records at start, everything by `gatehouse apply`.
 import type { Key } from '../records/collection-spec.ts';
 import { collections } from '../records/collections.ts';
+import { databaseIdentity } from '../records/new-identity.ts';
 import type { Stored } from '../records/record.ts';
 import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -22,9 +23,7 @@ interface DevelopmentUsers {
   findInConnection(connection: { name: string }, identifier: string): Promise<object | undefined>;
   /** @returns the identifier that is taken, if one is. */
   create(user: {
-    connection: string;
-    email: string;
-    username?: string;
+    identity: ReturnType<typeof databaseIdentity>;
     password: string;
     profile: Partial<UserRecord>;
   }): Promise<object | { taken: string }>;
@@ -184,10 +183,8 @@ async function createDevelopmentUser(
     app_metadata,
   } = user;
   const created = await users.create({
-    connection,
-    email,
+    identity: databaseIdentity(connection, { email, username }),
     password,
-    ...(username === undefined ? {} : { username }),
     profile: {
       ...developmentProfileSchema.parse(user),
       email_verified,

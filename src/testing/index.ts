@@ -6,6 +6,7 @@ import { createOutbox } from '../delivery/outbox.ts';
 import type { OutboxMessage } from '../delivery/outbox-message.ts';
 import { managementAudience } from '../management/audience.ts';
 import { collections } from '../records/collections.ts';
+import { databaseIdentity } from '../records/new-identity.ts';
 import type { TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
 import { createLog } from '../runtime/log.ts';
@@ -148,7 +149,11 @@ async function createUser(
 ): Promise<{ id: string; email?: string | undefined }> {
   const name = connection ?? tenant.default_directory ?? databases[0]?.name;
   if (name === undefined) throw new Error('the tenant has no database: say which connection the user is of');
-  const made = await users.create({ connection: name, email, password, username, profile });
+  const made = await users.create({
+    identity: databaseIdentity(name, { email, username }),
+    password,
+    profile,
+  });
   if (!('user' in made)) throw new Error(`the ${made.taken} of ${email} is taken in ${name}`);
   return made.user;
 }

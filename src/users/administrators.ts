@@ -43,8 +43,7 @@ export function withAdministrators(users: Users, administrators: Users): Users {
     identityInConnection: (one, identifier) => byName(one.name).identityInConnection(one, identifier),
     identitiesOf: (id) => byId(id).identitiesOf(id),
     permissionsAt: (user, ...asked) => byId(user.id).permissionsAt(user, ...asked),
-    create: (user) => byName(user.connection).create(user),
-    make: (user) => byName(user.identity.connection).make(user),
+    create: (user) => byName(user.identity.connection).create(user),
     verifyPassword: (id, password) => byId(id ?? '').verifyPassword(id, password),
     passwordOf: (id, by) =>
       (by === undefined ? byId(id ?? '') : byName(by.connection.name)).passwordOf(id, by),

@@ -1,11 +1,6 @@
 // New users: the user, their identity and their password are one write, so that none is ever there without the others.
-import type { Connection } from '../records/collections.ts';
-import { DATABASE, STRATEGIES } from '../records/connections.ts';
-import { uniqueIn } from '../records/database-attributes.ts';
-import { databaseOptions } from '../records/database-options.ts';
-import { normalizeEmail } from '../records/email.ts';
+import { DATABASE } from '../records/connections.ts';
 import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
-import { normalizePhone } from '../records/phone.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
@@ -118,57 +113,4 @@ async function freeOfNobody(store: Store, address: string): Promise<boolean> {
   if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)
     return false;
   return store.collection('identities').delete(identity.id);
-}
-
-/** A user of a database connection. */
-export interface NewDatabaseUser {
-  /** The connection's name. */
-  connection: string;
-  email?: string | undefined;
-  username?: string | undefined;
-  phone_number?: string | undefined;
-  /** The kinds of addresses that nobody else may have; all where nothing is said. */
-  unique?: readonly AddressKind[];
-  password: string;
-  profile?: Profile | undefined;
-  also?: AlsoWritten | undefined;
-}
-
-/** The addresses of a user of a database, in the form that they are kept in; without those that are not given. */
-export function addressesOfNew({
-  email,
-  username,
-  phone_number: phone,
-}: Partial<Record<AddressKind, string | null | undefined>>) {
-  return {
-    ...(email != null && { email: normalizeEmail(email) ?? email }),
-    ...(username != null && { username: username.trim().toLowerCase() }),
-    ...(phone != null && { phone_number: normalizePhone(phone) ?? phone }),
-  };
-}
-
-/** The identity of somebody new in a database connection. */
-export function identityOfNew(connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) {
-  return {
-    connection: connection.name,
-    provider: DATABASE,
-    addresses: addressesOfNew(typed),
-    unique: uniqueIn(databaseOptions(connection)),
-  };
-}
-
-/** Makes a user of a database connection. @returns as {@link createUser}. */
-export async function createDatabaseUser(
-  deps: UsersDependencies,
-  { connection, password, profile, also, unique = STRATEGIES[DATABASE].unique, ...typed }: NewDatabaseUser,
-): ReturnType<typeof createUser> {
-  const addresses = addressesOfNew(typed);
-  // Hashed before anything is looked up: a taken address answers no sooner than a free one.
-  const passwordHash = await deps.hasher.hash(password);
-  return createUser(deps, {
-    identity: { connection, provider: DATABASE, addresses, unique },
-    profile,
-    passwordHash,
-    also,
-  });
 }

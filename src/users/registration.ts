@@ -53,20 +53,6 @@ export function withRegistration(users: Users, registration: Registration): User
   return {
     ...users,
     create: async (newUser) => {
-      const { connection, email, username, phone_number: phone, profile, asker = {} } = newUser;
-      const known = {
-        ...(email !== undefined && { email }),
-        ...(username !== undefined && { username }),
-        ...(phone !== undefined && { phone_number: phone }),
-        ...profile,
-      };
-      const metadata = await registration.before({ connection, profile: known }, asker);
-      const after = registration.after(connection, asker);
-      const made = await users.create({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
-      if ('user' in made) await after?.done(made.user);
-      return made;
-    },
-    make: async (newUser) => {
       const { identity, profile, asker = {} } = newUser;
       const { connection, addresses } = identity;
       const metadata = await registration.before(
@@ -74,7 +60,7 @@ export function withRegistration(users: Users, registration: Registration): User
         asker,
       );
       const after = registration.after(connection, asker);
-      const made = await users.make({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
+      const made = await users.create({ ...newUser, profile: { ...profile, ...metadata }, ...alsoOf(after) });
       if ('user' in made) await after?.done(made.user);
       return made;
     },

@@ -10,10 +10,11 @@ import {
 import { databaseOptions, passwordUse, takesSignUps } from '../records/database-options.ts';
 import { normalizeEmail } from '../records/email.ts';
 import { ADDRESS_KINDS, type AddressKind } from '../records/identities.ts';
+import { identityOfNew } from '../records/new-identity.ts';
 import { normalizePhone } from '../records/phone.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Asker } from './asker.ts';
-import { identityOfNew, type NewDatabaseUser } from './create.ts';
+import type { Profile } from './create.ts';
 import type { Identity } from './identities.ts';
 import {
   containsPersonalInfo,
@@ -21,6 +22,7 @@ import {
   judgeStrength,
   type PersonalInfo,
   type PolicyVerdict,
+  passwordPolicy,
 } from './password-policy.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
@@ -28,8 +30,9 @@ import type { Users } from './users.ts';
 /** The addresses that somebody signs up with, as typed. */
 export type TypedAddresses = Partial<Record<AddressKind, string | undefined>>;
 
-interface SignUp extends Omit<NewDatabaseUser, 'connection' | 'unique' | 'password'> {
+interface SignUp extends TypedAddresses {
   connection: Connection;
+  profile?: Profile | undefined;
   /** Undefined for a user who logs in without one. */
   password?: string | undefined;
   asker: Asker;
@@ -44,10 +47,14 @@ export type SignUpRefusal =
   | { reason: 'missing-address'; kind: AddressKind }
   | { reason: 'unexpected-address'; kind: AddressKind }
   | { reason: 'missing-password' }
+  | WeakPassword
+  | { reason: 'taken'; key: AddressKind };
+
+/** Why nobody may have a password, or not somebody of whom this is known. */
+type WeakPassword =
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
-  | { reason: 'personal-password' }
-  | { reason: 'taken'; key: AddressKind };
+  | { reason: 'personal-password' };
 
 const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 
@@ -62,13 +69,9 @@ export async function signUp(
 ): Promise<{ user: User; identity: Identity } | SignUpRefusal> {
   const refusal = signUpFault(request);
   if (refusal !== undefined) return refusal;
-  const { connection, password, ...rest } = request;
-  const identity = identityOfNew(connection, rest);
-  const { profile, asker } = rest;
-  const created =
-    password === undefined
-      ? await users.make({ identity, profile, asker })
-      : await users.create({ ...rest, password, connection: connection.name, unique: identity.unique });
+  const { connection, profile, password, asker } = request;
+  const identity = identityOfNew(connection, request);
+  const created = await users.create({ identity, profile, password, asker });
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
@@ -140,10 +143,29 @@ export function passwordRefusal(
   options: DatabaseOptions,
   password: string,
   user: PersonalInfo,
-): SignUpRefusal | undefined {
+): WeakPassword | undefined {
   const verdict = judgeStrength(options, password);
   if (!verdict.verified) return { reason: 'weak-password', verdict };
   if (isCommon(options, password)) return { reason: 'common-password' };
   if (containsPersonalInfo(options, password, user)) return { reason: 'personal-password' };
   return undefined;
+}
+
+/** Why a user may not have a password. */
+export type PasswordRefusal = WeakPassword | { reason: 'used-password' };
+
+/**
+ * What is wrong with a password that a user is to have from now on.
+ * @param home as for {@link Users.isUsedBefore}.
+ */
+export async function newPasswordRefusal(
+  users: Pick<Users, 'isUsedBefore'>,
+  options: DatabaseOptions,
+  password: string,
+  { user, home }: { user: PersonalInfo; home: string },
+): Promise<PasswordRefusal | undefined> {
+  const refusal = passwordRefusal(options, password, user);
+  const { history } = passwordPolicy(options);
+  if (refusal !== undefined || history === 0) return refusal;
+  return (await users.isUsedBefore(home, password, history)) ? { reason: 'used-password' } : undefined;
 }

@@ -1,6 +1,6 @@
 // The users of the tenant: who they are, by which identities they come, what their password is.
 import type { NamedConnection } from '../records/database-attributes.ts';
-import { type AddressKind, identityId, type UpstreamGrant } from '../records/identities.ts';
+import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
@@ -12,7 +12,7 @@ import {
   removeUser,
   updateUser,
 } from './changes.ts';
-import { createDatabaseUser, createUser, type NewDatabaseUser, type NewUser } from './create.ts';
+import { createUser, type NewUser } from './create.ts';
 import { createCredentials, type PasswordCheck } from './credentials.ts';
 import {
   type ConnectionAddress,
@@ -61,16 +61,12 @@ export interface Users {
   fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
   /** Keeps what a provider gave for a refresh token; @see renewGrant */
   renewGrant(identityId: string, refreshToken: string, grant: UpstreamGrant): Promise<void>;
-  /** @returns the new user, or which of its addresses is taken. */
+  /**
+   * Makes a user of any strategy.
+   * @returns the new user, or which of their addresses is taken. @throws UniqueKeyError as {@link createUser} does.
+   */
   create(
-    user: NewDatabaseUser & { asker?: Asker | undefined },
-  ): Promise<{ user: User; identity: Identity } | { taken: AddressKind }>;
-  /** Makes a user of any strategy. @returns as `create`. @throws UniqueKeyError as {@link createUser} does. */
-  make(
-    user: Pick<NewUser, 'identity' | 'profile' | 'also' | 'passwordHash'> & {
-      password?: string | undefined;
-      asker?: Asker | undefined;
-    },
+    user: NewUser & { password?: string | undefined; asker?: Asker | undefined },
   ): ReturnType<typeof createUser>;
   /** The hash of a password, for a user who is made later. */
   hash(password: string): Promise<string>;
@@ -187,12 +183,11 @@ export function createUsers(deps: UsersDependencies): Users {
     whoProved: (address) => userWhoProved(deps, address),
     fromUpstream: (upstream) => userFromUpstream(deps, upstream),
     renewGrant: (id, refreshToken, grant) => renewGrant(deps, { id, refreshToken, grant }),
-    create: (user) => createDatabaseUser(deps, user),
-    make: async ({ password, ...user }) =>
-      createUser(deps, {
-        ...user,
-        passwordHash: password === undefined ? user.passwordHash : await deps.hasher.hash(password),
-      }),
+    create: async ({ password, ...user }) => {
+      // Hashed before anything is looked up: a taken address answers no sooner than a free one.
+      const passwordHash = password === undefined ? user.passwordHash : await deps.hasher.hash(password);
+      return createUser(deps, { ...user, passwordHash });
+    },
     hash: (password) => deps.hasher.hash(password),
     verifyPassword: credentials.verify,
     passwordOf: async (userId, by) => {

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { keepConnectedAccount } from '../../src/users/connected-accounts.ts';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { API, tenant as base, payload, token, WEB_CALLBACK } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -63,7 +64,7 @@ describe('the token of a connected account', () => {
   });
   beforeEach(async () => {
     email = `vault-${++people}@example.test`;
-    const made = await server.users.create({ connection: 'users', email, password: PASSWORD });
+    const made = await server.users.create(databaseUser({ connection: 'users', email, password: PASSWORD }));
     if (!('user' in made)) throw new Error('the address is taken');
     userId = made.user.id;
   });

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { DEVICE_GRANT, callsOf as deviceCallsOf, deviceTenant } from '../grants/tenant.ts';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { accessTokenOf, logIn, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { SCOPES } from './tenant.ts';
@@ -89,7 +90,9 @@ describe('a token for the account that was got elsewhere', () => {
 
   it('is given for none of a login that counts no more', async () => {
     const make = async (email: string) => {
-      const made = await server.users.create({ connection: 'users', email, password: USER.password });
+      const made = await server.users.create(
+        databaseUser({ connection: 'users', email, password: USER.password }),
+      );
       if (!('user' in made)) throw new Error('the address is taken');
       return made.user.id;
     };

@@ -1,6 +1,7 @@
 // A second account that somebody at /account makes a way in to theirs: both are proved by a login of now.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { follow, submitLogin, tenant } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { resetPassword } from '../support/reset.ts';
@@ -27,7 +28,7 @@ describe('linking accounts at the account page', () => {
   });
   after(() => server.stop());
   const make = async (email: string) => {
-    const made = await server.users.create({ connection: 'users', email, password: PASSWORD });
+    const made = await server.users.create(databaseUser({ connection: 'users', email, password: PASSWORD }));
     if (!('user' in made)) throw new Error('the address is taken');
     await server.users.update(made.user.id, { email_verified: true });
     return { email, password: PASSWORD };

@@ -1,6 +1,7 @@
 // /account: what users do with their own account.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import {
   API,
   authorize,
@@ -370,7 +371,7 @@ describe('the account page', () => {
     it('is none beside a new password that the owner of the old one sets: of both one is done', async () => {
       for (let round = 0; round < 8; round++) {
         const email = `unproved-${round}@example.test`;
-        await server.users.create({ connection: 'users', email, password: USER.password });
+        await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
         const [thief, wanted] = [createAgent(server), `thief-${round}@example.test`];
         const page = await openAccount(thief, server, '/account', { email, password: USER.password });
         await see(await send(thief, page, '/account/profile/email', { email: wanted }));

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { factors } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { follow, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { prepareReset } from '../support/reset.ts';
@@ -61,12 +62,14 @@ describe('a phone number of one’s own account', () => {
   });
 
   it('is not set where another account has it, which is told to who has proved it alone', async () => {
-    const made = await server.users.create({
-      connection: 'users',
-      email: 'first@example.test',
-      phone_number: PHONE,
-      password: USER.password,
-    });
+    const made = await server.users.create(
+      databaseUser({
+        connection: 'users',
+        email: 'first@example.test',
+        phone_number: PHONE,
+        password: USER.password,
+      }),
+    );
     expect(made).to.have.property('user');
     const page = await ask();
     expect(page.text).to.not.include('another account');

@@ -122,7 +122,7 @@ describe('the page of what one logs in with', () => {
   });
 
   it('leads who has a username alone to a new password, too, and leaves them what they have allowed', async () => {
-    const made = await server.users.make({
+    const made = await server.users.create({
       identity: {
         connection: 'users',
         provider: 'auth0',

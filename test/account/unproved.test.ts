@@ -1,6 +1,7 @@
 // Sensitive steps of who comes from a provider that does not say when its user was there: its old session proves nothing.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { follow, payload, tenant, token, WEB_CALLBACK } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
@@ -124,7 +125,7 @@ describe('a login by a provider that does not say when its user was there', () =
 
   it('proves no account that is to be linked, before its own code', async () => {
     const stays = { email: `stays-${people}@example.test`, password: 'Another-Horse-2' };
-    const made = await server.users.create({ connection: 'users', ...stays });
+    const made = await server.users.create(databaseUser({ connection: 'users', ...stays }));
     if (!('user' in made)) throw new Error('the address is taken');
     await server.users.update(made.user.id, { email_verified: true });
     const page = await openAccount(agent, server, '/account/applications', stays);

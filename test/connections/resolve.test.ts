@@ -1,6 +1,7 @@
 // Which connection a request means.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { tenant as base, payload, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openPage, REALM_GRANT } from '../support/ways.ts';
@@ -25,7 +26,9 @@ describe('the connection that a request means', () => {
   before(async () => {
     server = await startServer({ tenant });
     for (const connection of ['people', 'archive']) {
-      await server.users.create({ connection, email: `${connection}@example.test`, password: USER.password });
+      await server.users.create(
+        databaseUser({ connection, email: `${connection}@example.test`, password: USER.password }),
+      );
     }
   });
   after(() => server.stop());

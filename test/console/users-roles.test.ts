@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { usersRoutes } from '../../src/console/users/routes.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
@@ -48,7 +49,9 @@ describe('who may do what with the users of the console', () => {
 
   const newUser = async () => {
     const email = `role${++made}@example.test`;
-    const outcome = await server.users.create({ email, password: 'Another-Horse-2', connection: 'users' });
+    const outcome = await server.users.create(
+      databaseUser({ email, password: 'Another-Horse-2', connection: 'users' }),
+    );
     if (!('user' in outcome)) throw new Error(JSON.stringify(outcome));
     return (outcome.user as { id: string }).id;
   };

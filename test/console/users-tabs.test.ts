@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { consentId } from '../../src/records/engine.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { databaseUser } from '../support/database-user.ts';
 import {
   API,
   authorize,
@@ -49,7 +50,9 @@ describe('the tabs of a user of the console', () => {
 
   const newUser = async (more: object = {}) => {
     const email = `tabs${++made}@example.test`;
-    const outcome = await server.users.create({ email, password: PASSWORD, connection: 'users' });
+    const outcome = await server.users.create(
+      databaseUser({ email, password: PASSWORD, connection: 'users' }),
+    );
     if (!('user' in outcome)) throw new Error(JSON.stringify(outcome));
     const { id } = outcome.user as { id: string };
     await server.users.update(id, { email_verified: true, ...more });

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { TEXTS } from '../support/nasty.ts';
@@ -32,7 +33,9 @@ describe('the users of the console', () => {
   /** A user of their own for a test. */
   const newUser = async (more: object = {}) => {
     const email = `user${++made}@example.test`;
-    const user = userOf(await server.users.create({ email, password: PASSWORD, connection: 'users' }));
+    const user = userOf(
+      await server.users.create(databaseUser({ email, password: PASSWORD, connection: 'users' })),
+    );
     await server.users.update(user.id, { email_verified: true, ...more });
     return { id: user.id, email, path: `${USERS}/${encodeURIComponent(user.id)}` };
   };

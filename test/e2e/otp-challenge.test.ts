@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { OTP_GRANT, secrets, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { USER } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { type SdkProcess, startSdkProcess } from '../support/sdk.ts';
@@ -244,7 +245,9 @@ describe('codes for database connections', () => {
     const number = () => `+1415555${2000 + ++people}`;
     const user = async (phone_number: string, phone_verified: boolean, connection = 'phones') => {
       const profile = { phone_verified };
-      const made = await server.users.create({ connection, phone_number, password: USER.password, profile });
+      const made = await server.users.create(
+        databaseUser({ connection, phone_number, password: USER.password, profile }),
+      );
       if (!('user' in made)) throw new Error('taken');
       return made.user;
     };

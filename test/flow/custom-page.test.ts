@@ -4,6 +4,7 @@ import { tenant as base } from '../connections/passwordless/tenant.ts';
 import { factors, POLICY } from '../factors/tenant.ts';
 import { posted, samlClient, serviceProvider, startSamlServer } from '../saml/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import {
   API,
   authorize,
@@ -492,7 +493,7 @@ describe('a customized login page, guessed at', () => {
 
   it('leaves room to a browser in which the account was proved before, whoever guesses from its address', async () => {
     const email = 'neighbour@example.test';
-    await server.users.create({ connection: 'users', email, password: USER.password });
+    await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
     const browser = createAgent(server);
     expect((await guess(email, USER.password, browser)).status).to.equal(200);
     for (let i = 0; i < 3; i++) await guess(email, 'wrong');

@@ -49,7 +49,7 @@ describe('a login at a provider that is attacked', () => {
     it(`gets no account of ${provider} with the same verified address`, async () => {
       const email = String(acme.user.email);
       const identity = { connection, provider, addresses: { email }, unique: [] };
-      const made = await server.users.make({ identity, profile: { email_verified: true } });
+      const made = await server.users.create({ identity, profile: { email_verified: true } });
       const victim = 'user' in made ? made.user : undefined;
       expect(await logInUpstream(server)).to.have.property('code');
       expect((await server.users.get(`oauth2|acme|${people}`))?.email).to.equal(email);

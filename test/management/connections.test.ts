@@ -6,6 +6,7 @@ import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
@@ -291,11 +292,13 @@ describe('a connection whose removal was cut short', () => {
     const tenant = parse(EXAMPLE) as object;
     try {
       const first = await startServer({ tenant, dataDir });
-      const made = await first.users.create({
-        connection: 'staff',
-        email: 'left@example.test',
-        password: 'A-good-Passw0rd',
-      });
+      const made = await first.users.create(
+        databaseUser({
+          connection: 'staff',
+          email: 'left@example.test',
+          password: 'A-good-Passw0rd',
+        }),
+      );
       const id = 'user' in made ? made.user.id : '';
       await first.store.collection('documents').insert({
         id: 'connection-removal/staff',

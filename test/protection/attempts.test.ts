@@ -8,6 +8,7 @@ import { StoreUnavailable } from '../../src/store/contract.ts';
 import { openStore } from '../../src/store/open.ts';
 import { tenant as base, OTP_GRANT } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { authorize, follow, USER, webRequest } from '../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -80,7 +81,7 @@ describe('failed logins', () => {
       expect((await login({ username: 'nobody1' })).status).to.equal(403);
       const email = 'newcomer@example.test';
       expect(await times(4, () => login({ username: email }))).to.include(429);
-      await server.users.create({ connection: 'staff', email, username: 'newcomer', ...right });
+      await server.users.create(databaseUser({ connection: 'staff', email, username: 'newcomer', ...right }));
       expect((await login({ username: email })).status).to.equal(429);
     });
   });
@@ -236,7 +237,7 @@ describe('failed logins', () => {
     let people = 0;
     const lockedUser = async () => {
       const email = `locked-${++people}@example.test`;
-      await server.users.create({ connection: 'users', email, password: USER.password });
+      await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
       for (let i = 0; i < 3; i++) await login(email, 'wrong');
       return email;
     };

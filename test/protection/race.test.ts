@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { type Attempts, createAttempts } from '../../src/protection/attempts.ts';
 import { createKnownCallers } from '../../src/protection/callers.ts';
 import { openConfig } from '../../src/tenant/config.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { tenant } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -80,7 +81,9 @@ describe('tries under way at once', () => {
 
   it('of a later step are not forgiven by the first one done again', async () => {
     const first = someone();
-    await server.users.create({ connection: 'users', email: first.identifier, password: 'Some-Words-1' });
+    await server.users.create(
+      databaseUser({ connection: 'users', email: first.identifier, password: 'Some-Words-1' }),
+    );
     const user = await server.users.findInConnection({ name: 'users' }, first.identifier);
     if (user === undefined) throw new Error('not created');
     const code = { ...first, step: 'mfa' };
@@ -114,12 +117,14 @@ describe('tries under way at once', () => {
 
   it('lock an account under each of its names, and the owner unlocks them all', async () => {
     const [email, username] = ['many-names@example.test', 'manynames'];
-    const created = await server.users.create({
-      connection: 'staff',
-      email,
-      username,
-      password: 'Some-Words-1',
-    });
+    const created = await server.users.create(
+      databaseUser({
+        connection: 'staff',
+        email,
+        username,
+        password: 'Some-Words-1',
+      }),
+    );
     if (!('user' in created)) throw new Error('not created');
     const tries = [email, username].map((identifier) => ({
       connection: 'staff',

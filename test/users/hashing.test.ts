@@ -6,6 +6,7 @@ import { systemRandom } from '../../src/runtime/random.ts';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { createUsers } from '../../src/users/users.ts';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { tenant, token, USER } from '../support/flows.ts';
 import { CHEAP, startServer, type TestServer } from '../support/server.ts';
 
@@ -98,7 +99,9 @@ describe('verifying a password', () => {
 
   it('hashes before it finds an address taken, so that sign-up tells nobody by its time', async () => {
     const { counts, users } = counting();
-    const taken = await users.create({ connection: 'users', email: USER.email, password: 'Whatever-1' });
+    const taken = await users.create(
+      databaseUser({ connection: 'users', email: USER.email, password: 'Whatever-1' }),
+    );
     expect(taken).to.deep.equal({ taken: 'email' });
     expect(counts.computed).to.equal(1);
   });
@@ -130,11 +133,13 @@ describe('verifying a password', () => {
   });
 
   it('remembers earlier passwords', async () => {
-    const { user } = (await server.users.create({
-      connection: 'users',
-      email: 'history@example.test',
-      password: 'First-Pass-1',
-    })) as any;
+    const { user } = (await server.users.create(
+      databaseUser({
+        connection: 'users',
+        email: 'history@example.test',
+        password: 'First-Pass-1',
+      }),
+    )) as any;
     await server.users.setPassword(user.id, 'Second-Pass-2');
     expect(await server.users.isUsedBefore(user.id, 'Second-Pass-2', 5)).to.equal(true);
     expect(await server.users.isUsedBefore(user.id, 'First-Pass-1', 5)).to.equal(true);

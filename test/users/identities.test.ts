@@ -9,6 +9,7 @@ import type { Store, Write } from '../../src/store/contract.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore } from '../../src/store/open.ts';
 import { createAgent } from '../support/agent.ts';
+import { databaseUser } from '../support/database-user.ts';
 import { payload } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -151,16 +152,18 @@ describe('identities', () => {
     it('go with their user, and leave the address free', async () => {
       const user = { connection: 'users', email: 'gone@example.test', password: 'Gone-Words-1' };
       const before = await counts();
-      const made = await server.users.create(user);
+      const made = await server.users.create(databaseUser(user));
       if (!('user' in made)) throw new Error('the user was not made');
       await server.users.remove(made.user.id);
       expect(await counts()).to.deep.equal(before);
-      expect(await server.users.create(user)).to.have.property('user');
+      expect(await server.users.create(databaseUser(user))).to.have.property('user');
     });
 
     it('follow the address of their user, and are refused one that is somebody else’s', async () => {
       const create = async (email: string) => {
-        const made = await server.users.create({ connection: 'users', email, password: 'Move-Words-1' });
+        const made = await server.users.create(
+          databaseUser({ connection: 'users', email, password: 'Move-Words-1' }),
+        );
         return 'user' in made ? made.user.id : '';
       };
       const find = async (address: string) =>
@@ -176,9 +179,9 @@ describe('identities', () => {
 
     it('of a user who was lost stand in nobody’s way', async () => {
       const user = { connection: 'users', email: 'lost@example.test', password: 'Lost-Words-1' };
-      const made = await server.users.create(user);
+      const made = await server.users.create(databaseUser(user));
       await server.store.collection('users').delete('user' in made ? made.user.id : '');
-      expect(await server.users.create(user)).to.have.property('user');
+      expect(await server.users.create(databaseUser(user))).to.have.property('user');
     });
   });
 });

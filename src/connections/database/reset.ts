@@ -12,8 +12,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Asker } from '../../users/asker.ts';
 import { homeOf } from '../../users/identities.ts';
-import { passwordPolicy } from '../../users/password-policy.ts';
-import { passwordRefusal, type SignUpRefusal } from '../../users/signup.ts';
+import { newPasswordRefusal, type PasswordRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
@@ -109,8 +108,7 @@ interface NewPassword {
 
 /** Why a new password is refused. */
 export type ResetRefusal =
-  | SignUpRefusal
-  | { reason: 'used-password' }
+  | PasswordRefusal
   | { reason: 'expired' }
   /** It could not be set where it is kept. */
   | { reason: 'not-changed' };
@@ -126,8 +124,7 @@ export async function resetPassword(
   { user, home, connection, options, met }: OpenReset,
   { ticket, purpose = PASSWORD_RESET.purpose, password, caller, languages, asker }: NewPassword,
 ): Promise<ResetRefusal | undefined> {
-  const refusal =
-    passwordRefusal(options, password, user) ?? (await historyRefusal(deps.users, options, home, password));
+  const refusal = await newPasswordRefusal(deps.users, options, password, { user, home });
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
@@ -201,17 +198,6 @@ async function tellProved(deps: ResetDependencies, userId: string, email: string
   } catch (thrown) {
     if (!(thrown instanceof AuthError)) throw thrown;
   }
-}
-
-async function historyRefusal(
-  users: Users,
-  options: DatabaseOptions,
-  home: string,
-  password: string,
-): Promise<ResetRefusal | undefined> {
-  const { history } = passwordPolicy(options);
-  if (history === 0) return undefined;
-  return (await users.isUsedBefore(home, password, history)) ? { reason: 'used-password' } : undefined;
 }
 
 /**

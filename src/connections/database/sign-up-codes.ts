@@ -19,7 +19,7 @@ import { addressKey } from '../../protection/addresses.ts';
 import { tryProof } from '../../protection/attempts.ts';
 import type { Connection } from '../../records/collections.ts';
 import { type CodeKind, passwordUse } from '../../records/database-options.ts';
-import { addressesOfNew, identityOfNew } from '../../users/create.ts';
+import { addressesOfNew, identityOfNew } from '../../records/new-identity.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
 import { verifiedBy, wayTo } from '../passwordless/session-code.ts';
@@ -215,7 +215,7 @@ async function finish(
   const { addresses, passwordHash, proved } = waiting;
   for (const kind of proved) await releaseUnproved(deps, connection, kind, addresses[kind]);
   const made = await deps.users
-    .make({
+    .create({
       identity: identityOfNew(connection, addresses),
       profile: Object.fromEntries(proved.map((kind) => [verifiedBy(kind), true])),
       passwordHash,

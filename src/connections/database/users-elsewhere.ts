@@ -9,7 +9,7 @@ import { UniqueKeyError } from '../../store/contract.ts';
 import type { Leases } from '../../store/leases.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
-import { addressesOfNew, type Profile } from '../../users/create.ts';
+import type { Profile } from '../../users/create.ts';
 import { homeOf, type Identity, isLinked } from '../../users/identities.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
@@ -45,21 +45,13 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
   return {
     ...users,
     create: async (newUser) => {
-      const { connection, password, profile = {}, asker = {} } = newUser;
-      const found = await databaseOf(connection);
-      if (found === undefined) return users.create(newUser);
-      const { email, username } = addressesOfNew(newUser);
-      const about = { connection: found.connection, email, username, password, profile, asker };
-      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.create(newUser) : undefined);
-    },
-    make: async (newUser) => {
       const { identity, profile = {}, password, asker = {} } = newUser;
       const found = await databaseOf(identity.connection);
-      if (found === undefined) return users.make(newUser);
+      if (found === undefined) return users.create(newUser);
       const { email, username } = identity.addresses;
       const id = password === undefined ? identity.upstreamId : undefined;
       const about = { connection: found.connection, email, username, password, id, profile, asker };
-      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.make(newUser) : undefined);
+      return makeIn(users, deps, about, found.mode === 'moves' ? () => users.create(newUser) : undefined);
     },
     setPassword: async (userId, password, how = {}) => {
       const { home = userId, asker, also, version } = how;

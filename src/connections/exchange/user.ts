@@ -170,7 +170,7 @@ async function made(
     return undefined;
   }
   const created = await deps.users
-    .make({
+    .create({
       identity: {
         connection: connection.name,
         provider: connection.strategy,

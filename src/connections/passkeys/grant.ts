@@ -7,11 +7,11 @@ import { optional, required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { Connection } from '../../records/collections.ts';
+import { identityOfNew } from '../../records/new-identity.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
-import { identityOfNew } from '../../users/create.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
@@ -124,7 +124,7 @@ async function signUp(
   // The rules may have changed since it was begun.
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
-  const made = await deps.users.make({
+  const made = await deps.users.create({
     identity: identityOfNew(connection, typed),
     profile,
     asker: askerOf(ctx, clientId, typed),

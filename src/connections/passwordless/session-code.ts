@@ -8,9 +8,9 @@ import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { type CodeKind, codeKinds } from '../../records/database-options.ts';
+import { identityOfNew } from '../../records/new-identity.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { Asker } from '../../users/asker.ts';
-import { identityOfNew } from '../../users/create.ts';
 import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
@@ -137,7 +137,7 @@ async function makeUser(
   kind: CodeKind,
   { identifier: address, connection, clientId, caller, asker }: Proof<Given>,
 ) {
-  const made = await users.make({
+  const made = await users.create({
     identity: identityOfNew(connection, { [kind]: address }),
     profile: { [WAYS[kind].verified]: true },
     asker,

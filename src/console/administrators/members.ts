@@ -93,7 +93,7 @@ export async function addAdministrator(
     .collection('administrators')
     .upsert(ADMINISTRATORS, (found) => found ?? { id: ADMINISTRATORS, members: [] });
   const added_at = new Date(wallClock()).toISOString();
-  const made = await administrators.make({
+  const made = await administrators.create({
     identity: {
       connection: CONSOLE_DIRECTORY,
       provider: ADMINISTRATOR,

@@ -5,7 +5,7 @@ import { DATABASE, strategyRecord } from '../../records/connections.ts';
 import { SOCIAL_STRATEGIES } from '../../records/social.ts';
 
 /** A strategy as a tile or a heading shows it. */
-interface Kind {
+export interface Kind {
   strategy: string;
   /** What the provider is called; undefined where it is a protocol, which a message names. */
   label: string | undefined;

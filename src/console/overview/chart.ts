@@ -1,6 +1,6 @@
 // A chart of bars as the page draws it: numbers alone, which its template puts into an SVG.
 
-interface Bar {
+export interface Bar {
   x: number;
   y: number;
   width: number;

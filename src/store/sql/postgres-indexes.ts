@@ -12,7 +12,7 @@ import type { Way } from './postgres-way.ts';
 import { textIndexes } from './schema.ts';
 
 /** An index that is to be there. */
-interface Index {
+export interface Index {
   table: string;
   index: string;
   drop: string;

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
+import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
-import { addressesOfNew } from '../create.ts';
 import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
 import { fromHashExport } from './hash-export.ts';
 

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { send } from '../../account/support.ts';
 import { callApi, startManaged } from '../../management/support.ts';
 import { type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { databaseUser } from '../../support/database-user.ts';
 import { follow, responseOf } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { resetPassword } from '../../support/reset.ts';
@@ -52,7 +53,9 @@ describe('a database connection with codes', () => {
     const n = ++people;
     const typed = { email: `code-login-${n}@example.test`, phone_number: `+1415555${4000 + n}` };
     const profile = { email_verified: verified, phone_verified: verified };
-    const made = await server.users.create({ connection, ...typed, password: PASSWORD, profile });
+    const made = await server.users.create(
+      databaseUser({ connection, ...typed, password: PASSWORD, profile }),
+    );
     if (!('user' in made)) throw new Error('taken');
     return typed;
   };
@@ -134,7 +137,7 @@ describe('a database connection with codes', () => {
   describe('of who has a number alone', () => {
     it('lets them in by a code, and set a password at the account page, which logs in', async () => {
       const number = '+14155554951';
-      const made = await server.users.make({
+      const made = await server.users.create({
         identity: {
           connection: 'beside',
           provider: 'auth0',
@@ -165,7 +168,9 @@ describe('a database connection with codes', () => {
 
     it('says of their forgotten password what it says of nobody’s', async () => {
       const [known, unknown] = ['+14155554952', '+14155554953'];
-      await server.users.create({ connection: 'beside', phone_number: known, password: PASSWORD });
+      await server.users.create(
+        databaseUser({ connection: 'beside', phone_number: known, password: PASSWORD }),
+      );
       const pages = await Promise.all(
         [known, unknown].map(async (name) => {
           const { agent, page, submit } = await open('beside');

@@ -222,7 +222,7 @@ describe('users who move here from a database elsewhere', () => {
     for (const one of [owner.email, email]) expect((await grant(one, PASSWORD)).status).to.equal(200);
     const main = `auth0|${owner.user.id}`;
     expect(await server.users.link(main, `auth0|${user.id}`)).to.equal(true);
-    const bare = await server.users.make({
+    const bare = await server.users.create({
       identity: {
         connection: 'users',
         provider: 'auth0',

@@ -1,6 +1,7 @@
 // Resetting a password: by the endpoint and from the login page, and what a reset ends.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { databaseUser } from '../../support/database-user.ts';
 import {
   authorize,
   tenant as base,
@@ -70,7 +71,9 @@ describe('resetting a password', () => {
   const NEW = 'Entirely-New-Words-7';
   const someone = async (on: TestServer = server) => {
     const email = `forgetful-${++people}@example.test`;
-    const created = await on.users.create({ connection: 'users', email, password: USER.password });
+    const created = await on.users.create(
+      databaseUser({ connection: 'users', email, password: USER.password }),
+    );
     if (!('user' in created)) throw new Error('taken');
     return { id: created.user.id, email, password: USER.password };
   };
@@ -501,7 +504,9 @@ describe('resetting a password', () => {
 
     it('is not offered where the connection switches it off, and sends nothing', async () => {
       const email = `forgetful-${++people}@example.test`;
-      await server.users.create({ connection: 'without-reset', email, password: USER.password });
+      await server.users.create(
+        databaseUser({ connection: 'without-reset', email, password: USER.password }),
+      );
       const browser = createAgent(server);
       const start = await authorize(browser, webRequest({ connection: 'without-reset' }));
       const login = await browser.get(start.location);

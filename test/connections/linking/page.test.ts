@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { membershipId } from '../../../src/records/organizations.ts';
 import { factors } from '../../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { databaseUser } from '../../support/database-user.ts';
 import { follow, payload, responseOf, tenant, token, USER, WEB_CALLBACK } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
@@ -49,7 +50,7 @@ describe('a new identity with the verified address of another user', () => {
 
   /** An account with a password. */
   const account = async (profile: object = {}, connection = 'users') => {
-    const made = await server.users.create({ connection, email, password: USER.password });
+    const made = await server.users.create(databaseUser({ connection, email, password: USER.password }));
     if (!('user' in made)) throw new Error('the address is taken');
     await server.users.update(made.user.id, { email_verified: true, ...profile });
     return made.user.id;
@@ -57,7 +58,7 @@ describe('a new identity with the verified address of another user', () => {
   /** An account without one. */
   const made = async (connection: string, provider: string) => {
     const identity = { connection, provider, addresses: { email }, unique: [] };
-    const result = await server.users.make({ identity, profile: { email_verified: true } });
+    const result = await server.users.create({ identity, profile: { email_verified: true } });
     if (!('user' in result)) throw new Error('the address is taken');
     return result.user.id;
   };

@@ -4,6 +4,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { accessibilityFaults } from '../../support/accessibility.ts';
 import { launchBrowser, type TestBrowser } from '../../support/browser.ts';
 import { type Callback, startCallback } from '../../support/callback.ts';
+import { databaseUser } from '../../support/database-user.ts';
 import { USER, webRequest } from '../../support/flows.ts';
 import { messagesTo, nextMessageTo } from '../../support/inbox.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
@@ -229,7 +230,7 @@ describe('the hosted passwordless pages', () => {
 
   it('reset a password, showing the rules as it is typed', async () => {
     const email = someone();
-    await server.users.create({ connection: 'users', email, password: USER.password });
+    await server.users.create(databaseUser({ connection: 'users', email, password: USER.password }));
     await page.goto(request());
     await page.getByRole('link', { name: 'Forgot your password?' }).click();
     await page.getByLabel('Email address').fill(email);

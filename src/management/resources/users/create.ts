@@ -4,9 +4,9 @@ import { strategyRecord } from '../../../records/connections.ts';
 import { attributesOf, identifiersOf, uniqueIn } from '../../../records/database-attributes.ts';
 import { canMakeUsers, databaseOptions, passwordUse } from '../../../records/database-options.ts';
 import { ADDRESS_KINDS } from '../../../records/identities.ts';
+import { addressesOfNew } from '../../../records/new-identity.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
-import { addressesOfNew } from '../../../users/create.ts';
 import { RegistrationRefused } from '../../../users/registration.ts';
 import { passwordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
@@ -58,7 +58,7 @@ export async function createUser(
     app_metadata: mergedMetadata({}, body.app_metadata),
   };
   const made = await deps.users
-    .make({
+    .create({
       identity: {
         connection: connection.name,
         provider: connection.strategy,

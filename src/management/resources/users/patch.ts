@@ -3,15 +3,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { changesPasswords, customDatabase, databaseOptions } from '../../../records/database-options.ts';
+import { addressesOfNew } from '../../../records/new-identity.ts';
 import { rootAttributesOf } from '../../../records/upstream.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { UniqueKeyError } from '../../../store/contract.ts';
 import type { MetadataMerge } from '../../../users/changes.ts';
-import { addressesOfNew } from '../../../users/create.ts';
 import { type Identity, isLinked, homeOf as kept, primaryIdentity } from '../../../users/identities.ts';
 import { OF_IDENTITY } from '../../../users/linking.ts';
-import { passwordPolicy } from '../../../users/password-policy.ts';
-import { passwordRefusal } from '../../../users/signup.ts';
+import { newPasswordRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import { apiError } from '../../errors.ts';
 import { mergedMetadata, type PatchUserBody } from './bodies.ts';
@@ -193,14 +192,10 @@ async function setPassword(
   if (!isDatabase || !changesPasswords(connection)) {
     throw invalid('Cannot change password for users of this connection');
   }
-  const options = databaseOptions(connection);
-  const refusal = passwordRefusal(options, password, user);
-  if (refusal !== undefined) throw passwordError(refusal);
   const home = identity === undefined ? user.id : kept(identity);
-  const { history } = passwordPolicy(options);
-  if (history > 0 && (await deps.users.isUsedBefore(home, password, history))) {
-    throw invalid('PasswordHistoryError: Password has previously been used');
-  }
+  const at = { user, home };
+  const refusal = await newPasswordRefusal(deps.users, databaseOptions(connection), password, at);
+  if (refusal !== undefined) throw passwordError(refusal);
   await deps.users.setPassword(user.id, password, { home, asker: askerOf('PATCH', from) });
   await deps.endSessions(user.id, 'password-changed');
 }

@@ -7,7 +7,7 @@ import type { UserRecord } from '../../../records/users.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Config } from '../../../tenant/config.ts';
 import type { Asker } from '../../../users/asker.ts';
-import { type SignUpRefusal, usernameRefusal } from '../../../users/signup.ts';
+import { type PasswordRefusal, usernameRefusal } from '../../../users/signup.ts';
 import type { User } from '../../../users/user.ts';
 import type { Users } from '../../../users/users.ts';
 import type { CallRequest } from '../../call.ts';
@@ -61,13 +61,14 @@ export async function viewOf(
 export const invalid = (message: string): AuthError => apiError(400, message, 'invalid_body');
 
 /** The words of the hosted service for a password that is refused. */
-export function passwordError({ reason }: SignUpRefusal): AuthError {
-  const words: Partial<Record<SignUpRefusal['reason'], string>> = {
+export function passwordError({ reason }: PasswordRefusal): AuthError {
+  const words: Record<PasswordRefusal['reason'], string> = {
     'weak-password': 'PasswordStrengthError: Password is too weak',
     'common-password': 'PasswordDictionaryError: Password is too common',
     'personal-password': 'PasswordNoUserInfoError: Password contains user information',
+    'used-password': 'PasswordHistoryError: Password has previously been used',
   };
-  return invalid(words[reason] ?? 'PasswordStrengthError: Password is too weak');
+  return invalid(words[reason]);
 }
 
 /** @throws AuthError 400 for a username that users of a database connection cannot have. */

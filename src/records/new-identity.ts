@@ -1,0 +1,39 @@
+// Whom a new user of a database is known as.
+import type { Connection } from './collections.ts';
+import { DATABASE, STRATEGIES } from './connections.ts';
+import { uniqueIn } from './database-attributes.ts';
+import { databaseOptions } from './database-options.ts';
+import { normalizeEmail } from './email.ts';
+import type { AddressKind } from './identities.ts';
+import { normalizePhone } from './phone.ts';
+
+type Addresses = Partial<Record<AddressKind, string>>;
+
+/** The addresses of a user of a database, in the form that they are kept in; without those that are not given. */
+export function addressesOfNew({
+  email,
+  username,
+  phone_number: phone,
+}: Partial<Record<AddressKind, string | null | undefined>>) {
+  return {
+    ...(email != null && { email: normalizeEmail(email) ?? email }),
+    ...(username != null && { username: username.trim().toLowerCase() }),
+    ...(phone != null && { phone_number: normalizePhone(phone) ?? phone }),
+  };
+}
+
+/** The identity of somebody new in a database connection. */
+export const identityOfNew = (connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) =>
+  databaseIdentity(connection.name, typed, uniqueIn(databaseOptions(connection)));
+
+/**
+ * The identity of somebody new in a database.
+ * @param connection its name. @param unique the kinds of addresses that nobody else may have.
+ */
+export function databaseIdentity(
+  connection: string,
+  typed: Parameters<typeof addressesOfNew>[0],
+  unique: readonly AddressKind[] = STRATEGIES[DATABASE].unique,
+): { connection: string; provider: string; addresses: Addresses; unique: readonly AddressKind[] } {
+  return { connection, provider: DATABASE, addresses: addressesOfNew(typed), unique };
+}
