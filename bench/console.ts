@@ -28,20 +28,24 @@ const nameOf = (n: number) => ((n * 2_654_435_761) % 2 ** 32).toString(16).padSt
 function userOf(n: number): Write[] {
   const upstream = nameOf(n);
   const id = `auth0|${upstream}`;
-  const email = `ada${n}@example.com`;
+  // Two common names that nobody has together.
+  const [given, nickname] = n % 2 === 0 ? ['Ada', `ada${n}`] : ['Grace', `grace${n}`];
+  const email = `${nickname}@example.com`;
   const at = new Date(1_700_000_000_000 + n * 60_000).toISOString();
-  const names = { name: `Ada User${n}`, given_name: 'Ada', family_name: `User${n}`, nickname: `ada${n}` };
+  const names = { name: `${given} User${n}`, given_name: given, family_name: `User${n}`, nickname };
   const app_metadata = { plan: 'free', customer: `c${n % 1000}` };
   const times = { created_at: at, updated_at: at };
   const user = {
     id,
     email,
-    email_verified: n % 2 === 0,
+    email_verified: n % 4 < 2,
     ...names,
     user_metadata: {},
     app_metadata,
     ...times,
     logins_count: n % 50,
+    // Most logged in within the last 60 days, half of these within 30.
+    ...(n % 50 > 0 && { last_login: new Date(Date.now() - (n % 60) * DAY_MS - 60_000).toISOString() }),
   };
   const shared = { connection: DIRECTORY, provider: 'auth0', isSocial: false, email };
   return [
@@ -137,9 +141,10 @@ try {
     first.set(path, took);
     return answer.text;
   };
-  const searches = ['ada', 'ada user', 'user ada', 'ada12', 'nobody', 'ada12@example.com'].map(
-    (q) => `/console/users?q=${encodeURIComponent(q)}`,
-  );
+  const searches = [
+    ...['ada', 'ada user', 'user ada', 'user grace', 'ada grace', 'ada nobody', 'ada12', 'nobody'],
+    'ada12@example.com',
+  ].map((q) => `/console/users?q=${encodeURIComponent(q)}`);
   const someone = `auth0|${nameOf(7919)}`;
   const more = [
     ...searches,

@@ -11,7 +11,12 @@ const uniqueAddress =
 
 export const usersSpec: CollectionSpec<UserRecord> = {
   unique: {},
-  indexes: { email: (user) => user.email, role: (user) => user.roles, search: searchTerms },
+  indexes: {
+    email: (user) => user.email,
+    role: (user) => user.roles,
+    search: searchTerms,
+    lastLoginDay: (user) => user.last_login?.slice(0, 'YYYY-MM-DD'.length),
+  },
   fields: {
     email: 'text',
     email_verified: 'boolean',

@@ -29,3 +29,23 @@ export function hasKey({ unique, indexes }: AnySpec, record: AnyRecord, key: str
   const values = (unique[key] ?? indexes[key])?.(record) ?? [];
   return typeof values === 'string' ? values === value : values.includes(value);
 }
+
+/**
+ * The part of a declaration that is new, where all it has more than before is indexes: then the other keys that are there are
+ * left as they are. Undefined where anything else differs.
+ * @param before the names of the keys that there are.
+ */
+export function addedIndexes(
+  { unique, indexes }: AnySpec,
+  before: { unique: readonly string[]; indexes: readonly string[] },
+): AnySpec | undefined {
+  const isKnown = (name: string) => before.indexes.includes(name);
+  // Of what the oldest releases have made no names were noted.
+  if (before.indexes.length === 0) return undefined;
+  if (JSON.stringify(before.unique) !== JSON.stringify(Object.keys(unique))) return undefined;
+  if (!before.indexes.every((name) => Object.hasOwn(indexes, name))) return undefined;
+  return {
+    unique: {},
+    indexes: Object.fromEntries(Object.entries(indexes).filter(([name]) => !isKnown(name))),
+  };
+}

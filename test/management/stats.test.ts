@@ -1,6 +1,7 @@
-// The numbers of each day, counted in the log.
+// The numbers of each day, counted in the log, and of the users who came lately.
 import { expect } from 'chai';
 import { eventIdAt } from '../../src/tenant/events.ts';
+import { aUser } from '../store/contract.ts';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
@@ -50,5 +51,20 @@ describe('the numbers of the days', () => {
         ...none,
       },
     ]);
+  });
+
+  it('are, of a month, those who logged in within thirty days to the millisecond', async () => {
+    const now = Date.now();
+    const logins = [0, 1, DAY, 29 * DAY, 30 * DAY - 60_000, 30 * DAY + 60_000, 31 * DAY, 400 * DAY];
+    for (const [n, ago] of [...logins, undefined].entries()) {
+      const id = `auth0|${String(n).padStart(24, '0')}`;
+      const at = new Date(now - (ago ?? 0)).toISOString();
+      const user = { ...aUser(id), ...(ago !== undefined && { last_login: at }) };
+      await server.store.collection('users').insert(user);
+    }
+    const answer = await fetch(`${server.url}/api/v2/stats/active-users`, {
+      headers: { authorization: `Bearer ${await managementToken(server)}` },
+    });
+    expect(await answer.json()).to.equal(5);
   });
 });

@@ -119,6 +119,34 @@ describe('the schema of a PostgreSQL database', () => {
     expect(rows[0].data).to.contain('sealed').and.not.contain('"open"');
   });
 
+  it('has the values of an index that is new added to the keys that there are', async () => {
+    const url = await emptyDatabase();
+    const store = await open(url);
+    const login = { last_login: '2026-11-20T09:00:00.000Z' };
+    await store.collection('users').insert({ ...aUser('auth0|1', 'ada@example.com'), ...login });
+    await store.collection('users').insert(aUser('auth0|2', 'bob@example.com'));
+    await store.close();
+    await execute(url, [
+      `UPDATE gatehouse_meta SET value = (value::jsonb #- '{users,indexes,3}')::text WHERE name = 'declared'`,
+      `DELETE FROM users_index WHERE key = 'lastLoginDay'`,
+      `UPDATE users SET indexes = array_remove(indexes, E'lastLoginDay\n2026-11-20')`,
+      `UPDATE users_index SET value = 'seen@example.com' WHERE key = 'email' AND id = 'auth0|2'`,
+    ]);
+    const newer = await open(url);
+    const users = newer.collection('users');
+    const idsOf = async (index: string, equals: string) =>
+      (await users.list({ where: { index, equals } })).records.map(({ id }) => id);
+    expect(await idsOf('lastLoginDay', '2026-11-20')).to.deep.equal(['auth0|1']);
+    expect(await idsOf('email', 'seen@example.com')).to.deep.equal(['auth0|2']);
+    await users.update('auth0|1', (one) => ({ ...one, last_login: '2026-11-21T09:00:00.000Z' }));
+    await newer.close();
+    const { rows } = await cluster.query(
+      `SELECT value FROM users_index WHERE key = 'lastLoginDay'`,
+      `d${databases}`,
+    );
+    expect(rows).to.deep.equal([{ value: '2026-11-21' }]);
+  });
+
   it('is given an index by one process, while others write; one that was begun and not finished is made again', async () => {
     const url = await emptyDatabase();
     const first = await open(url);

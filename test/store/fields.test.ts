@@ -77,6 +77,28 @@ describe('fields with an index', () => {
     await users.insert(user('d', 'd@example.test'));
     expect(await ids()).to.deep.equal(['c', 'd', 'b', 'a']);
   });
+
+  it('are joined by an index that an older release had not, while the keys that there are stay as they are', async () => {
+    const before = await open();
+    await before.insert({ ...user('a', 'a@example.test'), last_login: '2026-11-20T09:00:00.000Z' });
+    await before.insert({ ...user('b'), last_login: '2026-11-21T09:00:00.000Z' });
+    await before.insert(user('c'));
+    await store.close();
+    const database = new DatabaseSync(join(dataDir, 'store', 'gatehouse.db'));
+    database.exec("DELETE FROM users_index WHERE key = 'lastLoginDay'");
+    database.exec(
+      `UPDATE meta SET value = '[[],["email","role","search"]]' WHERE name = 'keys of users';
+       UPDATE users_index SET value = 'seen@example.test' WHERE key = 'email'`,
+    );
+    database.close();
+    const users = await open();
+    const on = async (day: string) => (await users.findBy('lastLoginDay', day)).map(({ id }) => id);
+    expect(await on('2026-11-20')).to.deep.equal(['a']);
+    await users.update('a', (one) => ({ ...one, last_login: '2026-11-21T10:00:00.000Z' }));
+    expect([await on('2026-11-20'), await on('2026-11-21')]).to.deep.equal([[], ['a', 'b']]);
+    const where = { index: 'email', equals: 'seen@example.test' };
+    expect((await users.list({ where })).records.map(({ id }) => id)).to.deep.equal(['a']);
+  });
 });
 
 describe('declared fields with an index', () => {

@@ -2,16 +2,17 @@
 // declares more (a collection, a key, an indexed field, a sealed member) the tables are added to, and the records of the
 // collection are written anew, once.
 import type { KeyObject } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { isCached } from '../../records/collection-spec.ts';
 import { retiredCollections } from '../../records/collections.ts';
-import { type AnySpec, collectionSpecs } from '../keys.ts';
+import { type AnySpec, addedIndexes, collectionSpecs, keyValues } from '../keys.ts';
 import { parseRecord } from '../record.ts';
 import { recordSeal, sealRest } from '../sealing/records.ts';
 import { postgresDialect } from './dialect.ts';
 import type { Run } from './postgres-pool.ts';
 import { rowOf } from './postgres-row.ts';
-import { keyTables, refill } from './postgres-statements.ts';
-import { fromPostgres, jsonFromPostgres } from './postgres-text.ts';
+import { addition, keyTables, refill } from './postgres-statements.ts';
+import { fromPostgres, idText, jsonFromPostgres, valueText } from './postgres-text.ts';
 import { fieldColumn, fieldIndex, removal, textIndexes } from './schema.ts';
 
 const { text } = postgresDialect;
@@ -123,32 +124,61 @@ export async function addDeclared(
     for (const statement of creation(name, spec)) await run({ text: statement }, []);
     if (before !== undefined) {
       onRewrite(name);
-      await rewrite(run, name, spec, key);
+      const added = onlyIndexes(before, after) ? addedIndexes(spec, before) : undefined;
+      if (added === undefined) await rewrite(run, name, spec, key);
+      else await addKeys(run, name, { spec, added, key });
     }
     // A table that nothing else of is changed gets these while it is written to (postgres-indexes.ts).
     for (const { sql } of textIndexes(name, spec, postgresDialect)) await run({ text: sql }, []);
   }
 }
 
+/** Whether nothing but indexes may differ. */
+function onlyIndexes(before: Declared, after: Declared | undefined): boolean {
+  return isDeepStrictEqual({ ...before, indexes: [] }, { ...after, indexes: [] });
+}
+
 /** Writes the records of a collection anew, with all that is declared of them. */
 async function rewrite(run: Run, name: string, spec: AnySpec, key: KeyObject): Promise<void> {
   const { unique, index } = keyTables(spec);
-  const seal = recordSeal(key, name, spec);
   await run({ text: `LOCK TABLE "${name}" IN ACCESS EXCLUSIVE MODE` }, []);
   for (const there of [unique && 'unique', index && 'index']) {
     if (there !== false) await run({ text: `DELETE FROM "${name}_${there}"` }, []);
   }
+  for await (const records of allRecords(run, name, spec, key))
+    for (const { record, sealed } of records)
+      await run({ text: refill(name, spec) }, rowOf(spec, record, sealed));
+}
+
+/** Adds the keys of indexes that were added; the records can be read meanwhile. */
+async function addKeys(
+  run: Run,
+  name: string,
+  { spec, added, key }: { spec: AnySpec; added: AnySpec; key: KeyObject },
+): Promise<void> {
+  await run({ text: `LOCK TABLE "${name}" IN SHARE ROW EXCLUSIVE MODE` }, []);
+  for await (const records of allRecords(run, name, spec, key)) {
+    const rows = records.flatMap(({ record }) =>
+      keyValues(added.indexes, record).map(([index, value]) => [idText(record.id), index, valueText(value)]),
+    );
+    const columns = [0, 1, 2].map((at) => rows.map((row) => row[at] ?? ''));
+    if (rows.length > 0) await run({ text: addition(name) }, columns);
+  }
+}
+
+/** All records, some at a time, each also as it is to be stored. */
+async function* allRecords(run: Run, name: string, spec: AnySpec, key: KeyObject) {
+  const seal = recordSeal(key, name, spec);
   for (let after = ''; ; ) {
     const { rows } = await run(
       { text: `SELECT id, data FROM "${name}" WHERE id > $1 ORDER BY id LIMIT ${rewrittenAtOnce}` },
       [after],
     );
-    for (const [, data] of rows) {
+    yield rows.map(([, data]) => {
       const stored = jsonFromPostgres(data ?? '');
       const sealed = spec.sealed === undefined ? stored : sealRest(key, name, spec.sealed, stored);
-      const record = spec.sealed === undefined ? parseRecord(stored) : seal.open(sealed);
-      await run({ text: refill(name, spec) }, rowOf(spec, record, sealed));
-    }
+      return { record: spec.sealed === undefined ? parseRecord(stored) : seal.open(sealed), sealed };
+    });
     const last = rows.at(-1)?.[0];
     if (last === undefined || last === null) return;
     after = fromPostgres(last);

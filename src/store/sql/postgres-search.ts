@@ -29,7 +29,7 @@ export async function search(
     }
     const { page, total } = queryStatements(table, query, now, postgresDialect);
     const [found, counted] = await Promise.all([
-      run({ text: page.sql }, page.parameters),
+      limit === 0 ? { rows: [] } : run({ text: page.sql }, page.parameters),
       query.total ? run({ text: total.sql }, total.parameters) : undefined,
     ]);
     const records = found.rows.slice(0, limit).map((row) => recordIn(table, row));

@@ -101,6 +101,14 @@ export function refill(name: string, spec: AnySpec): string {
   return `WITH ${[written, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
 }
 
+/** Adds values of indexes to rows that are there: lists of ids, of the indexes and of the values, one of each for a value. */
+export function addition(name: string): string {
+  const given = 'given AS (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) g(id, key, value))';
+  const slots = `SELECT id, array_agg(key || E'\\n' || value) AS slots FROM given GROUP BY id`;
+  const listed = `listed AS (UPDATE "${name}" r SET indexes = r.indexes || s.slots FROM (${slots}) s WHERE r.id = s.id)`;
+  return `WITH ${given}, ${listed} INSERT INTO "${name}_index" (key, value, id) SELECT key, value, id FROM given`;
+}
+
 /**
  * Rows of ids, and those that they name by their keys: the index that names it (none for a row that was asked for), the id
  * that was asked for, id, data, version.

@@ -4,6 +4,7 @@ import { chmod, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileMode } from '../files.ts';
+import { addedIndexes } from '../keys.ts';
 import { isObject, parseRecord } from '../record.ts';
 import { sqliteDialect } from './dialect.ts';
 import { keyAdder } from './fill.ts';
@@ -190,17 +191,19 @@ function createTables(database: DatabaseSync): void {
   for (const collection of sqlCollections()) indexAgain(database, collection);
 }
 
-/** Where other keys are declared than the table has, they are all made again from the records. */
+/** Where other keys are declared than the table has, they are made from the records: all of them, or the indexes that were added. */
 function indexAgain(database: DatabaseSync, collection: SqlCollection): void {
   const { name, spec } = collection;
   const declared = JSON.stringify([Object.keys(spec.unique), Object.keys(spec.indexes)]);
   const known = database.prepare('SELECT value FROM meta WHERE name = ?').get(`keys of ${name}`);
   if (known?.value === declared) return;
-  for (const kind of ['unique', 'index']) {
+  const [unique = [], indexes = []] = JSON.parse(String(known?.value ?? '[]')) as string[][];
+  const added = known === undefined ? undefined : addedIndexes(spec, { unique, indexes });
+  for (const kind of added === undefined ? ['unique', 'index'] : []) {
     const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(`${name}_${kind}`);
     if (table !== undefined) database.exec(`DELETE FROM "${name}_${kind}"`);
   }
-  const addKeys = keyAdder(database, collection);
+  const addKeys = keyAdder(database, { ...collection, spec: added ?? spec });
   for (const { data } of database.prepare(`SELECT data FROM "${name}"`).iterate()) {
     addKeys(parseRecord(String(data)));
   }

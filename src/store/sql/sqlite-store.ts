@@ -176,7 +176,7 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
       return { records: found.slice(0, limit), more: found.length > limit, total: undefined };
   }
   const [rows, counted] = await Promise.all([
-    threads.ask({ read: page }),
+    limit === 0 ? [] : threads.ask({ read: page }),
     query.total ? threads.ask({ read: total }) : undefined,
   ]);
   const records = rows.slice(0, limit).map(open);
