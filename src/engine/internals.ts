@@ -21,6 +21,7 @@ import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
 import { adaptClients, type ClientClass } from './client-class.ts';
 import type { CustomClaims } from './custom-claims.ts';
+import { takeGivenParameters } from './given-parameters.ts';
 import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
@@ -170,6 +171,7 @@ export function adaptEngine(
   knowAlgorithms(provider);
   adaptClients((provider as unknown as EngineClasses).Client);
   adaptAddresses((provider as unknown as EngineClasses).OIDCContext, provider, config);
+  takeGivenParameters((provider as unknown as EngineClasses).OIDCContext);
   adaptSessions(provider, wallClock);
   adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
   adaptTokens(provider, random);

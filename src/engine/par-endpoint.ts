@@ -1,6 +1,6 @@
 // POST /oauth/par (RFC 9126). The engine authenticates the client and checks the request as it does at /authorize; what the
 // client sent is kept as it came, and is looked at once more when its browser comes.
-import type { ParsedUrlQuery } from 'node:querystring';
+import { type ParsedUrlQuery, parse, stringify } from 'node:querystring';
 import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
@@ -13,11 +13,11 @@ import { normalizeRequest } from './authorization-parameters.ts';
 import type { CheckRequest } from './authorize.ts';
 import type { EnterEngine } from './entrance.ts';
 import { type EngineFailures, vendorError } from './failures.ts';
+import { giveParameters } from './given-parameters.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import type { ReceiveRequest } from './received-request.ts';
 import { USED, useOnce } from './request-replay.ts';
 import { checkRequestSize } from './request-size.ts';
-import { replayAsForm } from './token-endpoint.ts';
 
 /** Seconds that a request may be kept before its browser comes, where the application says nothing. */
 const LIFETIME = 30;
@@ -66,11 +66,13 @@ export function parEndpoint({
     checkRequestSize(parameters);
     const normalized = normalizeRequest(request);
     await checkRequest(normalized);
-    replayAsForm(ctx, {
+    const fields = {
       ...normalized,
       ...(clientId !== undefined && { client_id: clientId }),
       ...credentials,
-    });
+    };
+    // Of a request object there may be numbers among them.
+    giveParameters(ctx, parse(stringify(fields)));
     ctx.url = '/oauth/par';
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';

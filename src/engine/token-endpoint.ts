@@ -1,6 +1,5 @@
 // /oauth/token and /oauth/revoke in front of the engine: JSON and form bodies, `audience`, and the hosted service's errors
 // (docs/wire/token.md).
-import { type ParsedUrlQuery, stringify } from 'node:querystring';
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { bodyFields, bodyObject } from '../http/body-fields.ts';
@@ -15,6 +14,7 @@ import type { EnterEngine } from './entrance.ts';
 import { exchangeEventsOf } from './exchanged.ts';
 import type { EngineFailures } from './failures.ts';
 import { isReuse, vendorError } from './failures.ts';
+import { giveParameters } from './given-parameters.ts';
 import type { MachineOrganizations } from './machine-organizations.ts';
 import type { RefreshTargets } from './refresh-targets.ts';
 import type { SecondFactor } from './second-factor.ts';
@@ -74,7 +74,7 @@ export function tokenEndpoint({
   const answer = async (ctx: Context, fields: Record<string, string>): Promise<AuthError | undefined> => {
     if (fields.grant_type === 'client_credentials' && fields.organization)
       machines.ask(ctx.req, fields.organization);
-    replayAsForm(
+    giveParameters(
       ctx,
       fields.grant_type === 'refresh_token' ? refreshFields(targets, ctx, fields) : engineFields(ctx, fields),
     );
@@ -167,19 +167,4 @@ function engineFields(
   const named = fields.grant_type === TOKEN_EXCHANGE ? apiOrTransfer(ctx, api.identifier) : api.identifier;
   const wanted = choosesAudience(fields.grant_type) ? named : resource;
   return wanted ? { ...fields, resource: toResource(wanted) } : fields;
-}
-
-/**
- * Makes the request look unread, with a form body: the engine reads only forms, and warns on the console about a body
- * that was parsed before.
- */
-export function replayAsForm(ctx: Context, fields: ParsedUrlQuery): void {
-  const body = Buffer.from(stringify(fields));
-  ctx.req.headers['content-type'] = 'application/x-www-form-urlencoded';
-  ctx.req.headers['content-length'] = String(body.length);
-  delete ctx.req.headers['transfer-encoding'];
-  Object.defineProperties(ctx.req, {
-    readable: { value: true, configurable: true },
-    iterator: { value: () => [body], configurable: true },
-  });
 }

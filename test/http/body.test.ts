@@ -13,14 +13,18 @@ const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 describe('a body', () => {
   let server: http.Server;
   let url: string;
+  /** Told of the status of what is refused. */
+  let refused: (status: number) => void = () => undefined;
   before(async () => {
     const app = new Koa();
+    app.silent = true;
     app.use(async (ctx, next) => {
       try {
         await next();
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         ctx.status = thrown.status;
+        refused(thrown.status);
       }
     });
     app.use(readBody(1_000));
@@ -76,6 +80,7 @@ describe('a body', () => {
     ['JSON with a lone surrogate for a name', JSON_TYPE, '{"a":{"\\udc00":1}}', 400],
     ['JSON with both surrogates', JSON_TYPE, '{"a":"\\ud83d\\ude00"}', { a: '😀' }],
     ['JSON that would change what objects are', JSON_TYPE, '{"a":{"__proto__":{}}}', 400],
+    ['JSON whose type ends in nothing', `${JSON_TYPE};`, '{"a":1}', { a: 1 }],
     ['text', 'text/plain', '{"a":1}', {}],
     ['what says not what it is', undefined, '{"a":1}', {}],
     ['nothing', JSON_TYPE, '', {}],
@@ -93,6 +98,40 @@ describe('a body', () => {
       expect(await post(JSON_TYPE, '{}', { 'content-encoding': coding })).to.equal(415);
     });
   }
+
+  const inParts = async (parts: readonly Buffer[]) => {
+    const body = new ReadableStream({
+      pull(to) {
+        const [next, ...rest] = parts;
+        parts = rest;
+        if (next === undefined) to.close();
+        else to.enqueue(next);
+      },
+    });
+    const headers = { 'content-type': JSON_TYPE };
+    const answer = await fetch(url, { method: 'POST', body, headers, duplex: 'half' } as RequestInit);
+    return answer.status === 200 ? ((await answer.json()) as { body: unknown }).body : answer.status;
+  };
+
+  it('is read when it comes in parts, of which one ends within a character', async () => {
+    const whole = Buffer.from('{"a":"é"}');
+    expect(await inParts([whole.subarray(0, 7), whole.subarray(7)])).to.deep.equal({ a: 'é' });
+  });
+
+  it('is refused when it comes in parts that together are too long', async () => {
+    expect(await inParts([Buffer.alloc(600, ' '), Buffer.alloc(600, ' '), Buffer.from('{}')])).to.equal(413);
+  });
+
+  it('is refused when its sender gives up', async () => {
+    const told = new Promise<number>((resolve) => {
+      refused = resolve;
+    });
+    const headers = { 'content-type': JSON_TYPE, 'content-length': '100' };
+    const request = http.request(url, { method: 'POST', headers });
+    request.on('error', () => undefined);
+    request.write('{"a":', () => request.destroy());
+    expect(await told).to.equal(400);
+  });
 
   it('is not read where none is expected', async () => {
     const answer = await fetch(url, {
