@@ -12,6 +12,9 @@ type Record = Frozen<DeliveryRecord>;
 /** What is added to the longest time that a try takes: the clocks of two hosts differ, and a process may stall. */
 const MARGIN = 15_000;
 
+/** Later than this, milliseconds, nothing is ever due: a clock that was ahead said so, of a process that has ended. */
+const FAR = 3_600_000;
+
 const dateOf = (at: number) => new Date(at).toISOString();
 
 export const COLLECTION = 'deliveries' satisfies CollectionName;
@@ -66,7 +69,9 @@ export function createClaims(
       const kind = { field: 'kind', in: kinds };
       // No other process has the store: what is held in it was held by one that has ended.
       const isFree = isFirst && store.exclusive === true;
-      const where = isFree ? kind : { all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] };
+      const isDue = { field: 'dueAt', to: dateOf(clock()) };
+      const isFarOff = { field: 'dueAt', from: dateOf(clock() + FAR) };
+      const where = isFree ? kind : { all: [isFirst ? { any: [isDue, isFarOff] } : isDue, kind] };
       const { records: found } = await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce });
       // What this process has just written it is about to begin with itself.
       return isFree ? found.filter((one) => one.holder !== holder) : found;

@@ -1,9 +1,11 @@
 // Work that must be done by one process at a time: who does it has a lease in the store, which ends soon after the process.
+import { isDeepStrictEqual } from 'node:util';
 import type { LeaseRecord } from '../records/leases.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import { type Store, UniqueKeyError } from './contract.ts';
+import { type Collection, type Store, UniqueKeyError } from './contract.ts';
+import { judge } from './judge.ts';
 
 export interface Leases {
   /**
@@ -54,13 +56,14 @@ const alone: Leases['ifFree'] = async (_name, work) => {
 
 function shared({ store, clock, random }: { store: Store; clock: Clock; random: Random }): Leases['ifFree'] {
   const leases = store.collection('leases');
+  const takeLeft = leftAhead(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
     try {
       // One that has ended is as if it were not there.
       await leases.insert(lease);
       return true;
     } catch (thrown) {
-      if (thrown instanceof UniqueKeyError) return false;
+      if (thrown instanceof UniqueKeyError) return takeLeft(lease);
       throw thrown;
     }
   };
@@ -87,5 +90,30 @@ function shared({ store, clock, random }: { store: Store; clock: Clock; random: 
       // What cannot be given back ends by itself.
       await change(LONG_AGO).catch(() => undefined);
     }
+  };
+}
+
+/**
+ * What takes a lease that a process has left whose clock was ahead: it is good for as long as that clock was wrong, a year perhaps,
+ * and it is known by that nobody renews it.
+ * @returns whether it was taken.
+ */
+function leftAhead(leases: Collection<LeaseRecord>, clock: Clock): (lease: LeaseRecord) => Promise<boolean> {
+  const seen = new Map<string, { held: Frozen<LeaseRecord>; at: number }>();
+  return async (lease) => {
+    const held = await leases.get(lease.id);
+    // Others end by themselves.
+    if (held === undefined || (held.expiresAt ?? 0) <= epochSeconds(clock) + 2 * GOOD) return false;
+    const before = seen.get(lease.id);
+    if (before === undefined || !isDeepStrictEqual(before.held, held)) {
+      seen.set(lease.id, { held, at: clock() });
+      return false;
+    }
+    if (clock() - before.at < GOOD * 1000) return false;
+    seen.delete(lease.id);
+    const taken = await judge(leases, lease.id, (current) =>
+      isDeepStrictEqual(current, held) ? { verdict: true, next: lease } : { verdict: false },
+    );
+    return taken === true;
   };
 }

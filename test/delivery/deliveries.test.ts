@@ -117,6 +117,19 @@ for (const [where, open] of Object.entries(STORES))
       );
     });
 
+    it('of a process that was killed while its clock was a day ahead are tried by one that begins then, and not again', async () => {
+      const { prepare } = process(0);
+      const right = now;
+      now += 86_400_000;
+      for (let i = 0; i < 3; i++) await write(prepare({ text: String(i) }));
+      now = right;
+      await write(prepare({ text: 'of a process that is right' }));
+      process(1).deliveries.start();
+      process(2).deliveries.start();
+      await until(async () => (await left()) === 1);
+      expect(seen.map(({ content }) => content.text).sort()).to.deep.equal(['0', '1', '2']);
+    });
+
     it('are left alone while another process may be at them', async () => {
       behave = never;
       const { prepare } = process(1);

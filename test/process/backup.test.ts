@@ -1,20 +1,25 @@
 // `gatehouse backup` and `restore`, as operators run them: beside a server, after it, and with what is damaged.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
   truncateSync,
+  watch,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { checkArchive } from '../../src/store/moving/archive.ts';
 import { createAgent } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { CLI, runToEnd } from '../support/process.ts';
@@ -75,6 +80,46 @@ describe('gatehouse backup and restore', () => {
     expect(again.code).to.equal(1);
     expect(again.stderr).to.contain('one.backup is there already');
     expect(readFileSync(join(cwd, 'one.backup')).equals(bytes)).to.equal(true);
+  });
+
+  it('has its name only when it is whole: one that was killed is not taken for one', async () => {
+    const file = join(cwd, 'cut.backup');
+    const begun = new Promise<void>((resolve) => {
+      const watcher = watch(cwd, (_event, name) => {
+        if (!name?.startsWith('cut.backup')) return;
+        watcher.close();
+        resolve();
+      });
+    });
+    const child = spawn(process.execPath, [CLI, 'backup', file], { cwd, env: { PATH: process.env.PATH } });
+    const ended = once(child, 'exit');
+    await begun;
+    child.kill('SIGKILL');
+    await ended;
+    // However far it had come.
+    if (existsSync(file)) await checkArchive(file);
+    rmSync(file, { force: true });
+    writeFileSync(`${file}.unfinished`, readFileSync(join(cwd, 'one.backup')).subarray(0, -50));
+    const again = await run(['backup', file]);
+    expect(again.code).to.equal(1);
+    expect(again.stderr).to.contain('cut.backup.unfinished is there already').and.contain('remove it');
+    const used = await run(['restore', `${file}.unfinished`], withKey('cut'));
+    expect(used.code).to.equal(1);
+    expect(used.stderr).to.contain('damaged or not whole');
+    rmSync(`${file}.unfinished`);
+    expect((await run(['backup', file])).code).to.equal(0);
+    expect(existsSync(`${file}.unfinished`)).to.equal(false);
+  });
+
+  it('leaves nothing behind where there is no room for it', async () => {
+    // A limit on the size of files, as a disk that is full in the middle of it.
+    const command = ['sh', '-c', `ulimit -f 1; exec "${process.execPath}" "${CLI}" backup full.backup`];
+    const server = await serveFolder(cwd);
+    const { code, stderr } = await runToEnd({ cwd, command });
+    await server.stop();
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('full.backup.unfinished').and.contain('EFBIG');
+    expect(readdirSync(cwd).filter((name) => name.startsWith('full'))).to.deep.equal([]);
   });
 
   it('has no secret in the open', () => {

@@ -48,6 +48,37 @@ describe('leases', () => {
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
+  it('of a process that was killed while its clock was a year ahead are taken by one of fifty when nobody has renewed them', async () => {
+    const ahead = createLeases({ store, clock: () => now + 365 * 86_400_000, random: systemRandom });
+    void ahead.ifFree('work', never);
+    const others = Array.from({ length: 50 }, () => process());
+    let taken = 0;
+    const ask = async () => {
+      const work = () => {
+        taken += 1;
+        return never();
+      };
+      for (const one of others) void one.ifFree('work', work);
+      for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await ask();
+    now += 29_000;
+    await ask();
+    expect(taken).to.equal(0);
+    // It is at work, and says so.
+    await store
+      .collection('leases')
+      .update('work', (held) => ({ ...held, expiresAt: (held.expiresAt ?? 0) + 10 }));
+    now += 2_000;
+    await ask();
+    now += 29_000;
+    await ask();
+    expect(taken).to.equal(0);
+    now += 1_000;
+    await ask();
+    expect(taken).to.equal(1);
+  });
+
   it('are given back by work that fails', async () => {
     const failed = process().ifFree('work', async () => {
       throw new Error('no');
