@@ -170,15 +170,19 @@
     error: log('error'),
     dir: log('info'),
   });
-  for (const name of ['UnauthorizedError', 'ValidationError', 'WrongUsernameOrPasswordError']) {
+  for (const [name, hasCode] of [
+    ['UnauthorizedError', false],
+    ['ValidationError', true],
+    ['WrongUsernameOrPasswordError', true],
+  ]) {
     define(
       name,
       class extends Error {
         constructor(...args) {
-          // ValidationError(code, message), WrongUsernameOrPasswordError(user, message)
-          super(args.at(-1));
+          // ValidationError(code, message), WrongUsernameOrPasswordError(user, message); others may have a code, too.
+          super(hasCode ? args[1] : args.at(-1));
           this.name = name;
-          if (args.length > 1) this.code = args[0];
+          if (hasCode ? args[0] != null : args.length > 1) this.code = args[0];
         }
       },
     );

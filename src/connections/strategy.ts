@@ -12,7 +12,7 @@ import type { Events } from '../tenant/events.ts';
 import type { Asker } from '../users/asker.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
-import type { CustomDatabases } from './database/custom.ts';
+import type { CustomDatabases, Explained } from './database/custom.ts';
 import type { Directories } from './ldap/directories.ts';
 import type { RedirectStrategy } from './redirect.ts';
 
@@ -98,6 +98,8 @@ interface Judged<Credentials, Read> {
   room: string | undefined;
   /** Whether the credentials are used up. */
   use: boolean;
+  /** Has this recorded of wrong ones, in place of what `failure` says. */
+  explain(why: Explained): void;
 }
 
 /** Who gave the right credentials, and the version of the credential that the login goes by. */
@@ -177,8 +179,12 @@ async function attempt<Credentials, Read, Right>(
   const about = { connection: connection.name, identifier, what, locks: isLocked, hasSeveralNames };
   const tried: Attempt = { ...caller, ...about, userId };
   let user: Proved | undefined;
+  let why: Explained | undefined;
+  const explain = (told: Explained) => {
+    why = told;
+  };
   const look = async (room: string | undefined): Promise<Right | undefined> => {
-    const right = await judge(deps, { proof, read: await reading, room, use });
+    const right = await judge(deps, { proof, read: await reading, room, use, explain });
     if (right !== undefined && use) {
       user = await userOf(deps, proof, await reading, right);
       tried.userId = user?.userId;
@@ -188,7 +194,7 @@ async function attempt<Credentials, Read, Right>(
   const right = await (isGuessable(credentials) ? tryProof(deps.attempts, tried, look) : look(undefined));
   if (right === undefined) {
     const seen = { client_id: clientId, connection: connection.name, user_name: identifier, ip: caller.ip };
-    deps.events.record({ ...seen, ...failure(await reading) });
+    deps.events.record({ ...seen, ...failure(await reading), ...why });
     throw wrong();
   }
   // Where the try was counted that was done with it.

@@ -16,7 +16,7 @@ const CUSTOM_SCRIPTS = [
 export type CustomScriptName = (typeof CUSTOM_SCRIPTS)[number];
 
 /** As long as one may be that is run. Characters. */
-const LONGEST = 51_200;
+const LONGEST = 102_400;
 
 const scriptSchema = z
   .string()

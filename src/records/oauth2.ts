@@ -4,7 +4,7 @@ import { isHttpsOrLoopback } from './logout.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
 /** Characters of a script. */
-const LONGEST_SCRIPT = 51_200;
+const LONGEST_SCRIPT = 102_400;
 
 /** Headers that the request itself decides. */
 const OWN_HEADERS = new Set([

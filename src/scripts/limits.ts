@@ -30,7 +30,7 @@ export const SCRIPT_LIMITS: ScriptLimits = {
   graceMs: 500,
   memoryBytes: 64 * 1024 * 1024,
   outputBytes: 100_000,
-  sourceLength: 51_200,
+  sourceLength: 102_400,
   requests: 10,
 };
 

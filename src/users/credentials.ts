@@ -43,8 +43,12 @@ export interface Credentials {
   reserve(home: string): Promise<void>;
   /** Whether there is a password. @param home as for {@link load} */
   has(home: string): Promise<boolean>;
-  /** Sets a password where there is none yet. @param home as for {@link load} */
-  setFirst(home: string, passwordHash: string): Promise<void>;
+  /**
+   * Sets a password where there is none yet.
+   * @param home as for {@link load}.
+   * @param also what is written with it, or not at all.
+   */
+  setFirst(home: string, passwordHash: string, also: readonly Write[]): Promise<void>;
 }
 
 /** How a password takes the place of another. */
@@ -57,7 +61,7 @@ interface Replacing {
   version?: number | undefined;
 }
 
-/** Thrown within a batch, which then changes nothing: the credential has another version than the one named. */
+/** Thrown within a batch, which then changes nothing: the credential is not what the batch was made for. */
 const CHANGED = new Error('the credential has changed');
 
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
@@ -105,12 +109,13 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     outdate,
     reserve,
     has: async (home) => ![undefined, NONE].includes((await credentials.get(home))?.passwordHash),
-    setFirst: async (home, passwordHash) => {
-      await credentials.upsert(home, (current) =>
-        current === undefined || current.passwordHash === NONE
-          ? { history: [], ...current, id: home, passwordHash }
-          : current,
-      );
+    setFirst: async (home, passwordHash, also) => {
+      await reserve(home);
+      const change = (current: Frozen<CredentialRecord>): CredentialRecord => {
+        if (current.passwordHash !== NONE) throw CHANGED;
+        return { ...current, history: [...current.history], passwordHash };
+      };
+      await unlessChanged(store.batch([{ collection: 'credentials', update: home, change }, ...also]));
     },
     isUsedBefore: async (home, password, size) => {
       const credential = await credentials.get(home);

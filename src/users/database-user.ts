@@ -3,6 +3,7 @@ import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Identity } from './identities.ts';
+import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './upstream.ts';
 
 /** A user of a database elsewhere. */
@@ -18,17 +19,26 @@ export interface DatabaseUser {
   metadata: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
   /** Tokens of theirs for others, which are kept sealed. */
   grant: UpstreamGrant | undefined;
+  /** Second factors, which whoever is new here brings along. */
+  factors: readonly ImportedFactor[];
 }
 
-/** Reads what a script gave. @returns undefined where it is no user: it has no id, or one that nobody can have. */
-export function databaseUser(given: unknown): DatabaseUser | undefined {
-  if (!isObject(given)) return undefined;
-  const { user_metadata, app_metadata, access_token, refresh_token, ...profile } = given;
+/**
+ * Reads what a script gave.
+ * @returns in English why it is no user: it has no id, or one that nobody can have, or second factors without which they
+ *   would come in by the password alone.
+ */
+export function databaseUser(given: unknown): DatabaseUser | string {
+  const noId = 'it gave no user with a user_id';
+  if (!isObject(given)) return noId;
+  const { user_metadata, app_metadata, access_token, refresh_token, mfa_factors, ...profile } = given;
   const id = profile.user_id ?? profile.id;
   // A larger number was rounded when it was read: several users would share it.
   const isNumber = typeof id === 'number' && Number.isSafeInteger(id);
   // Halves of surrogate pairs are all the same to a store.
-  if (!isNumber && (typeof id !== 'string' || !/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(id))) return undefined;
+  if (!isNumber && (typeof id !== 'string' || !/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(id))) return noId;
+  const factors = importedFactors.safeParse(mfa_factors ?? []);
+  if (!factors.success) return 'Unable to import MFA factors.';
   const { email, username: name } = rootProfile({ profile, nonPersistent: [] });
   const username = name?.trim().toLowerCase();
   const isName = username !== undefined && /^[^\p{Cc}\p{Cs}]{1,128}$/u.test(username);
@@ -46,6 +56,7 @@ export function databaseUser(given: unknown): DatabaseUser | undefined {
       ...(isObject(app_metadata) && { app_metadata }),
     },
     grant: Object.keys(tokens).length === 0 ? undefined : tokens,
+    factors: factors.data,
   };
 }
 

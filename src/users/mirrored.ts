@@ -6,6 +6,7 @@ import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { type Identity, isLinked } from './identities.ts';
+import { factorWrites } from './imported-factors.ts';
 import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -42,6 +43,7 @@ export async function mirrorUser(
       isSocial: false,
       profile,
       unique,
+      also: ({ id }) => factorWrites(deps, id, mirrored.factors),
       // Without its addresses a user of a database could not be found.
       rootAttributes: rootAttributes === 'never_on_login' ? 'on_first_login' : rootAttributes,
     });

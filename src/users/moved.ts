@@ -2,11 +2,12 @@
 // on their password is kept here.
 import { DATABASE } from '../records/connections.ts';
 import { identityId } from '../records/identities.ts';
-import { UniqueKeyError } from '../store/contract.ts';
+import { UniqueKeyError, type Write } from '../store/contract.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
-import { homeOf } from './identities.ts';
+import { homeOf, type Identity, isLinked } from './identities.ts';
+import { factorWrites } from './imported-factors.ts';
 import { rootProfile } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -28,7 +29,7 @@ export async function moveUser(
   credentials: Pick<Credentials, 'load' | 'setFirst'>,
   moved: MovedUser,
 ): Promise<{ user: User; verify: PasswordCheck } | undefined> {
-  const { connection, upstreamId, profile, metadata, password } = moved;
+  const { connection, upstreamId, profile, metadata, password, factors } = moved;
   const { addresses, unique } = addressesOf(moved);
   if (Object.keys(addresses).length === 0) return undefined;
   const { email: _1, username: _2, ...said } = rootProfile({ profile, nonPersistent: [] });
@@ -38,6 +39,7 @@ export async function moveUser(
       identity: { connection, provider: DATABASE, upstreamId, addresses, unique },
       profile: { ...said, ...metadata },
       passwordHash,
+      also: ({ id }) => factorWrites(deps, id, factors),
     });
     if ('user' in made) return { user: made.user, verify: await credentials.load(made.user.id) };
   } catch (thrown) {
@@ -45,7 +47,20 @@ export async function moveUser(
   }
   const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (before === undefined || !isSameUser(before, moved)) return undefined;
-  if (passwordHash !== undefined) await credentials.setFirst(homeOf(before), passwordHash);
+  if (passwordHash !== undefined)
+    await credentials.setFirst(homeOf(before), passwordHash, await factorsOf(deps, before, factors));
   const user = await deps.store.collection('users').get(before.user_id);
   return user && { user, verify: await credentials.load(user.id, homeOf(before)) };
+}
+
+/** What gives somebody who was made before their first password the factors that they bring, where they have none yet. */
+async function factorsOf(
+  deps: UsersDependencies,
+  identity: Identity,
+  factors: MovedUser['factors'],
+): Promise<Write[]> {
+  // One that was linked is another user's, who has factors of their own.
+  if (factors.length === 0 || isLinked(identity)) return [];
+  const present = await deps.store.collection('authenticators').findBy('user', identity.user_id);
+  return present.length === 0 ? factorWrites(deps, identity.user_id, factors) : [];
 }

@@ -14,7 +14,7 @@ import type { UserRecord } from '../records/users.ts';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { updateUser } from './changes.ts';
-import { newUserWrites, unlessPasswordKept } from './create.ts';
+import { type AlsoWritten, newUserWrites, unlessPasswordKept } from './create.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -39,6 +39,8 @@ export interface UpstreamUser {
   nonPersistent: readonly string[];
   /** The kinds of addresses by which users are found, and which nobody else in the connection may have; none by default. */
   unique?: readonly AddressKind[];
+  /** What is written with a new user, or not at all. */
+  also?: AlsoWritten;
 }
 
 /** Characters of one attribute of a profile; longer ones are not taken. */
@@ -120,6 +122,7 @@ async function create(
       { collection: 'users', insert: user },
       { collection: 'identities', insert: { ...made, ...identityMembers(upstream, made) } },
       ...(provider === DATABASE ? [unlessPasswordKept(user.id)] : []),
+      ...(upstream.also?.(user) ?? []),
     ]);
     return { user, isNew: true };
   } catch (thrown) {

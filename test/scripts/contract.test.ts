@@ -138,11 +138,11 @@ describe('a script', () => {
       });
     }
 
-    it('at most 51,200 characters', async () => {
+    it('at most 102,400 characters', async () => {
       const source = 'function(a,c,cb){cb(null,1)}';
       const fill = (length: number) => `${source}//${'x'.repeat(length - source.length - 2)}`;
-      expect(await sandbox.run(fill(51_200))).to.include({ result: 1 });
-      expect((await sandbox.run(fill(51_201))).failure).to.include({ kind: 'source' });
+      expect(await sandbox.run(fill(102_400))).to.include({ result: 1 });
+      expect((await sandbox.run(fill(102_401))).failure).to.include({ kind: 'source' });
     });
   });
 

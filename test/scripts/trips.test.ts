@@ -75,7 +75,7 @@ describe('scripts that run in turn', () => {
   }
 
   it('the next does not begin where its text is too long, and may be asked for by itself', async () => {
-    const outcomes = await inTurn([tells('1'), `/* ${'x'.repeat(51_200)} */`]);
+    const outcomes = await inTurn([tells('1'), `/* ${'x'.repeat(102_400)} */`]);
     expect(results(outcomes)).to.deep.equal([said(1)]);
   });
 

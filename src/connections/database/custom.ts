@@ -6,6 +6,7 @@ import { nameKey } from '../../protection/counts.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { ScriptFailure } from '../../scripts/limits.ts';
 import { type DatabaseUser, databaseUser } from '../../users/database-user.ts';
 import {
   type Asked,
@@ -23,10 +24,10 @@ export type { Asked } from './custom-run.ts';
 export interface CustomDatabases {
   /**
    * Who has this password there.
-   * @returns `wrong` where nobody has, `failed` where the script gave no answer that counts: an event tells why.
+   * @returns what the script says of that where nobody has, `failed` where it gave no answer that counts: an event tells why.
    * @throws AuthError 429 where the script has failed too often for this user.
    */
-  login(asked: Asked, password: string): Promise<DatabaseUser | 'wrong' | 'failed'>;
+  login(asked: Asked, password: string): Promise<DatabaseUser | WrongThere | 'failed'>;
   /**
    * Who has an address there; undefined for nobody, and without such a script.
    * @throws AuthError 503 `temporarily_unavailable` where the script failed: who has the address is not known then.
@@ -49,6 +50,17 @@ export interface CustomDatabases {
   evenly<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
   /** Records that what a script said of a user cannot be. */
   refused(asked: Asked, name: 'login' | 'get_user' | 'create', why: string): void;
+}
+
+/** What is recorded of a wrong password, in a script's words. */
+export interface Explained {
+  type: 'fp' | 'fu';
+  description?: string;
+}
+
+/** A wrong password, and what a script says of it. */
+export interface WrongThere {
+  wrong: Explained;
 }
 
 /** Scripts that carry something out; of `delete` no answer is needed. */
@@ -144,14 +156,19 @@ async function login(
   deps: CustomRunDependencies,
   asked: Asked,
   password: string,
-): Promise<DatabaseUser | 'wrong' | 'failed'> {
+): ReturnType<CustomDatabases['login']> {
   const run = { name: 'login', args: [nameOf(asked), password], secret: password } as const;
   const { result, failure } = await runCustom(deps, asked, run);
-  if (failure?.name === 'WrongUsernameOrPasswordError') return 'wrong';
+  if (failure?.name === 'WrongUsernameOrPasswordError') return { wrong: explained(failure) };
   const user = failure === undefined ? userIn(result, asked) : failure.message;
   if (typeof user !== 'string') return user;
   tellScript(deps, asked, 'login', user);
   return 'failed';
+}
+
+/** Its first argument says whether there is such a user, the second why they do not come in. */
+function explained({ code, message }: ScriptFailure): Explained {
+  return { type: code === undefined ? 'fu' : 'fp', ...(message !== '' && { description: message }) };
 }
 
 /**
@@ -175,7 +192,7 @@ async function limited(
 /** The user of a result, or why it is none that was asked for. */
 function userIn(result: unknown, { identifier }: Asked): DatabaseUser | string {
   const user = databaseUser(result);
-  if (user === undefined) return 'it gave no user with a user_id';
+  if (typeof user === 'string') return user;
   const email = normalizeEmail(identifier);
   const name = identifier.trim().toLowerCase();
   const isAsked = email === undefined ? (user.username ?? name) === name : user.email === email;

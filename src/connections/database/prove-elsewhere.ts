@@ -6,6 +6,7 @@ import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Proof, ProofDependencies, Proved } from '../strategy.ts';
+import type { Explained } from './custom.ts';
 import { foreignId, mirroredIn } from './elsewhere.ts';
 
 /** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
@@ -21,6 +22,8 @@ interface Known {
   version: number;
   /** Whether its user is made one of ours. */
   use: boolean;
+  /** Has what the script says of a wrong password recorded. */
+  explain(why: Explained): void;
 }
 
 /**
@@ -31,7 +34,7 @@ interface Known {
 export async function proveElsewhere(
   deps: ProofDependencies,
   { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
-  { user, version, use }: Known,
+  { user, version, use, explain }: Known,
 ): Promise<Proved | undefined> {
   // Nothing is kept of a longer one.
   if (Buffer.byteLength(password) > LONGEST_PASSWORD) return undefined;
@@ -39,7 +42,9 @@ export async function proveElsewhere(
   const ask = async () => {
     const there = await deps.customDatabases.login(asked, password);
     if (there === 'failed') throw wrongCredentials();
-    return there === 'wrong' ? undefined : there;
+    if (!('wrong' in there)) return there;
+    explain(there.wrong);
+    return undefined;
   };
   const there = await ask();
   if (there === undefined) return undefined;

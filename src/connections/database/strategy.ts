@@ -54,9 +54,9 @@ export const database = strategy(
       ]);
       return { user, verify, isHere, version };
     },
-    judge: async (deps, { proof, read, use }): Promise<Proved | undefined> => {
+    judge: async (deps, { proof, read, use, explain }): Promise<Proved | undefined> => {
       const prove = () =>
-        read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use });
+        read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use, explain });
       const isAsked = customDatabase(proof.connection) !== undefined;
       const proved = await (isAsked ? deps.customDatabases.evenly(prove) : prove());
       // Judged in any case, so that the time of the answer does not tell whether the password was right.

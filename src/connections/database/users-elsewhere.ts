@@ -164,7 +164,7 @@ async function makeElsewhere(
   // It gives the id, and shows that the user can log in.
   const there =
     password === undefined ? await customDatabases.find(asked) : await customDatabases.login(asked, password);
-  if (there === undefined || typeof there === 'string') throw databaseFailed();
+  if (there === undefined || there === 'failed' || 'wrong' in there) throw databaseFailed();
   const { user_metadata, app_metadata } = there.metadata;
   const metadata = {
     user_metadata: { ...profile.user_metadata, ...user_metadata },

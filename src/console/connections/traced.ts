@@ -78,9 +78,12 @@ export function tracedDatabases(databases: CustomDatabases, { steps, secrets }: 
   return {
     ...databases,
     login: async (...asked) => {
-      const user = await databases.login(...asked);
-      if (typeof user !== 'string') steps.push(profileStep({ id: user.upstreamId, profile: user }, secrets));
-      return user;
+      const answer = await databases.login(...asked);
+      if (answer === 'failed' || 'wrong' in answer) return answer;
+      // Secrets of apps that make codes are among the factors.
+      const { factors: _, ...profile } = answer;
+      steps.push(profileStep({ id: answer.upstreamId, profile }, secrets));
+      return answer;
     },
   };
 }

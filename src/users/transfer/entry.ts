@@ -4,6 +4,7 @@ import { normalizeEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
+import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
 import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
 import { fromHashExport } from './hash-export.ts';
 
@@ -39,12 +40,6 @@ export interface Entry {
   factors: readonly ImportedFactor[];
 }
 
-/** A second factor that the user brings. */
-type ImportedFactor =
-  | { totp: { secret: string } }
-  | { phone: { value: string } }
-  | { email: { value: string } };
-
 /** Members of app_metadata that are the server's own to say. */
 const RESERVED = new Set(
   '__tenant _id blocked clientID created_at email email_verified globalClientID global_client_id identities lastIP lastLogin loginsCount metadata multifactor multifactor_last_modified updated_at user_id'.split(
@@ -53,25 +48,10 @@ const RESERVED = new Set(
 );
 
 const text = (longest: number) => z.string().min(1).max(longest);
-const phone = z.string().regex(/^\+[0-9]{1,15}$/);
-const email = z
-  .string()
-  .max(320)
-  .refine((value) => normalizeEmail(value) !== undefined, {
-    params: { code: 'FORMAT' },
-    message: "Object didn't pass validation for format email",
-  });
-
-const factor = z.union([
-  z.strictObject({ totp: z.strictObject({ secret: z.string().regex(/^[A-Z2-7]{16,256}$/) }) }),
-  z.strictObject({ phone: z.strictObject({ value: phone }) }),
-  z.strictObject({ email: z.strictObject({ value: email }) }),
-]);
-
 const entrySchema = z.strictObject({
-  email: email.optional(),
+  email: importedEmail.optional(),
   email_verified: z.boolean().optional(),
-  phone_number: phone.optional(),
+  phone_number: importedPhone.optional(),
   phone_verified: z.boolean().optional(),
   user_id: z.string().min(1).max(255).regex(/^\S*$/).optional(),
   // An address as a username would answer to somebody else's login by e-mail.
@@ -105,7 +85,7 @@ const entrySchema = z.strictObject({
     })
     .optional(),
   user_metadata: z.record(z.string(), z.unknown()).optional(),
-  mfa_factors: z.array(factor).min(1).max(10).optional(),
+  mfa_factors: importedFactors.min(1).optional(),
 });
 
 /** Members of the schema that are no part of the profile. */

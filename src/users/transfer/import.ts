@@ -1,11 +1,11 @@
 // Puts users of a file into the store, some at a time, in one write each time.
-import type { AuthenticatorRecord } from '../../records/authenticators.ts';
 import { DATABASE } from '../../records/connections.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
 import { updateUser } from '../changes.ts';
 import { newUserWrites } from '../create.ts';
 import { idByAddress } from '../identities.ts';
+import { factorWrites } from '../imported-factors.ts';
 import { FIRST_VERSION } from '../login.ts';
 import type { User, UsersDependencies } from '../user.ts';
 import { type Entry, type EntryError, withoutSecrets } from './entry.ts';
@@ -172,25 +172,7 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
     profile,
     passwordHash,
   });
-  return [...writes, ...factorWrites(deps, user.id, entry)];
-}
-
-/** What comes with an import was confirmed where it comes from. */
-function factorWrites({ clock, random }: ImportDependencies, userId: string, { factors }: Entry): Write[] {
-  const created_at = new Date(clock()).toISOString();
-  const own = (
-    factor: Entry['factors'][number],
-  ): Pick<AuthenticatorRecord, 'kind'> & Partial<AuthenticatorRecord> => {
-    if ('totp' in factor) return { kind: 'otp', secret: factor.totp.secret };
-    if ('phone' in factor) return { kind: 'sms', phone_number: factor.phone.value };
-    return { kind: 'email', email: factor.email.value };
-  };
-  return factors.map((factor) => {
-    const { kind, ...fields } = own(factor);
-    const id = `${kind === 'otp' ? 'totp' : kind}|dev_${random(12).toString('hex')}`;
-    const record: AuthenticatorRecord = { id, user_id: userId, kind, active: true, created_at, ...fields };
-    return { collection: 'authenticators', insert: record };
-  });
+  return [...writes, ...factorWrites(deps, user.id, entry.factors)];
 }
 
 /** Changes a user who is there. Metadata is replaced; the password stays, unless nobody has ever logged in by it. */
@@ -220,7 +202,7 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
       version: (current?.version ?? FIRST_VERSION) + (current?.passwordHash === passwordHash ? 0 : 1),
     }));
   }
-  const factors = factorWrites(deps, user.id, entry);
+  const factors = factorWrites(deps, user.id, entry.factors);
   if (factors.length > 0) await store.batch(factors);
   if (entry.profile.blocked === true) await deps.endSessions(user.id);
   return undefined;

@@ -23,7 +23,7 @@ describe('the options of a custom social connection', () => {
     ['addresses of this machine without TLS', { tokenURL: 'http://localhost:4000/token' }],
     ['null for what is not set', { client_secret: null, scope: null, scripts: { fetchUserProfile: null } }],
     ['a script that is none', { scripts: { fetchUserProfile: 'function( {' } }],
-    ['a script of 51,200 characters', { scripts: { fetchUserProfile: 'x'.repeat(51_200) } }],
+    ['a script of 102,400 characters', { scripts: { fetchUserProfile: 'x'.repeat(102_400) } }],
     ['an empty icon and logout address', { icon_url: '', logoutUrl: '' }],
     ['what it does not know', { strategy_version: 2, email: true }],
   ];
@@ -54,7 +54,7 @@ describe('the options of a custom social connection', () => {
     ],
     [
       'a script that is too long',
-      { scripts: { fetchUserProfile: 'x'.repeat(51_201) } },
+      { scripts: { fetchUserProfile: 'x'.repeat(102_401) } },
       'scripts.fetchUserProfile',
     ],
     ['a mapping to no text', { authParamsMap: { a: { b: 1 } } }, 'authParamsMap.a'],
