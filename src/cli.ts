@@ -1,10 +1,8 @@
 #!/usr/bin/env node
 // The `gatehouse` command. Loads the rest only on a supported Node.js: an older one would fail with the name of a missing
-// module.
+// module or member.
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
-import { keepCompiledCode } from './runtime/compile-cache.js';
-import { leaveOutHttpClient } from './runtime/http-client.js';
 
 const { engines } = createRequire(import.meta.url)('../package.json') as { engines: { node: string } };
 const needed = engines.node.replace(/^>=/, '');
@@ -13,10 +11,15 @@ if (isOlder(process.versions.node, needed)) {
   process.stderr.write(`gatehouse needs Node.js ${needed} or newer, and this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else {
+  // What an older one has not got is imported here.
+  const { keepCompiledCode } = await import('./runtime/compile-cache.js');
+  const { leaveOutHttpClient } = await import('./runtime/http-client.js');
+  const { takePathsAsTheyStand } = await import('./runtime/own-modules.js');
   // Other commands may only look, and leave nothing behind.
   const [command = 'start'] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   leaveOutHttpClient();
+  takePathsAsTheyStand();
   const { runCommand } = await import('./commands.ts');
   await runCommand(process.argv.slice(2), process);
 }

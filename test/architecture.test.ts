@@ -160,6 +160,13 @@ describe('the architecture', () => {
     expect([...reached].filter((source) => source.includes('oidc-provider'))).to.deep.equal([]);
   });
 
+  it('loads on an older Node.js what says that it is one, and nothing else', () => {
+    const dependencies = result.modules.find(({ source }) => source === 'src/cli.ts')?.dependencies ?? [];
+    const before = dependencies.filter(({ dynamic }) => !dynamic).map(({ resolved }) => resolved);
+    expect(before).to.have.members(['module', 'src/node-version.ts']);
+    expect(dependencies.length).to.be.above(before.length);
+  });
+
   it('has few functions of more than 50 lines, each with its reason (the linter counts)', () => {
     const named = result.modules
       .filter(({ source }) => source.startsWith('src/') && source.endsWith('.ts'))
