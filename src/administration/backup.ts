@@ -9,7 +9,7 @@ import type { Store } from '../store/contract.ts';
 import { writeArchive } from '../store/moving/archive.ts';
 import { keyFile, readKey } from '../store/sealing/key.ts';
 import { findPlace } from './place.ts';
-import { ABSENT } from './send.ts';
+import { ABSENT, endedEarly } from './send.ts';
 
 /** Where a running server writes one. */
 export const BACKUPS = '/backup';
@@ -66,6 +66,8 @@ export async function fetchBackup(dataDir: string, to: Writable): Promise<boolea
     response.resume();
     throw new Error('the running server does not know backups: is it of another release?');
   }
-  await pipeline(response, to);
+  await pipeline(response, to).catch((thrown: NodeJS.ErrnoException) => {
+    throw thrown.code === 'ECONNRESET' ? endedEarly(thrown) : thrown;
+  });
   return true;
 }

@@ -72,16 +72,28 @@ async function* newsOf(
   const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
   // A server that has answered with a fault reads no more: the answer tells why.
   pipeline(Readable.from(file), request).catch(() => undefined);
-  const [answer] = await response;
   let isOver = false;
-  for await (const line of linesOf(answer)) {
+  for await (const line of answered(response)) {
     const news = JSON.parse(line) as TransferNews | { error: string } | { over: true };
     if ('error' in news) throw new Error(news.error);
     isOver = 'over' in news;
     if (!('over' in news)) yield news;
   }
-  if (!isOver) throw new Error('the server ended before it was done');
+  if (!isOver) throw endedEarly();
 }
+
+/** The lines of an answer. @throws Error where the server ends before it has told all. */
+async function* answered(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
+  try {
+    yield* linesOf((await response)[0]);
+  } catch (thrown) {
+    // Killed: the connection breaks off.
+    throw endedEarly(thrown);
+  }
+}
+
+/** What is said of a server that has ended before it was done, whatever its connection says. */
+export const endedEarly = (cause?: unknown) => new Error('the server ended before it was done', { cause });
 
 function post(socketPath: string, body: string): Promise<string> {
   return new Promise((resolve, reject) => {

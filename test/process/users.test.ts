@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { usersOf } from '../../src/users/transfer/split.ts';
 import { runCommand } from '../support/command.ts';
-import { CLI, runToEnd } from '../support/process.ts';
+import { until } from '../support/patience.ts';
+import { CLI, runServer, runToEnd } from '../support/process.ts';
 import { serveFolder } from '../support/server.ts';
 
 const TENANT = 'databases:\n  - name: people\n';
@@ -173,6 +175,56 @@ describe('gatehouse users', () => {
     expect((await run('four', 'users', 'export')).stdout).to.equal('');
     writeFileSync(join(cwd, 'long.json'), `[${many.join(',\n  ')}]`);
     expect((await run('four', 'users', 'import', 'long.json')).stdout).to.contain('3000 inserted');
+  });
+});
+
+describe('gatehouse users import, beside a server that is killed in the middle of it', () => {
+  it('has every user whole or not at all, and is done by the same command again', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-users-killed-'));
+    const env = { TENANT_FILE: 'tenant.yaml' };
+    const run = (...args: string[]) => runCommand({ cwd, env, args });
+    writeFileSync(join(cwd, 'tenant.yaml'), TENANT);
+    const password_hash = await bcrypt.hash('Analytical-1', 4);
+    const users = Array.from({ length: 300 }, (_, n) => ({
+      user_id: `user-${String(n).padStart(3, '0')}`,
+      email: `user-${n}@example.test`,
+      email_verified: true,
+      password_hash,
+      mfa_factors: [{ totp: { secret: TOTP } }],
+    }));
+    writeFileSync(join(cwd, 'in.json'), JSON.stringify(users));
+    const exported = async () => {
+      const { stdout, stderr } = await run('users', 'export', '--with-hashes');
+      expect(stderr).to.equal('');
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as object);
+    };
+    const whole = users.map((user) => ({ user_metadata: {}, app_metadata: {}, ...user }));
+    const server = await runServer({ cwd, env });
+    try {
+      const importing = run('users', 'import', 'in.json');
+      const database = new DatabaseSync(join(cwd, 'data/store/gatehouse.db'), { readOnly: true });
+      const count = database.prepare('SELECT count(*) AS n FROM users');
+      await until(() => Number(count.get()?.n) >= 25);
+      database.close();
+      await server.end('SIGKILL');
+      const { code, stderr } = await importing;
+      expect(code).to.equal(1);
+      expect(stderr).to.equal('the server ended before it was done\n');
+    } finally {
+      server.child.kill('SIGKILL');
+    }
+    const before = await exported();
+    expect(before).to.have.length.within(25, 275);
+    expect(before).to.deep.equal(whole.slice(0, before.length));
+    const again = await run('users', 'import', 'in.json');
+    expect(again.stdout).to.contain(
+      `300 users: ${300 - before.length} inserted, 0 updated, ${before.length} failed`,
+    );
+    expect(await exported()).to.deep.equal(whole);
+    rmSync(cwd, { recursive: true, force: true });
   });
 });
 
