@@ -52,6 +52,8 @@ export interface Page<T> {
   next?: string;
   /** How many records match, on all pages; where it was asked for. */
   total?: number;
+  /** Whether others may match, which were not looked at: of a query that `isBounded`. */
+  isCut?: true;
 }
 
 /** What a filter compares a field with. */
@@ -105,6 +107,11 @@ export interface Query {
    * more are looked at than the pages so far need. Goes with neither `sort` nor `after`.
    */
   order?: 'any';
+  /**
+   * Of a query in any order: where indexes do not tell which records match, and those that they tell are many, only the first
+   * of these are looked at.
+   */
+  isBounded?: true;
   /** Those after this id: only in id order. */
   after?: string;
   /** The page, counted from 0, in place of `after`. */

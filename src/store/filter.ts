@@ -1,7 +1,7 @@
 // What a filter means, once: checked against the declared fields, and told of a record in memory. The SQL engines
 // say the same in SQL (sql/filter.ts), and the contract's tests hold them together.
 import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from './contract.ts';
-import { type AnySpec, collectionSpecs, keyValues } from './keys.ts';
+import { type AnySpec, collectionSpecs } from './keys.ts';
 import { type AnyRecord, compareIds, isObject } from './record.ts';
 
 export const defaultLimit = 50;
@@ -86,8 +86,7 @@ export function matches(spec: AnySpec, record: AnyRecord, filter: Filter, isHeld
 }
 
 function indexMatches({ indexes }: AnySpec, record: AnyRecord, filter: IndexFilter): boolean {
-  const key = indexes[filter.index];
-  const values = key === undefined ? [] : keyValues({ key }, record).map(([, value]) => value);
+  const values = [indexes[filter.index]?.(record) ?? []].flat();
   if ('equals' in filter) return values.includes(filter.equals);
   const { prefix, contains = '', suffix = '' } = filter;
   return values.some((value) => {

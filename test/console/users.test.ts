@@ -1,5 +1,7 @@
 // The pages of users at the console: finding, making and changing them.
 import { expect } from 'chai';
+import type { Filter, Write } from '../../src/store/contract.ts';
+import { aUser } from '../store/contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { databaseUser } from '../support/database-user.ts';
@@ -11,6 +13,15 @@ import { UNLIMITED } from '../support/unlimited.ts';
 
 const USERS = '/console/users';
 const PASSWORD = 'Another-Horse-2';
+
+/** Users one of whose names begins so, as a search asks for them. */
+const begins = (text: string): Filter => ({
+  any: ['name', 'given_name', 'family_name', 'nickname'].map((field) => ({
+    index: 'search',
+    prefix: `${field}\n${text}`,
+    isSingle: true,
+  })),
+});
 
 /** The user that was made. */
 function userOf(made: object): { id: string } {
@@ -337,5 +348,32 @@ describe('the users of the console', () => {
       expect((await other.post(`${path}/block`)).location).to.contain('said=console.users.said.blocked');
       owner = await openConsole(server);
     });
+  });
+
+  it('are searched by two words that many have, each of them, as far as somebody who waits has time for, and it says so', async () => {
+    const users = server.store.collection('users');
+    const namesake = (n: number, name: string, nickname = name): Write => ({
+      collection: 'users',
+      insert: {
+        ...aUser(`auth0|${name}${String(n).padStart(20, '0')}`),
+        ...{ name, given_name: name, family_name: name, nickname },
+      },
+    });
+    // Each is met once by each of these names, and somewhat more than two thousand are looked at.
+    const many = Array.from({ length: 520 }, (_, n) => [namesake(n, 'zora'), namesake(n, 'zyta')]).flat();
+    await server.store.batch([...many, namesake(0, 'zyta the last', 'zora')]);
+    const page = async (q: string) => (await owner.get(`${USERS}?${new URLSearchParams({ q })}`)).text;
+    expect(await page('zora zyta')).to.contain('only the first of them were looked at');
+    expect(await page('zyta the last'))
+      .to.contain('zyta the last')
+      .and.to.not.contain('only the first');
+    const rare = await page('zora the');
+    expect(rare).to.contain('Nobody found').and.to.not.contain('only the first');
+    // The API is asked for as long as it takes.
+    const where = { all: ['zora', 'zyta'].map(begins) };
+    const { records } = await users.list({ where, order: 'any' });
+    expect(records.map(({ name }) => name)).to.deep.equal(['zyta the last']);
+    const bounded = await users.list({ where, order: 'any', isBounded: true });
+    expect(bounded).to.deep.include({ isCut: true });
   });
 });

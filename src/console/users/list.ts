@@ -58,12 +58,12 @@ async function showList(
     per_page: String(PER_PAGE),
     // Of what is searched, how many there are and which is newest costs more than all else: it is in the order of its index.
     ...(!isSearch && { include_totals: 'true', sort: 'created_at:-1' }),
-    ...(q !== '' && { q }),
+    ...(q !== '' && { q, bounded: 'true' }),
     ...(connection !== '' && { connection }),
     fields: FIELDS,
   };
   const time = timesOf(deps, ctx);
-  const { users, total, slow } = await found(deps, ctx, here, query);
+  const { users, total, slow, is_cut } = await found(deps, ctx, here, query);
   const connections = (await deps.config.connections()).map(({ name }) => name);
   await renderConsole(deps, ctx, here, {
     template,
@@ -78,6 +78,7 @@ async function showList(
       connections,
       total,
       slow,
+      isCut: is_cut === true,
       isSearch,
       pages: pagesOf(page, users.length, { q: text, filter, connection }),
       rights: rightsOf(here),
@@ -93,12 +94,12 @@ async function found(
   ctx: Context,
   here: AtConsole,
   query: Record<string, string>,
-): Promise<{ users: UserAnswer[]; total?: number; slow?: string }> {
+): Promise<{ users: UserAnswer[]; total?: number; slow?: string; is_cut?: boolean }> {
   try {
     const { body } = await ask(deps, ctx, here, 'GET /users', { query });
     return Array.isArray(body)
       ? { users: body as UserAnswer[] }
-      : (body as { users: UserAnswer[]; total: number });
+      : (body as { users: UserAnswer[]; total?: number; is_cut?: boolean });
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.error === 'search_unavailable')
       return { users: [], slow: 'console.users.search.slow' };

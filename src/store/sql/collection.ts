@@ -2,17 +2,23 @@
 // is committed, once the changes under way that concern it are.
 
 import type { Stored } from '../../records/record.ts';
-import type { Collection, Query } from '../contract.ts';
+import type { Collection, Page, Query } from '../contract.ts';
 import { checkQuery, defaultLimit, isInIdOrder } from '../filter.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import { type Change, find, idsBy, isUnique, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
 
+/** A page of what a query means. */
+export interface Found {
+  records: AnyRecord[];
+  more: boolean;
+  total: number | undefined;
+  /** @see Page.isCut */
+  isCut?: boolean | undefined;
+}
+
 /** Runs a query that may take long, elsewhere than on this thread. */
-export type Search = (
-  table: SqlTable,
-  query: Query,
-) => Promise<{ records: AnyRecord[]; more: boolean; total: number | undefined }>;
+export type Search = (table: SqlTable, query: Query) => Promise<Found>;
 
 interface SqlCollectionOptions {
   table: SqlTable;
@@ -109,9 +115,7 @@ export function createSqlCollection({
       check();
       checkQuery(collection.spec, query);
       await Promise.allSettled(overlay.waits());
-      const { records, more, total } = isPlain(query) ? plainPage(table, query) : await search(table, query);
-      const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
-      return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
+      return pageOf(query, isPlain(query) ? plainPage(table, query) : await search(table, query));
     },
     async count() {
       check();
@@ -161,10 +165,21 @@ async function settled(durable: Promise<void> | undefined): Promise<void> {
   if (durable !== undefined) await Promise.allSettled([durable]);
 }
 
+/** What was found, as the contract has it. */
+export function pageOf(query: Query, { records, more, total, isCut }: Found): Page<AnyRecord> {
+  const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
+  return {
+    records,
+    ...(next !== undefined && { next }),
+    ...(total !== undefined && { total }),
+    ...(isCut === true && { isCut }),
+  };
+}
+
 /** Whether a query needs no more than the order of ids. */
 const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && !query.total;
 
-function plainPage({ committed, clock }: SqlTable, { after = '', limit = defaultLimit }: Query) {
+function plainPage({ committed, clock }: SqlTable, { after = '', limit = defaultLimit }: Query): Found {
   const records = committed.page(after, limit + 1, clock() / 1000);
   const more = records.length > limit;
   return { records: more ? records.slice(0, limit) : records, more, total: undefined };

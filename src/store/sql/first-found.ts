@@ -6,11 +6,14 @@ import type { AnySpec } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import { alive, type Statement, source, type Way, waysOf } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
+import { rarerFirst } from './rarer-first.ts';
 
-/** Pages further on are read by their statement. */
+/** Pages further on begin with {@link MOST}. */
 const FURTHEST = 100;
 /** Records that are judged for each that a page needs, of each way to match. */
 const EACH = 3;
+/** Records that are judged where those do not fill the page. */
+const MOST = 2000;
 
 /** A record that may match. */
 export interface Candidate {
@@ -21,48 +24,121 @@ export interface Candidate {
   record(): AnyRecord;
 }
 
-/** What is asked before the statement of a page, and may make it needless. */
-interface FirstFound {
-  /** Its columns: those of a record, {@link Candidate.n}, then each of {@link Candidate.held} as 1 or 0. */
-  statement: Statement;
-  /** The page, with one record more than its limit where more follow; undefined where that is not told by so few. */
-  page(candidates: readonly Candidate[]): AnyRecord[] | undefined;
+/** What asks a database. */
+export interface Asking {
+  /** The numbers of a statement's only row. */
+  numbers(statement: Statement): Promise<number[]>;
+  /** Rows of the columns of a record, {@link Candidate.n}, then each of {@link Candidate.held} as 1 or 0. */
+  candidates(statement: Statement): Promise<Candidate[]>;
 }
 
-/**
- * What is asked first of a query, where it may help.
- * @param now epoch seconds
- */
-export function firstFound(
-  { name, spec }: { name: string; spec: AnySpec },
-  { where, order, total, page = 0, limit = defaultLimit }: Query,
-  now: number,
+/** What was found first. */
+interface FirstFound {
+  /** What is asked, its filter in the order in which it is to be read: that of what was found. */
+  query: Query;
+  /** The page, with one record more than its limit where more follow; undefined where that is not told by so few. */
+  page?: AnyRecord[];
+  /** Whether others may match, which were not looked at. */
+  isCut?: boolean;
+}
+
+interface Collection {
+  name: string;
+  spec: AnySpec;
+  /** Epoch seconds. */
+  now: number;
+}
+
+/** What is found of a query before its statement is asked, which that may make needless. */
+export async function firstFound(
+  collection: Collection,
+  query: Query,
   dialect: Dialect,
-): FirstFound | undefined {
+  asking: Asking,
+): Promise<FirstFound> {
+  const { where: given, order, total, page = 0, limit = defaultLimit } = query;
+  if (order !== 'any' || total || given === undefined || waysOf(given) === undefined) return { query };
+  const where = await rarerFirst(collection.name, given, dialect, (one) => asking.numbers(one));
+  const asked = { ...query, where };
+  const ways = waysOf(where);
+  if (ways === undefined || !ways.every(isRange) || !ways.some(({ rest }) => rest.some(asksOthers)))
+    return { query: asked };
   const reach = (page + 1) * limit + 1;
-  const ways = order === 'any' && !total && reach <= FURTHEST ? waysOf(where) : undefined;
-  if (ways === undefined || !ways.every(isRange) || !ways.some(({ rest }) => rest.some(asksOthers))) return;
-  const held = ways.flatMap(({ rest }) => rest.flatMap(heldIn));
+  const bounds = [
+    ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * ways.length }] : []),
+    { each: MOST, all: MOST },
+  ];
+  const judging = { collection, ways, held: ways.flatMap(({ rest }) => rest.flatMap(heldIn)), dialect };
+  let found: Judged = { met: [], isAll: false };
+  for (const bound of bounds) {
+    found = judged(judging, bound, reach, await asking.candidates(candidatesOf(judging, bound)));
+    if (found.isAll || found.met.length === reach)
+      return { query: asked, page: found.met.slice(page * limit) };
+  }
+  // Whom another collection says may be few of many: the statement reads those alone.
+  const isCut = query.isBounded === true && judging.held.length === 0;
+  return { query: asked, ...(isCut && { page: found.met.slice(page * limit), isCut }) };
+}
+
+interface Judging {
+  collection: Collection;
+  ways: readonly Way[];
+  held: readonly HeldFilter[];
+  dialect: Dialect;
+}
+
+/** How many are judged, of each way and of all together. */
+interface Bound {
+  each: number;
+  all: number;
+}
+
+interface Judged {
+  met: AnyRecord[];
+  /** Whether none was left that may match. */
+  isAll: boolean;
+}
+
+/** Those of candidates that match, as many as are needed. */
+function judged(
+  { collection, ways, held }: Judging,
+  { each, all }: Bound,
+  reach: number,
+  candidates: readonly Candidate[],
+): Judged {
+  const spec = rememberingLast(collection.spec);
   const isHeld = (candidate: Candidate) => (filter: HeldFilter) =>
     candidate.held[held.indexOf(filter)] === true;
-  const most = reach * EACH;
-  return {
-    statement: candidatesOf(ways, { name, most, held, now }, dialect),
-    page(candidates) {
-      const met = new Map<string, AnyRecord>();
-      for (const [n, { rest }] of ways.entries()) {
-        const told = candidates.filter((one) => one.n === n);
-        for (const one of told) {
-          const record = one.record();
-          if (rest.every((filter) => matches(spec, record, filter, isHeld(one)))) met.set(record.id, record);
-          if (met.size === reach) return [...met.values()].slice(page * limit);
-        }
-        // What follows comes before all of the next way.
-        if (told.length === most) return undefined;
-      }
-      return [...met.values()].slice(page * limit);
-    },
-  };
+  const met = new Map<string, AnyRecord>();
+  const given = () => [...met.values()];
+  let seen = 0;
+  for (const [n, { rest }] of ways.entries()) {
+    const told = candidates.filter((one) => one.n === n);
+    for (const one of told) {
+      const record = one.record();
+      if (rest.every((filter) => matches(spec, record, filter, isHeld(one)))) met.set(record.id, record);
+      if (met.size === reach) return { met: given(), isAll: false };
+    }
+    seen += told.length;
+    // What follows comes before all of the next way.
+    if (told.length === each || seen === all) return { met: given(), isAll: false };
+  }
+  return { met: given(), isAll: true };
+}
+
+/** A declaration whose indexes are computed once for a record that is looked at several times in turn. */
+function rememberingLast(spec: AnySpec): AnySpec {
+  const indexes = Object.entries(spec.indexes).map(([name, key]): [string, typeof key] => {
+    let last: { record: unknown; value: ReturnType<typeof key> } | undefined;
+    return [
+      name,
+      (record) => {
+        if (last?.record !== record) last = { record, value: key(record) };
+        return last.value;
+      },
+    ];
+  });
+  return { ...spec, indexes: Object.fromEntries(indexes) };
 }
 
 /** Whether all of a range of an index counts: of another, many records may have to be read until one is found. */
@@ -82,27 +158,25 @@ function partsOf(filter: Filter): readonly Filter[] {
   return 'not' in filter ? [filter.not] : [];
 }
 
-function candidatesOf(
-  ways: readonly Way[],
-  { name, most, held, now }: { name: string; most: number; held: readonly HeldFilter[]; now: number },
-  dialect: Dialect,
-): Statement {
+function candidatesOf({ collection, ways, held, dialect }: Judging, bound: Bound): Statement {
+  const { name, now } = collection;
   const parameters: (string | number)[] = [];
   // Called in the order in which they stand in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
-  const told = ways.map(({ by }, n) => {
+  const each = ways.map(({ by }, n) => {
     const { from, value, conditions } = source(name, { by, rest: [] }, writing);
     const all = [...conditions(), alive(name, parameter(now))];
-    return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(most)}) w${n}`;
+    return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(bound.each)}) w${n}`;
   });
+  const told = `SELECT * FROM (${each.join(' UNION ALL ')}) e ORDER BY n, value, id LIMIT ${parameter(bound.all)}`;
   const holds = held.map(({ of, index, equals }, n) => {
     const key = `k.key = ${parameter(index)} AND k.value = ${parameter(`${equals}\n`)} || r.id`;
     return `CASE WHEN EXISTS (SELECT 1 FROM "${of}_index" k WHERE ${key}) THEN 1 ELSE 0 END AS held${n}`;
   });
   const columns = [...dialect.stored.map((column) => `r.${column}`), 'told.n AS n', ...holds];
   const sql = [
-    `WITH told AS (${told.join(' UNION ALL ')})`,
+    `WITH told AS (${told})`,
     `SELECT ${columns.join(', ')} FROM told ${dialect.join} "${name}" r ON r.id = told.id`,
     'ORDER BY told.n, told.value, told.id',
   ].join(' ');

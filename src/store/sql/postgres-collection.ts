@@ -4,9 +4,10 @@ import { AsyncResource } from 'node:async_hooks';
 import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import { type Collection, UniqueKeyError } from '../contract.ts';
-import { checkQuery, isInIdOrder } from '../filter.ts';
+import { checkQuery } from '../filter.ts';
 import { hasKey } from '../keys.ts';
 import { type AnyRecord, type Encoded, encodeRecord, isExpired } from '../record.ts';
+import { pageOf } from './collection.ts';
 import { slot } from './overlay.ts';
 import { createGets, createNamedGets, type StoredRow } from './postgres-gets.ts';
 import type { Pool } from './postgres-pool.ts';
@@ -89,9 +90,7 @@ function reads({ table, pool, access, turns }: Parts): Reads {
     async list(query = {}) {
       checkQuery(spec, query);
       await turns.all();
-      const { records, more, total } = await search(pool, table, query);
-      const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
-      return { records, ...(next !== undefined && { next }), ...(total !== undefined && { total }) };
+      return pageOf(query, await search(pool, table, query));
     },
     async count() {
       await turns.all();

@@ -1,7 +1,8 @@
 // Queries of PostgreSQL that are no more than read.
 import { type Query, QueryTimeout, StoreUnavailable } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
-import type { AnyRecord } from '../record.ts';
+import type { Statement } from './any-order.ts';
+import type { Found } from './collection.ts';
 import { postgresDialect } from './dialect.ts';
 import { queryStatements } from './filter.ts';
 import { type Candidate, firstFound } from './first-found.ts';
@@ -11,23 +12,21 @@ import { type PostgresTable, recordIn } from './postgres-table.ts';
 const queryCanceled = '57014';
 
 /** A page of what a query means, and how many there are where it asks. @throws QueryTimeout */
-export async function search(
-  { run }: Pool,
-  table: PostgresTable,
-  query: Query,
-): Promise<{ records: AnyRecord[]; more: boolean; total: number | undefined }> {
+export async function search({ run }: Pool, table: PostgresTable, query: Query): Promise<Found> {
   const { limit = defaultLimit } = query;
   const now = table.clock() / 1000;
   try {
-    const first = firstFound(table, query, now, postgresDialect);
-    if (first !== undefined) {
-      const { sql, parameters } = first.statement;
-      const told = await run({ text: sql }, parameters);
-      const records = first.page(told.rows.map((row) => candidateOf(row, () => recordIn(table, row))));
-      if (records !== undefined)
-        return { records: records.slice(0, limit), more: records.length > limit, total: undefined };
+    const ask = async ({ sql, parameters }: Statement) => (await run({ text: sql }, parameters)).rows;
+    const first = await firstFound({ ...table, now }, query, postgresDialect, {
+      numbers: async (statement) => ((await ask(statement))[0] ?? []).map(Number),
+      candidates: async (statement) =>
+        (await ask(statement)).map((row) => candidateOf(row, () => recordIn(table, row))),
+    });
+    if (first.page !== undefined) {
+      const { page, isCut } = first;
+      return { records: page.slice(0, limit), more: page.length > limit, total: undefined, isCut };
     }
-    const { page, total } = queryStatements(table, query, now, postgresDialect);
+    const { page, total } = queryStatements(table, first.query, now, postgresDialect);
     const [found, counted] = await Promise.all([
       limit === 0 ? { rows: [] } : run({ text: page.sql }, page.parameters),
       query.total ? run({ text: total.sql }, total.parameters) : undefined,

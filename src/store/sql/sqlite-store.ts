@@ -165,16 +165,22 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
   const { collection, committed, clock, seal } = table;
   // As at most starts, of what is to be delivered: a thread for it takes 10 MB, and most of the time that the store takes to open.
   if (committed.isEmpty()) return { records: [], more: false, total: query.total ? 0 : undefined };
-  const { page, total } = queryStatements(collection, query, clock() / 1000, sqliteDialect);
   const { limit = defaultLimit } = query;
+  const now = clock() / 1000;
   const open = (row: Row) => openRow(file, collection.name, row, seal);
-  const first = firstFound(collection, query, clock() / 1000, sqliteDialect);
-  if (first !== undefined) {
-    const told = await threads.ask({ read: first.statement });
-    const found = first.page(told.map((row) => candidateOf(row, () => open(row))));
-    if (found !== undefined)
-      return { records: found.slice(0, limit), more: found.length > limit, total: undefined };
+  const first = await firstFound({ ...collection, now }, query, sqliteDialect, {
+    numbers: async (statement) => {
+      const [row = {}] = await threads.ask({ read: statement });
+      return Object.keys(row).map((_, n) => Number(row[`n${n}`]));
+    },
+    candidates: async (statement) =>
+      (await threads.ask({ read: statement })).map((row) => candidateOf(row, () => open(row))),
+  });
+  if (first.page !== undefined) {
+    const { page, isCut } = first;
+    return { records: page.slice(0, limit), more: page.length > limit, total: undefined, isCut };
   }
+  const { page, total } = queryStatements(collection, first.query, now, sqliteDialect);
   const [rows, counted] = await Promise.all([
     limit === 0 ? [] : threads.ask({ read: page }),
     query.total ? threads.ask({ read: total }) : undefined,

@@ -34,6 +34,8 @@ const listQuery = z.strictObject({
     .optional(),
   /** In the order in which they are stored; that is ours in any case. */
   primary_order: flag.optional(),
+  /** Of a search that compares many users one by one: only so many as somebody who waits for a page has time for. */
+  bounded: flag.optional(),
 });
 
 type ListQuery = z.output<typeof listQuery>;
@@ -101,6 +103,18 @@ async function views({ users }: UserSearchDependencies, found: readonly object[]
   );
 }
 
+/** A page of a search, and whether others may match, which were not looked at. @throws AuthError 400 */
+async function boundedSearch(deps: UserSearchDependencies, query: ListQuery) {
+  const { page = 0, per_page = 50 } = query;
+  const asked = queryOf(query, await moreOf(deps, query));
+  if (asked.order !== 'any' || query.include_totals === true || page * per_page >= REACH)
+    throw searchError('bounded goes with q and page alone.');
+  const { records, isCut = false } = await deps.store
+    .collection('users')
+    .list({ ...asked, isBounded: true, page, limit: per_page });
+  return { users: await views(deps, records, query), is_cut: isCut };
+}
+
 const call = callsWith<UserSearchDependencies>();
 
 /** The call. */
@@ -112,6 +126,7 @@ export const userSearchCalls: Call<UserSearchDependencies>[] = [
     summary: 'List or search users',
     query: listQuery,
     handle: async (deps, { query }) => {
+      if (query.bounded === true) return ok(await boundedSearch(deps, query));
       const isCounted = query.include_totals === true || query.per_page === 0;
       const source = sourceOf(deps, queryOf(query, await moreOf(deps, query)), isCounted);
       const shown: ListSource = {
