@@ -1,5 +1,9 @@
 // What a run leaves in the memory of its sandbox: nothing, looked at byte by byte.
+
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { withLessMemory } from '../../src/scripts/engine-memory.ts';
 import { compute } from '../../src/scripts/host-functions.ts';
 import { leaveMappedArguments } from '../../src/scripts/mapped-arguments.ts';
 import { moduleLoader } from '../../src/scripts/module.ts';
@@ -174,6 +178,38 @@ describe('the memory of a sandbox', () => {
     start(sandbox, cycles);
     expect(answers).to.deep.equal(['600000']);
     expect(sandbox.reset()).to.equal(true);
+  });
+
+  it('has a stack that no depth of a script uses up', async () => {
+    const { sandbox, bytes } = await make();
+    const before = Buffer.from(bytes());
+    // Between the constants and what the engine has used of it.
+    const free = before.indexOf(Buffer.alloc(256 * 1024));
+    const deep = ['f() + 1', '[2, 1].sort(f)', "'a'.replace(/a/, f)", "(0, eval)('{'.repeat(50000))"];
+    const each = deep.map(
+      (one) => `try { const f = () => ${one}; f() } catch (error) { all.push(error.message) }`,
+    );
+    answers.length = 0;
+    start(sandbox, `const all = []; ${each.join(' ')} callback(null, all)`);
+    const exceeded = 'Maximum call stack size exceeded';
+    expect(JSON.parse(String(answers[0]))).to.deep.equal(deep.map(() => exceeded));
+    const after = bytes().subarray(free);
+    expect(after.equals(before.subarray(free))).to.equal(false);
+    expect(after.subarray(0, 128 * 1024).every((byte) => byte === 0)).to.equal(true);
+    expect(free).to.be.greaterThan(0);
+  });
+
+  it('is laid out anew only in the engine that is known', () => {
+    const file = import.meta.resolve('@jitl/quickjs-ng-wasmfile-release-sync/wasm');
+    const engine = readFileSync(fileURLToPath(file));
+    expect(withLessMemory(engine).length).to.equal(engine.length);
+    // Where its heap begins, as the constants have it.
+    const heap = engine.lastIndexOf(Buffer.from([0x70, 0x86, 0x51]));
+    const other = Buffer.from(engine);
+    other[heap] = 0x71;
+    const twice = Buffer.from(engine);
+    engine.copy(twice, heap - 300, heap, heap + 3);
+    for (const one of [other, twice]) expect(() => withLessMemory(one)).to.throw('another version');
   });
 
   it('is brought back wherever it was changed', () => {
