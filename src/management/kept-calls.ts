@@ -144,7 +144,7 @@ function documentCalls(resource: Kept): Call<KeptDependencies>[] {
       body: resource.patchBody,
       handle: (deps, { params, body }) =>
         changeOf(deps, resource, params.id, (before) =>
-          (resource.change ?? merged)(before, structuredClone(body)),
+          (resource.change ?? merged)(before, structuredClone(body), deps.now()),
         ),
     }),
     deleteCall(resource),

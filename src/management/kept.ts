@@ -46,8 +46,12 @@ export interface Kept {
   isByCursorAlone?: boolean;
   /** Whether PUT replaces one. */
   isPutToo?: boolean;
-  /** What a change makes of a body; its members over those of before otherwise. */
-  change?(before: Record<string, unknown>, asked: Record<string, unknown>): Record<string, unknown>;
+  /** What a change makes of a body; its members over those of before otherwise. @param now ISO 8601. */
+  change?(
+    before: Record<string, unknown>,
+    asked: Record<string, unknown>,
+    now: string,
+  ): Record<string, unknown>;
   /** Refuses a body as a whole, new or changed. @throws AuthError 400 */
   judge?(body: Readonly<Record<string, unknown>>): void;
   /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */

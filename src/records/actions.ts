@@ -50,6 +50,8 @@ type Documents = readonly Frozen<DocumentRecord>[];
 interface Secret {
   name: string;
   value?: string;
+  /** When it got its value, ISO 8601; of those from before that was kept there is none. */
+  updated_at?: string;
 }
 
 /**
@@ -137,12 +139,22 @@ export function triggerOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Trigg
   return Object.hasOwn(TRIGGER_ENTRIES, id) ? (id as Trigger) : undefined;
 }
 
-/** Secrets as they are set; those without a value keep the one that they had, since none is ever read back. */
-export function withSecretValues(before: unknown, after: unknown): unknown {
+/**
+ * Secrets as they are set; those without a value keep the one that they had, since none is ever read back.
+ * @param now ISO 8601: since when a value is another than before.
+ */
+export function withSecretValues(before: unknown, after: unknown, now: string): unknown {
   if (!Array.isArray(after)) return after;
-  const known = new Map(((before ?? []) as readonly Secret[]).map(({ name, value }) => [name, value]));
-  return (after as readonly Secret[]).map((one) => {
-    const value = one.value ?? known.get(one.name);
-    return value === undefined ? one : { ...one, value };
+  const known = new Map(((before ?? []) as readonly Secret[]).map((one) => [one.name, one]));
+  return (after as readonly Secret[]).map(({ updated_at: _, ...one }) => {
+    const last = known.get(one.name);
+    const value = one.value ?? last?.value;
+    const at = last !== undefined && last.value === value ? last.updated_at : now;
+    return { ...one, ...(value !== undefined && { value }), ...(at !== undefined && { updated_at: at }) };
   });
+}
+
+/** Secrets as they are told: never their values. @param since what is said of those whose time nobody kept, ISO 8601. */
+export function secretNames(secrets: unknown, since: unknown): object[] {
+  return ((secrets ?? []) as readonly Secret[]).map(({ name, updated_at = since }) => ({ name, updated_at }));
 }

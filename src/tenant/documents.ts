@@ -2,7 +2,7 @@
 // texts and parts of prompts, page templates.
 import { createHash } from 'node:crypto';
 import { ACTION_MODULE } from '../records/action-modules.ts';
-import { withSecretValues } from '../records/actions.ts';
+import { secretNames, withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
 import type { Frozen } from '../records/record.ts';
@@ -89,7 +89,13 @@ export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'k
 /** A document without what changes by itself: two that are alike here are the same. */
 export function declaredPart(document: Document | DocumentRecord): Item {
   const { kind, body } = document;
-  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : (body as Item) };
+  return { kind, body: kind === 'trigger' ? { bindings: bindingsOf(body) } : undated(body) };
+}
+
+/** A body without the times at which its secrets got their values. */
+function undated(body: Readonly<Item>): Item {
+  if (!Array.isArray(body.secrets)) return body;
+  return { ...body, secrets: (body.secrets as Item[]).map(({ updated_at: _, ...secret }) => secret) };
 }
 
 function bindingsOf(body: Readonly<Item>): Item[] {
@@ -132,7 +138,9 @@ export function declares(file: TenantFile, kind: string): boolean {
  * @param now ISO 8601.
  */
 export function documentsOf(file: TenantFile, there: readonly Document[], now: string): DocumentRecord[] {
-  const lists = LISTS.flatMap((list) => inOrder(file, list).map((item) => listed(list, item, there)));
+  const lists = LISTS.flatMap((list) =>
+    inOrder(file, list).map((item) => listed(list, item, { there, now })),
+  );
   const dated = (one: Declared): DocumentRecord => {
     const before = there.find(({ id }) => id === one.id);
     return { ...one, created_at: before?.created_at ?? now, updated_at: now };
@@ -153,13 +161,17 @@ function inOrder(file: TenantFile, { section }: ListSection): readonly Readonly<
 const variablesOf = ({ rulesConfigs = [] }: TenantFile): Declared[] =>
   rulesConfigs.map(({ key, value }) => ({ id: ruleVariableId(key), kind: RULE_VARIABLE, body: { value } }));
 
-function listed(list: ListSection, item: Readonly<Item>, there: readonly Document[]): Declared {
+function listed(
+  list: ListSection,
+  item: Readonly<Item>,
+  { there, now }: { there: readonly Document[]; now: string },
+): Declared {
   const { [list.id]: given, ...rest } = item;
   const body = { ...usualMembers[list.kind], ...rest };
   const label = list.label(body);
   const named = there.find((one) => one.kind === list.kind && list.label(one.body) === label);
   if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
-    Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets) });
+    Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets, now) });
   if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
   const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');
   const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));
@@ -198,7 +210,7 @@ function triggersOf({ triggers = {} }: TenantFile, actions: readonly Document[],
       if (action === undefined) return [];
       const { id, body: whole, created_at, updated_at } = action;
       const { deployed_secrets: _, versions: _versions, ...body } = whole;
-      const secrets = ((body.secrets ?? []) as { name: string }[]).map(({ name }) => ({ name }));
+      const secrets = secretNames(body.secrets, updated_at);
       return {
         id: `${trigger}-${index}`,
         trigger_id: trigger,
@@ -236,7 +248,7 @@ export function documentSectionsOf(documents: readonly Document[]): Item & { pro
     section,
     ofKind(kind)
       .sort((a, b) => (label(a.body) + a.id < label(b.body) + b.id ? -1 : 1))
-      .map((one) => ({ [id]: one.id, ...one.body })),
+      .map((one) => ({ [id]: one.id, ...undated(one.body) })),
   ]);
   const triggers = ofKind('trigger').map(({ name = '', body }) => [name, bindingsOf(body)]);
   const rulesConfigs = ofKind(RULE_VARIABLE).map(({ id, body }) => ({

@@ -94,11 +94,27 @@ describe('versions of actions', () => {
     });
     expect(await runs()).to.equal('KEY7,OTHER4');
     const { secrets } = await call('GET', id);
-    expect(secrets).to.deep.equal([{ name: 'KEY' }, { name: 'OTHER' }]);
-    await call('PATCH', id, { secrets });
-    expect(await call('GET', id)).to.include({ all_changes_deployed: true });
+    expect(secrets.map((one: object) => Object.keys(one))).to.deep.equal([
+      ['name', 'updated_at'],
+      ['name', 'updated_at'],
+    ]);
+    const [{ updated_at: made }] = secrets;
+    expect(new Date(made).toISOString()).to.equal(made);
+    server.tick(60_000);
+    await call('PATCH', id, {
+      secrets: secrets.map((one: object) => ({ ...one, updated_at: '2001-01-01' })),
+    });
+    const same = await call('GET', id);
+    expect(same).to.include({ all_changes_deployed: true });
+    expect(same.secrets).to.deep.equal(secrets);
+    server.tick(60_000);
     await call('PATCH', id, { secrets: [{ name: 'KEY' }, { name: 'NEW', value: 'x' }] });
-    expect(await call('GET', id)).to.include({ all_changes_deployed: false });
+    const changed = await call('GET', id);
+    expect(changed).to.include({ all_changes_deployed: false });
+    expect(changed.secrets[0]).to.deep.equal({ name: 'KEY', updated_at: made });
+    expect(changed.secrets[1].name).to.equal('NEW');
+    expect(changed.secrets[1].updated_at > same.updated_at).to.equal(true);
+    expect(changed.deployed_version.secrets).to.deep.equal(secrets);
     expect(await runs()).to.equal('KEY7,OTHER4');
     await call('POST', `${id}/deploy`);
     expect(await runs()).to.equal('KEY7,NEW1');

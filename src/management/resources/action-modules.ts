@@ -1,6 +1,7 @@
 // `/actions/modules`: code that actions share. What an action runs is the version that it names; a draft is nobody's.
 import { z } from 'zod';
 import { ACTION_MODULE, type ModuleVersion, moduleVersionsOf } from '../../records/action-modules.ts';
+import { secretNames, withSecretValues } from '../../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -62,10 +63,13 @@ const resource: Kept = {
   }),
   patchBody: z.strictObject(members),
   usual: usualMembers[ACTION_MODULE],
-  made: ({ random, now }, { publish, ...body }) =>
-    publish === true ? published({ id: '', body }, { id: versionId(random), created_at: now() }) : {},
+  made: ({ random, now }, { publish, secrets, ...rest }) => {
+    const dated = secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) };
+    if (publish !== true) return dated;
+    return published({ id: '', body: { ...rest, ...dated } }, { id: versionId(random), created_at: now() });
+  },
   uniqueMember: 'name',
-  change: (before, asked) => changedCode(before, asked, 'all_changes_published'),
+  change: (before, asked, now) => changedCode(before, asked, { published: 'all_changes_published', now }),
   list: { key: 'modules' },
   missing: notFound('That action module does not exist.'),
   taken: 'An action module with the same name already exists.',
@@ -77,7 +81,7 @@ const resource: Kept = {
 
 /** A version without the values of its secrets. */
 function versionView(moduleId: string, { secrets, ...version }: ModuleVersion): Record<string, unknown> {
-  return { ...version, module_id: moduleId, secrets: secrets.map(({ name }) => ({ name })) };
+  return { ...version, module_id: moduleId, secrets: secretNames(secrets, version.created_at || undefined) };
 }
 
 /** A module as it is answered. @param body with its id, as it is kept. */

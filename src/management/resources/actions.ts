@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ModuleReference } from '../../records/action-modules.ts';
-import { withSecretValues } from '../../records/actions.ts';
+import { secretNames, withSecretValues } from '../../records/actions.ts';
 import { usualMembers } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { flag } from '../fields.ts';
@@ -53,14 +53,17 @@ const supported = z
   .min(1)
   .max(1);
 
-/** A body with what is asked; code that became another is not published until somebody does it. */
+/**
+ * A body with what is asked; code that became another is not published until somebody does it.
+ * @param how the member that says whether it is, and the time, ISO 8601.
+ */
 export function changedCode(
   before: Record<string, unknown>,
   asked: Record<string, unknown>,
-  published: string,
+  { published, now }: { published: string; now: string },
 ): Record<string, unknown> {
   const after = merged(before, asked);
-  if (after.secrets !== undefined) after.secrets = withSecretValues(before.secrets, after.secrets);
+  if (after.secrets !== undefined) after.secrets = withSecretValues(before.secrets, after.secrets, now);
   const isSame = ['code', 'dependencies', 'secrets', 'modules'].every((name) =>
     isDeepStrictEqual(before[name], after[name]),
   );
@@ -99,7 +102,10 @@ export const ACTION: Kept = {
     supported_triggers: supported.optional(),
   }),
   usual: usualMembers.action,
-  change: (before, asked) => changedCode(asDraft(before), asked, 'all_changes_deployed'),
+  made: ({ now }, { secrets }) =>
+    secrets === undefined ? {} : { secrets: withSecretValues([], secrets, now()) },
+  change: (before, asked, now) =>
+    changedCode(asDraft(before), asked, { published: 'all_changes_deployed', now }),
   uniqueMember: 'name',
   list: { key: 'actions', perPage: 20 },
   missing: notFound('That action does not exist.'),
@@ -110,9 +116,8 @@ export const ACTION: Kept = {
 
 /** Secrets are never given back: their names are. */
 export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const secrets = Array.isArray(view.secrets) ? (view.secrets as { name: string }[]) : [];
   const { versions: _, deployed_secrets: _values, ...rest } = view;
-  const names = secrets.map(({ name }) => ({ name }));
+  const names = secretNames(view.secrets, view.updated_at);
   return { ...rest, secrets: names, ...(view.deployed === true && deployedByFile(rest, names)) };
 }
 
