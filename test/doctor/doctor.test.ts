@@ -1,10 +1,12 @@
 // `gatehouse doctor`: what it finds, that it changes nothing, and by which exit code a script learns of it.
 import 'reflect-metadata';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import tls from 'node:tls';
 import * as x509 from '@peculiar/x509';
 import { expect } from 'chai';
 import { runCommand } from '../support/command.ts';
@@ -100,6 +102,44 @@ describe('gatehouse doctor', () => {
     expect(gone.stdout).not.to.contain('hunter2');
   });
 
+  it('finds keys that are old, events of the future, and log streams that are suspended', async () => {
+    const server = await serveFolder(cwd);
+    const { store } = server;
+    const collection = store.collection('signingKeys');
+    for (const { id } of await collection.findBy('state', 'current'))
+      await collection.update(id, (key) => ({ ...key, createdAt: Date.now() / 1000 - 181 * 86_400 }));
+    const date = new Date(Date.now() + DAY).toISOString();
+    await store.collection('logs').insert({ id: '9'.repeat(20), type: 's', date });
+    const body = { id: 'lst_1', name: 'SIEM', type: 'http', status: 'suspended', sink: {} };
+    await store
+      .collection('documents')
+      .insert({ id: 'log-stream lst_1', kind: 'log-stream', body, created_at: date, updated_at: date });
+    try {
+      const { code, findings } = await found();
+      expect(of(findings, 'signing keys')[0]).to.deep.include({ verdict: 'warning' });
+      expect(of(findings, 'signing keys')[0]?.text).to.contain('181 days old: gatehouse keys rotate');
+      expect(of(findings, 'clock')[0]).to.include({ verdict: 'fault' });
+      expect(of(findings, 'clock')[0]?.text).to.contain(`the log has an event of ${date}`);
+      expect(
+        of(findings, 'log streams').map(({ verdict, text }) => [verdict, text.split(':')[0]]),
+      ).to.deep.equal([['warning', 'SIEM is suspended']]);
+      expect(code).to.equal(1);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('finds a disk without room, and one that cannot be asked', async function () {
+    // There is a file system that has no room at all.
+    if (process.platform !== 'linux') this.skip();
+    const { code, findings } = await found({ DATA_DIR: '/proc/gatehouse' });
+    expect(code).to.equal(1);
+    expect(of(findings, 'disk')[0]).to.deep.include({ verdict: 'fault' });
+    expect(of(findings, 'disk')[0]?.text).to.contain('the store needs room');
+    writeFileSync(join(cwd, 'file'), '');
+    expect(of((await found({ DATA_DIR: 'file/data' })).findings, 'disk')[0]).to.include({ verdict: 'fault' });
+  });
+
   it('finds data that others on the machine can read', async () => {
     await (await serveFolder(cwd)).stop();
     chmodSync(join(cwd, 'data'), 0o755);
@@ -117,7 +157,7 @@ describe('gatehouse doctor', () => {
   });
 
   describe('of a certificate', () => {
-    const certificate = async (from: number, to: number) => {
+    const certificate = async (from: number, to: number, host = 'id.example.test') => {
       x509.cryptoProvider.set(crypto);
       const keys = await crypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
       const made = await x509.X509CertificateGenerator.createSelfSigned({
@@ -126,7 +166,7 @@ describe('gatehouse doctor', () => {
         signingAlgorithm: { name: 'ECDSA', hash: 'SHA-256' },
         notBefore: new Date(Date.now() + from),
         notAfter: new Date(Date.now() + to),
-        extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: 'id.example.test' }])],
+        extensions: [new x509.SubjectAlternativeNameExtension([{ type: 'dns', value: host }])],
       });
       writeFileSync(join(cwd, 'cert.pem'), made.toString('pem'));
       const pkcs8 = Buffer.from(await crypto.subtle.exportKey('pkcs8', keys.privateKey)).toString('base64');
@@ -155,6 +195,43 @@ describe('gatehouse doctor', () => {
       expect(await verdicts()).to.deep.equal([0, 'ok']);
       expect(await verdicts({ BASE_URL: 'https://other.example.test' })).to.deep.equal([1, 'fault']);
       expect(await verdicts({ TLS_KEY: 'nowhere.pem' })).to.deep.equal([1, 'fault']);
+      await certificate(DAY, 60 * DAY);
+      expect(await verdicts()).to.deep.equal([1, 'fault']);
+    });
+
+    it('says the same of the one that a proxy shows, and that none is shown', async () => {
+      await certificate(-DAY, 60 * DAY);
+      const shown = async (host = 'localhost') => {
+        const [cert, key] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(cwd, name)));
+        const proxy = tls.createServer({ cert, key }).listen(0, 'localhost');
+        await once(proxy, 'listening');
+        const { port } = proxy.address() as AddressInfo;
+        try {
+          return await found({
+            TLS: 'proxy',
+            TRUSTED_PROXIES: '127.0.0.1',
+            BASE_URL: `https://${host}:${port}`,
+          });
+        } finally {
+          proxy.close();
+        }
+      };
+      const textOf = ({ findings }: { findings: Finding[] }) => {
+        const [one] = of(findings, 'certificate');
+        return `${one?.verdict}: ${one?.text}`;
+      };
+      expect(textOf(await shown())).to.match(/^fault: the one at localhost:\d+ is not for localhost$/);
+      await certificate(-DAY, 60 * DAY, 'localhost');
+      expect(textOf(await shown())).to.match(/^ok: the one at localhost:\d+ is good until /);
+      await certificate(-DAY, 10 * DAY, 'localhost');
+      expect(textOf(await shown())).to.match(/^warning: .* renew it$/);
+      await certificate(-10 * DAY, -DAY, 'localhost');
+      expect(textOf(await shown())).to.match(/^fault: .* expired on /);
+      await certificate(DAY, 60 * DAY, 'localhost');
+      expect(textOf(await shown())).to.match(/^fault: .* is valid from /);
+      const BASE_URL = `https://localhost:${await freePort()}`;
+      const away = await found({ TLS: 'proxy', TRUSTED_PROXIES: '127.0.0.1', BASE_URL });
+      expect(textOf(away)).to.match(/^warning: localhost:\d+ could not be asked/);
     });
   });
 

@@ -4,12 +4,17 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
 import type { SigningKeyRecord } from '../../src/records/engine.ts';
 import { rotateSigningKeys } from '../../src/signing/keys.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { tenant } from '../support/flows.ts';
+import { createAgent } from '../support/agent.ts';
+import { API, header, tenant, token } from '../support/flows.ts';
 import { startServer } from '../support/server.ts';
 import { openStoreOf } from '../support/store.ts';
+
+const WEB = { client_id: 'web', client_secret: 'web-secret' };
+const YEAR = 365 * 86_400_000;
 
 describe('the signing keys', () => {
   let dataDir: string;
@@ -52,6 +57,39 @@ describe('the signing keys', () => {
     const after = await kids();
     expect(after.filter((kid) => before.includes(kid))).to.deep.equal([]);
     expect(after).to.have.length(2);
+  });
+
+  it('rotate while the clock leaps a year ahead and back: there are always three, and the token before verifies', async () => {
+    const server = await startServer({ tenant, dataDir });
+    try {
+      const agent = createAgent(server);
+      let wrong = 0;
+      const tokenNow = async () => {
+        const { access_token } = (
+          await token(agent, { ...WEB, grant_type: 'client_credentials', audience: API })
+        ).json();
+        return access_token as string;
+      };
+      const verifies = async (jwt: string) =>
+        compactVerify(
+          jwt,
+          createLocalJWKSet((await agent.get('/.well-known/jwks.json')).json() as JSONWebKeySet),
+        );
+      let before = await tokenNow();
+      for (const leap of [YEAR, -2 * YEAR, YEAR]) {
+        server.tick(leap);
+        wrong += leap;
+        const kid = await rotateSigningKeys(server.store, () => Date.now() + wrong);
+        const after = await tokenNow();
+        expect(header(after).kid).to.equal(kid).and.not.equal(header(before).kid);
+        for (const jwt of [before, after]) await verifies(jwt);
+        const { records } = await server.store.collection('signingKeys').list();
+        expect(records.map(({ state }) => state).sort()).to.deep.equal(['current', 'next', 'previous']);
+        before = after;
+      }
+    } finally {
+      await server.stop();
+    }
   });
 
   it('are named when one is damaged', async () => {
