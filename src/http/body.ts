@@ -1,9 +1,10 @@
 // Reads request bodies: small, uncompressed forms and JSON in UTF-8. Bounds nesting and refuses malformed Unicode here,
 // for all handlers.
 import { parse as parseForm } from 'node:querystring';
+import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
+import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
-import { readText } from './read-text.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 /** The methods whose bodies are read; a DELETE may name what is to go. */
@@ -39,24 +40,33 @@ export interface BodyRules {
  * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
  */
 export function readBody(largest: number, texts: readonly string[] = [], isNullNone = false): Middleware {
-  const types = [FORM, ...JSON_TYPES, ...texts];
-  const faults = { tooLarge, brokenOff: unreadable };
+  const read = textReader(largest, texts);
   return async (ctx, next) => {
     if (WITH_BODY.includes(ctx.method)) {
       refuseCoded(ctx);
-      const isForm = isOneOf(ctx, [FORM]);
-      const text = isForm || isOneOf(ctx, types) ? await readText(ctx.req, largest, faults) : '';
-      const body = isNullNone && text.trim() === 'null' ? {} : parse(ctx, text, isForm, texts);
+      await read(ctx, async () => undefined);
+      const body = isNullNone && String(bodyOf(ctx)).trim() === 'null' ? {} : parse(ctx, texts);
       Object.assign(ctx.request, { body });
     }
     return next();
   };
 }
 
-/** Whether a body is of one of these media types. What nearly all send is recognized without taking it apart. */
-function isOneOf(ctx: Context, types: string[]): boolean {
-  const sent = ctx.get('Content-Type');
-  return types.includes(sent) || typeof ctx.is(types) === 'string';
+/**
+ * Reads the text with @koa/bodyparser, which checks length and encoding. It is parsed here: the package's parsers limit
+ * neither nesting nor member names.
+ */
+function textReader(largest: number, texts: readonly string[]): Middleware {
+  return bodyParser({
+    parsedMethods: WITH_BODY,
+    enableTypes: ['text'],
+    extendTypes: { text: [FORM, ...JSON_TYPES, ...texts] },
+    textLimit: largest,
+    encoding: 'utf-8',
+    onError: (fault) => {
+      throw 'status' in fault && fault.status === 413 ? tooLarge() : unreadable();
+    },
+  });
 }
 
 function refuseCoded(ctx: Context): void {
@@ -66,14 +76,16 @@ function refuseCoded(ctx: Context): void {
   throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
 }
 
-/** @param body as it was sent; empty where there is none, or one of another type. */
-function parse(ctx: Context, body: string, isForm: boolean, texts: readonly string[]): unknown {
-  if (body === '') return {};
-  if (texts.length > 0 && isOneOf(ctx, [...texts])) return body;
-  if (isForm) return fieldsOf(body);
+function parse(ctx: Context, texts: readonly string[]): unknown {
+  const body = bodyOf(ctx);
+  // Undefined when the client gave up meanwhile.
+  if (body === undefined) throw unreadable();
+  if (typeof body !== 'string' || body === '') return {};
+  if (texts.length > 0 && ctx.is([...texts]) !== false) return body;
   // Clients that know nothing but JSON send a text as a JSON string.
-  const text = texts.length > 0 ? parseJson(body) : undefined;
-  return typeof text === 'string' ? text : checkedJson(body);
+  const text = texts.length > 0 && ctx.is(FORM) === false ? parseJson(body) : undefined;
+  if (typeof text === 'string') return text;
+  return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 
 function fieldsOf(form: string): Record<string, unknown> {
