@@ -1,26 +1,39 @@
 // What is around an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here protects
-// anybody: what was recorded is checked by the server.
-async (
-  event,
-  code,
-  entry,
-  methods,
-  kept,
-  { now, issuer, canRedirect, rules = [], userRoles = [], modules = [] } = {},
-) => {
+// anybody: what was recorded is checked by the server. All that is the same for each run is made once, before the first.
+(prepared) => {
+  /** What the run was given. */
+  let event;
+  let given;
   const commands = [];
-  const api = {};
+
+  /** The scopes that a token of an application is to have: what they are in the end is recorded, and seen at once. */
+  const targetScopes = (record) => {
+    const set = (scopes) => {
+      if (!Array.isArray(scopes)) return record(scopes);
+      event.transaction.target_scopes = [...new Set(scopes)];
+      return record(event.transaction.target_scopes);
+    };
+    const now = () => event.transaction.target_scopes;
+    return {
+      setTargetScopes: (scopes) => set(scopes),
+      addTargetScope: (scope) => set([...now(), scope]),
+      removeTargetScope: (scope) => set(now().filter((one) => one !== scope)),
+      clearTargetScopes: () => set([]),
+    };
+  };
   /** What of a group answers at once, beside what it records. */
   const answering = {
     redirect: () => ({
-      canRedirect: () => canRedirect,
+      canRedirect: () => given.canRedirect,
       encodeToken: ({ secret, payload = {}, expiresInSeconds = 900 }) => {
+        const { now, issuer } = given;
         const { user, request } = event;
         const exp = now + Number(expiresInSeconds);
         const claims = { iss: issuer, iat: now, exp, sub: user.user_id, ip: request.ip };
         return require('jsonwebtoken').sign({ ...claims, ...payload }, secret, { algorithm: 'HS256' });
       },
       validateToken: ({ secret, tokenParameterName = 'session_token' }) => {
+        const { now } = given;
         const { user, request } = event;
         const refuse = (why) => {
           throw new Error(`The session token is invalid: ${why}`);
@@ -59,52 +72,11 @@ async (
       ...(setTargetScopes && targetScopes(setTargetScopes)),
     }),
   };
-  /** The scopes that a token of an application is to have: what they are in the end is recorded, and seen at once. */
-  const targetScopes = (record) => {
-    const set = (scopes) => {
-      if (!Array.isArray(scopes)) return record(scopes);
-      event.transaction.target_scopes = [...new Set(scopes)];
-      return record(event.transaction.target_scopes);
-    };
-    const now = () => event.transaction.target_scopes;
-    return {
-      setTargetScopes: (scopes) => set(scopes),
-      addTargetScope: (scope) => set([...now(), scope]),
-      removeTargetScope: (scope) => set(now().filter((one) => one !== scope)),
-      clearTargetScopes: () => set([]),
-    };
-  };
-  const groups = {};
-  for (const method of methods) {
-    const [group, name] = method.split('.');
-    groups[group] ??= [];
-    groups[group].push(name);
-  }
-  // Most actions use few of them: each group is made when it is first asked for.
-  for (const [group, names] of Object.entries(groups)) {
-    const make = () => {
-      const record =
-        (name) =>
-        (...args) => {
-          commands.push({ method: `${group}.${name}`, args });
-          return api;
-        };
-      const made = Object.fromEntries(names.map((name) => [name, record(name)]));
-      return { ...made, ...answering[group]?.(made) };
-    };
-    Object.defineProperty(api, group, {
-      configurable: true,
-      enumerable: true,
-      get: () => {
-        const value = make();
-        Object.defineProperty(api, group, { value, writable: true, configurable: true, enumerable: true });
-        return value;
-      },
-    });
-  }
-  if (methods.includes('user.setUserMetadata') && methods.includes('redirect.sendUserTo')) {
+
+  const rolesHere = () => {
     /** A page of roles. `from` is where the page before it ended. */
     const page = ({ take = 50, from = '0' } = {}) => {
+      const { userRoles } = given;
       const [begin, most] = [Number(from), Math.min(Number(take), 100)];
       const end = begin + most;
       return {
@@ -112,32 +84,26 @@ async (
         ...(end < userRoles.length && { next: String(end) }),
       };
     };
-    const among = (member) => async (given) => ({
-      roles: userRoles.filter((role) => given.includes(role[member])),
+    const among = (member) => async (names) => ({
+      roles: given.userRoles.filter((role) => names.includes(role[member])),
     });
-    api.roles = {
+    return {
       getUserEffectiveRoles: async (asked) => page(asked),
       getUserEffectiveRolesByIds: among('id'),
       getUserEffectiveRolesByNames: among('name'),
     };
-    const noGroups = () => {
-      throw new Error('groups: there are none here; roles and organizations say who may do what');
-    };
-    api.groups = { getUserGroups: noGroups, hasGroupMembership: noGroups };
-  }
-  if (methods.includes('redirect.sendUserTo')) {
-    api.rules = { wasExecuted: (id) => rules.includes(id) };
-    api.prompt = {
-      render: () => {
-        throw new Error(
-          'prompt.render: forms are not shown here; redirect.sendUserTo goes to a page of your own',
-        );
-      },
-    };
-  }
-  const cache = new Map(Object.entries(kept));
-  api.cache = {
-    get: (key) => cache.get(String(key)),
+  };
+  const noGroups = () => {
+    throw new Error('groups: there are none here; roles and organizations say who may do what');
+  };
+
+  let kept;
+  const entries = () => {
+    kept ??= new Map(Object.entries(given.kept));
+    return kept;
+  };
+  const cache = () => ({
+    get: (key) => entries().get(String(key)),
     set: (key, value, options = {}) => {
       const minute = 60 * 1000;
       const { ttl, expires_at: end } = options ?? {};
@@ -146,26 +112,53 @@ async (
       const expires_at = ttl === undefined && end === undefined ? Date.now() + 15 * minute : until;
       const record = { value: String(value), expires_at };
       if (!(record.expires_at > 0)) return { type: 'error', code: 'FAILED_TO_SET_CACHE' };
-      cache.set(String(key), record);
+      entries().set(String(key), record);
       commands.push({ method: 'cache.set', args: [String(key), record.value, record.expires_at] });
       return { type: 'success', record };
     },
     delete: (key) => {
-      cache.delete(String(key));
+      entries().delete(String(key));
       commands.push({ method: 'cache.delete', args: [String(key)] });
       return { type: 'success' };
     },
+  });
+
+  /** The `api` that has those methods, which are named one after the other. */
+  const apiOf = (methods) => {
+    const names = methods.split(' ').filter((method) => method !== '');
+    const has = (...all) => all.every((method) => names.includes(method));
+    const api = {};
+    const groups = {};
+    for (const method of names) {
+      const [group, name] = method.split('.');
+      groups[group] ??= {};
+      groups[group][name] = (...args) => {
+        commands.push({ method, args });
+        return api;
+      };
+    }
+    for (const [group, made] of Object.entries(groups)) api[group] = { ...made, ...answering[group]?.(made) };
+    if (has('user.setUserMetadata', 'redirect.sendUserTo')) {
+      api.roles = rolesHere();
+      api.groups = { getUserGroups: noGroups, hasGroupMembership: noGroups };
+    }
+    if (has('redirect.sendUserTo')) {
+      api.rules = { wasExecuted: (id) => given.rules.includes(id) };
+      api.prompt = {
+        render: () => {
+          throw new Error(
+            'prompt.render: forms are not shown here; redirect.sendUserTo goes to a page of your own',
+          );
+        },
+      };
+    }
+    api.cache = cache();
+    return api;
   };
+  const apis = new Map(prepared.map((methods) => [methods, apiOf(methods)]));
+
   /** Modules that were required, by name. */
   const loaded = new Map();
-  const requireHere = (id) => {
-    if (!String(id).startsWith('actions:')) return require(id);
-    const name = String(id).slice('actions:'.length);
-    const found = modules.find((one) => one.name === name);
-    if (found === undefined) throw new Error(`the module ${name} is none of this action`);
-    if (!loaded.has(name)) load(name, found.code, { secrets: found.secrets });
-    return loaded.get(name).exports;
-  };
   const load = (name, source, actions) => {
     const module = { exports: {} };
     // There before it has run, as in Node: two may require one another.
@@ -179,10 +172,23 @@ async (
       throw thrown;
     }
   };
-  const module = { exports: {} };
-  const make = (0, eval)(`(function (module, exports, require) {${code}\n})`);
-  make.call(module.exports, module, module.exports, requireHere);
-  if (typeof module.exports[entry] !== 'function') throw new TypeError(`the action exports no ${entry}`);
-  await module.exports[entry](event, api);
-  return commands;
+  const requireHere = (id) => {
+    if (!String(id).startsWith('actions:')) return require(id);
+    const name = String(id).slice('actions:'.length);
+    const found = given.modules.find((one) => one.name === name);
+    if (found === undefined) throw new Error(`the module ${name} is none of this action`);
+    if (!loaded.has(name)) load(name, found.code, { secrets: found.secrets });
+    return loaded.get(name).exports;
+  };
+
+  return async (told, code, entry, methods, known) => {
+    event = told;
+    given = { rules: [], userRoles: [], modules: [], kept: {}, ...known };
+    const module = { exports: {} };
+    const make = (0, eval)(`(function (module, exports, require) {${code}\n})`);
+    make.call(module.exports, module, module.exports, requireHere);
+    if (typeof module.exports[entry] !== 'function') throw new TypeError(`the action exports no ${entry}`);
+    await module.exports[entry](event, apis.get(methods) ?? apiOf(methods));
+    return commands;
+  };
 };

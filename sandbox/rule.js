@@ -1,6 +1,6 @@
 // What is around a rule in the sandbox: `auth0`, the names that rules find, and the callback. What a rule leaves of `user`
 // and `context` goes to the rule after it. Nothing here protects anybody: what it asks for is checked by the server.
-(user, context, domain, code) =>
+() => (user, context, domain, code) =>
   new Promise((resolve, reject) => {
     const updates = [];
     const update =

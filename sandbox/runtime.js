@@ -15,7 +15,7 @@
   };
   const loaded = new Map();
   const pending = new Map();
-  /** What is around scripts, by its text: it need not be read anew for each run. */
+  /** What is around scripts, by its name: it need not be made anew for each run. */
   const prepared = new Map();
   let lastId = 0;
 
@@ -273,19 +273,19 @@
     load: () => {
       for (const name of host('modules').split(',')) load(name);
       for (const name of host('wrappers').split(',')) {
-        const source = host('shim', name);
-        prepared.set(source, evaluate(source, name));
+        const make = evaluate(host('shim', name), name);
+        prepared.set(name, make(JSON.parse(host('prepared'))));
       }
       // Those that are globals besides are looked up, so that a run finds values.
       for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'FormData', 'request', 'crypto'])
         void globalThis[name];
     },
-    /** Begins a run. */
-    start: (source, entry, args, globals) =>
+    /** Begins a run: of a script, or of what is around some. */
+    start: (source, entry, args, globals, around) =>
       guarded(() => {
         for (const [name, value] of Object.entries(JSON.parse(globals))) define(name, value);
         const given = JSON.parse(args);
-        const run = prepared.get(source) ?? evaluate(source, entry);
+        const run = around === '' ? evaluate(source, entry) : prepared.get(around);
         const callback = (error, value) => (error ? fail(error) : succeed(value));
         const returned = run(...given, callback);
         if (typeof returned?.then !== 'function') return;

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
+import { METHOD_LISTS } from './actions/commands.ts';
 import { createExecutions } from './actions/executions.ts';
 import { registrationActions } from './actions/registration.ts';
 import { type Trying, tryAction } from './actions/try-action.ts';
@@ -75,6 +76,7 @@ export function ownCode(
     outbound,
     clock: wallClock,
     keepsLog: isForThisMachine(settings),
+    prepared: METHOD_LISTS,
     waitMs: waits?.scriptThread,
     spareThreads,
     ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),

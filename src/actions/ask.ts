@@ -1,5 +1,4 @@
 // Runs one action in the sandbox. What it asked for is returned as data.
-import { readFileSync } from 'node:fs';
 import type { BoundAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
@@ -49,8 +48,6 @@ export type Answered = ({ commands: Command[] } | { fault: string }) & {
   ran?: Pick<ScriptOutcome, 'printed' | 'used'>;
 };
 
-const AROUND = readFileSync(new URL('../../sandbox/action.js', import.meta.url), 'utf8');
-
 /** Has the sandbox run an action. */
 export async function askAction(deps: AskDependencies, action: AskedAction, asked: Asked): Promise<Answered> {
   const [answer] = await askActions(deps, [{ action, asked }]);
@@ -85,15 +82,16 @@ async function runOf(
   if (files instanceof PackageFault) return { fault: files.message };
   return {
     of: `action ${action.name}`,
-    source: AROUND,
+    source: '',
+    around: 'action',
     entry: how.entry,
     args: [
       { ...event, secrets: action.secrets, configuration: {}, tenant: { id: hostname.split('.')[0] } },
       action.code,
       how.entry,
-      how.methods,
-      kept,
+      how.methods.join(' '),
       {
+        kept,
         now: Math.floor(wallClock() / 1000),
         issuer: hostname,
         canRedirect: how.canRedirect,

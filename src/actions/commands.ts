@@ -4,7 +4,13 @@ import type { Trigger } from '../records/actions.ts';
 import { ASSERTION_TAKE } from './assertion-asked.ts';
 import { EXCHANGE_TAKE, type ExchangeAsked } from './exchange-asked.ts';
 import { FACTORS_TAKE } from './factors-asked.ts';
-import { LOGIN_TAKE, type LoginAsked, nothingOfLogin, RESET_TAKE } from './login-asked.ts';
+import {
+  CONTINUING_METHODS,
+  LOGIN_TAKE,
+  type LoginAsked,
+  nothingOfLogin,
+  RESET_TAKE,
+} from './login-asked.ts';
 import { pair, scopeToken, setMember, type Take, taking, text } from './taking.ts';
 
 /** What all actions of a trigger asked for together. */
@@ -76,6 +82,19 @@ export const METHODS: Record<Trigger, readonly string[]> = {
     ...(Object.keys(EXCHANGE_TAKE) as (keyof typeof EXCHANGE_TAKE)[]),
   ],
 };
+
+/** Those of an action; `isContinued`: it goes on with a user whom it sent elsewhere. */
+export const methodsOf = (trigger: Trigger, isContinued: boolean): readonly string[] =>
+  METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
+
+/** Each list of methods that an action may have, as the sandbox is given it. */
+export const METHOD_LISTS: readonly string[] = [
+  ...new Set(
+    (Object.keys(METHODS) as Trigger[]).flatMap((trigger) =>
+      [false, true].map((isContinued) => methodsOf(trigger, isContinued).join(' ')),
+    ),
+  ),
+];
 
 const member = (of: 'idToken' | 'accessToken' | 'userMetadata' | 'appMetadata') =>
   taking<ActionOutcome, typeof pair>(pair, (outcome, [key, given]) => setMember(outcome[of], key, given));

@@ -1,8 +1,7 @@
 // Where the actions of a trigger go on: they may have to wait for the user between one and the next.
 import { createHash } from 'node:crypto';
 import { type BoundAction, continueEntry, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
-import { type ActionOutcome, METHODS, nothingAsked } from './commands.ts';
-import { CONTINUING_METHODS } from './login-asked.ts';
+import { type ActionOutcome, methodsOf, nothingAsked } from './commands.ts';
 
 /** How far the actions of a login have come that waits for its user: JSON, kept with what waits. */
 export interface Progress {
@@ -97,7 +96,7 @@ export function wayThrough(
         request,
         how: {
           entry: isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger],
-          methods: METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method)),
+          methods: methodsOf(trigger, isContinued),
           canRedirect,
         },
       };

@@ -1,6 +1,5 @@
 // Runs the rules of a tenant at a login, before its actions, one after the other: each is called with what the one before
 // it left of `user` and `context`. As with actions, what they asked for is returned as data.
-import { readFileSync } from 'node:fs';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
@@ -27,8 +26,6 @@ interface RulesDependencies {
   hostname: string;
 }
 
-const AROUND = readFileSync(new URL('../../sandbox/rule.js', import.meta.url), 'utf8');
-
 /** @param event what actions of `post-login` are told. */
 export async function runRules(
   { config, scripts, packages, hostname }: RulesDependencies,
@@ -47,7 +44,8 @@ export async function runRules(
     }
     const { result, failure } = await scripts.run({
       of: `rule ${name}`,
-      source: AROUND,
+      source: '',
+      around: 'rule',
       entry: 'rule',
       args: [state.user, state.context, hostname, script],
       globals: { configuration },

@@ -2,8 +2,7 @@
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
 import { type AskDependencies, askAction } from './ask.ts';
-import { type Command, METHODS, nothingAsked, takeCommand } from './commands.ts';
-import { CONTINUING_METHODS } from './login-asked.ts';
+import { type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
 
 /** What is to be run. */
 export interface Trying {
@@ -31,7 +30,7 @@ export async function tryAction(
   deps: AskDependencies,
   { action, trigger, event, isContinued = false }: Trying,
 ): Promise<Tried> {
-  const methods = METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
+  const methods = methodsOf(trigger, isContinued);
   const entry = isContinued ? continueEntry(trigger) : TRIGGER_ENTRIES[trigger];
   const how = { entry, methods, canRedirect: true, rules: [] };
   const { ran, ...answer } = await askAction(deps, action, { event, how, kept: {} });

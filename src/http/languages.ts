@@ -48,13 +48,15 @@ export function preferredTags(languages: Languages): string[] {
  * @returns one of `available` as it is spelled there, or undefined when none fits.
  */
 export function matchLanguage(languages: Languages, available: readonly string[]): string | undefined {
+  const preferred = preferredTags(languages);
+  if (preferred.length === 0) return undefined;
   const known = new Map<string, string>();
   for (const tag of available) {
     const canonical = canonicalTag(tag);
     if (canonical !== undefined && !known.has(canonical)) known.set(canonical, tag);
   }
   // "best fit" caches every tag ever requested, so that strangers could fill the memory.
-  const found = match(preferredTags(languages), [...known.keys()], NOTHING_FITS, { algorithm: 'lookup' });
+  const found = match(preferred, [...known.keys()], NOTHING_FITS, { algorithm: 'lookup' });
   return known.get(found);
 }
 

@@ -25,7 +25,11 @@ const MOST = 200;
 export function scriptKey(
   runs: readonly { readonly of: string; readonly entry: string; readonly source: string }[],
 ): string {
-  const each = runs.map(({ of, entry, source }) => [of, entry, hash('sha256', source, 'base64url')]);
+  const each = runs.map(({ of, entry, source }) => [
+    of,
+    entry,
+    source && hash('sha256', source, 'base64url'),
+  ]);
   return hash('sha256', JSON.stringify(each), 'base64url');
 }
 

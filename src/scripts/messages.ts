@@ -1,9 +1,14 @@
 // What a thread of the sandbox and this process say to each other.
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 
+/** What is around scripts of a kind, in a file of that name in `sandbox/`. */
+export type Wrapper = 'action' | 'rule';
+
 export interface ThreadData {
   wasmModule: WebAssembly.Module;
   limits: ScriptLimits;
+  /** What wrappers are given when they are made: what they are called with again and again, so that it is ready. */
+  prepared: readonly string[];
   /**
    * Where several run in one thread: which of them uses it now (0: none), and how often that has changed. Shared with the
    * process, which reads it while the thread is busy; scripts know nothing of it.
@@ -23,6 +28,8 @@ export type ModuleFiles = Map<string, ModuleFile>;
 /** A script to run: arguments and globals as JSON. */
 export interface Job {
   source: string;
+  /** Runs in place of a source. */
+  around?: Wrapper | undefined;
   entry: string;
   args: string;
   globals: string;

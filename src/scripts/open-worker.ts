@@ -13,10 +13,10 @@ export interface WorkerOptions extends ThreadData {
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 2, stackSizeMb: 4 };
 
 /** Starts one, unless there is a spare one. It says when it is ready. */
-export function openWorker({ wasmModule, limits, entered, spareThreads }: WorkerOptions) {
-  const work = `script ${JSON.stringify(limits)}`;
+export function openWorker({ wasmModule, limits, prepared, entered, spareThreads }: WorkerOptions) {
+  const work = `script ${JSON.stringify([limits, prepared])}`;
   const spare = spareThreads?.take(work);
-  const worker = spare ?? newWorker({ wasmModule, limits, entered });
+  const worker = spare ?? newWorker({ wasmModule, limits, prepared, entered });
   const say = (message: ToThread) => worker.postMessage(message);
   // That it is ready a new one says by itself.
   if (spare !== undefined) say({ type: 'take', entered });

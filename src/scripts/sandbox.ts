@@ -12,13 +12,14 @@ import {
 import type { Plain } from './host-functions.ts';
 import { FIRST_BYTES, LITTLE_BYTES, WASM_PAGE } from './limits.ts';
 import { leaveMappedArguments } from './mapped-arguments.ts';
+import type { Wrapper } from './messages.ts';
 import { type Pages, snapshot } from './snapshot.ts';
 import { STAND_INS } from './stand-ins.ts';
 
 /** What those and the globals are made of besides. */
 const PARTS = ['fetch', 'form-data', 'text'];
 /** What is around scripts of a kind. */
-const WRAPPERS = ['action', 'rule'];
+const WRAPPERS: readonly Wrapper[] = ['action', 'rule'];
 
 // Its types are those of the CommonJS form.
 const variant = quickjs.default as unknown as QuickJSSyncVariant;
@@ -63,6 +64,8 @@ interface SandboxOptions {
   host(name: string, args: readonly Plain[]): Plain | undefined;
   /** Asked again and again while something runs: whether to end it. */
   isOver(): boolean;
+  /** What wrappers are given when they are made. */
+  prepared: readonly string[];
   /** Those of the other sandboxes of the thread. */
   pages: Pages;
 }
@@ -73,6 +76,7 @@ export async function createSandbox({
   memoryBytes,
   host,
   isOver,
+  prepared,
   pages,
 }: SandboxOptions): Promise<Sandbox> {
   // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
@@ -97,7 +101,7 @@ export async function createSandbox({
   const hostFunction = context.newFunction('host', (...given) => {
     try {
       const [name, ...args] = texts.callOf(given);
-      const answer = hostAnswer(host, String(name), args);
+      const answer = hostAnswer(host, prepared, String(name), args);
       return answer === undefined ? undefined : texts.handleOf(answer);
     } catch (thrown) {
       return { error: context.newError(thrown instanceof Error ? thrown.message : 'it failed') };
@@ -141,12 +145,18 @@ function uncaughtOf(context: QuickJSContext, error: QuickJSHandle): Uncaught {
 }
 
 /** Shims, or what the host gives. */
-function hostAnswer(host: SandboxOptions['host'], name: string, args: readonly Plain[]): Plain | undefined {
+function hostAnswer(
+  host: SandboxOptions['host'],
+  prepared: readonly string[],
+  name: string,
+  args: readonly Plain[],
+): Plain | undefined {
   if (name === 'modules') return STAND_INS.join(',');
   if (name === 'wrappers') return WRAPPERS.join(',');
+  if (name === 'prepared') return JSON.stringify(prepared);
   if (name !== 'shim') return host(name, args);
   const [module = ''] = args;
-  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS, ...WRAPPERS].includes(module))
+  if (typeof module !== 'string' || ![...STAND_INS, ...PARTS, ...(WRAPPERS as string[])].includes(module))
     throw new Error('there is no such shim');
   return textOf(module);
 }

@@ -12,7 +12,7 @@ import {
   type ScriptUsage,
 } from './limits.ts';
 import { createScriptLog, type ScriptLog } from './log.ts';
-import type { Job, ModuleFiles, Passing } from './messages.ts';
+import type { Job, ModuleFiles, Passing, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
 import { createShared, ELSEWHERE } from './shared.ts';
@@ -21,7 +21,9 @@ import type { JobOutcome } from './thread.ts';
 export interface ScriptRun {
   /** Whose script it is, such as the name of a connection: for the log, and so that one does not take all threads. */
   of: string;
+  /** The text of the script; empty where it is one of our own. */
   source: string;
+  around?: Wrapper | undefined;
   /** The name of the function, such as `fetchUserProfile`; a script that gives one without a name has just that. */
   entry: string;
   /** What it is called with, before the callback: what JSON can say. */
@@ -68,6 +70,7 @@ interface ScriptsDependencies {
   /** Whether what they print is kept, for developers to see: it may hold tokens and people's data. */
   keepsLog: boolean;
   limits?: ScriptLimits;
+  prepared?: ThreadData['prepared'];
   /** Threads at most. */
   threads?: number;
   /** How long a script waits for one, milliseconds. */
@@ -87,11 +90,12 @@ export function createScripts({
   clock,
   keepsLog,
   limits = SCRIPT_LIMITS,
+  prepared = [],
   threads = THREADS,
   waitMs = WAIT,
   spareThreads,
 }: ScriptsDependencies): Scripts {
-  const common = { outbound, limits, idleMs: IDLE, loadModule: moduleLoader(), spareThreads };
+  const common = { outbound, limits, prepared, idleMs: IDLE, loadModule: moduleLoader(), spareThreads };
   const pool = createPool({ ...common, most: threads, waitMs });
   const light = createLightScripts();
   const shared = createShared(common);
@@ -136,8 +140,9 @@ export function createScripts({
   };
 }
 
-const jobOf = ({ source, entry, args, globals = {}, files }: ScriptRun): Job => ({
+const jobOf = ({ source, around, entry, args, globals = {}, files }: ScriptRun): Job => ({
   source,
+  around,
   entry,
   args: JSON.stringify(args),
   globals: JSON.stringify(globals),

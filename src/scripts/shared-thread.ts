@@ -17,7 +17,7 @@ export interface SharedThread extends Pick<Guests, 'hasPlace'> {
   leave(): Promise<unknown>;
 }
 
-export interface SharedThreadOptions extends Pick<WorkerOptions, 'spareThreads'> {
+export interface SharedThreadOptions extends Pick<WorkerOptions, 'prepared' | 'spareThreads'> {
   outbound: Outbound;
   loadModule: LoadModule;
   /** Of scripts that run by themselves. */
@@ -104,9 +104,9 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
 }
 
 /** @throws Error for one that ends before it is ready. */
-async function open({ limits, loadModule, spareThreads }: SharedThreadOptions, entered: Int32Array) {
+async function open({ loadModule, limits, ...options }: SharedThreadOptions, entered: Int32Array) {
   const wasmModule = await loadModule();
-  const opened = openWorker({ wasmModule, limits: limitsHere(limits), entered, spareThreads });
+  const opened = openWorker({ ...options, wasmModule, limits: limitsHere(limits), entered });
   await isReady(opened.worker);
   return opened;
 }

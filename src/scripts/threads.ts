@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 import type { ScriptLimits } from './limits.ts';
+import type { ThreadData } from './messages.ts';
 import type { LoadModule } from './module.ts';
 import { startThread, type Thread } from './thread.ts';
 
@@ -22,6 +23,7 @@ export interface ThreadsOptions {
   loadModule: LoadModule;
   spareThreads?: SpareThreads | undefined;
   limits: ScriptLimits;
+  prepared: ThreadData['prepared'];
   /** Threads at most. */
   most: number;
   /** How long a thread is kept that nobody needs, milliseconds. */

@@ -21,7 +21,7 @@ import {
 import { createSandbox } from './sandbox.ts';
 import { createPages } from './snapshot.ts';
 
-const { wasmModule, limits, entered } = workerData as ThreadData;
+const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
 let marks = entered;
 const say = (message: FromThread) => parentPort?.postMessage(message);
 
@@ -43,6 +43,7 @@ async function make(): Promise<Cell> {
     memoryBytes: limits.memoryBytes,
     host: (name, args) => (cell?.state === undefined ? compute(name, args) : answer(cell.state, name, args)),
     isOver: () => cell?.state === undefined || isOver(cell.state),
+    prepared,
     pages,
   });
   cell = { sandbox, state: undefined };
@@ -138,7 +139,7 @@ async function start(
   const state = newState({ thread: here, run, cell, files: job.files, next, passing });
   cell.state = state;
   running.set(run, state);
-  enter(state, 'start', [job.source, job.entry, job.args, job.globals]);
+  enter(state, 'start', [job.source, job.entry, job.args, job.globals, job.around ?? '']);
 }
 
 /** Ends runs that nobody waits for any more: the process may not know yet which of them has begun. */

@@ -38,6 +38,7 @@ describe('the memory of a sandbox', () => {
       const sandbox = await createSandbox({
         wasmModule,
         memoryBytes: 32 * MIB,
+        prepared: [],
         pages,
         isOver: () => false,
         host: (name, args) => {
@@ -57,6 +58,7 @@ describe('the memory of a sandbox', () => {
       'run',
       JSON.stringify([SECRET]),
       JSON.stringify({ also: SECRET }),
+      '',
     ]);
 
   const bodies: [string, string][] = [

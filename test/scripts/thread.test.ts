@@ -19,6 +19,7 @@ describe('a thread of several runs', () => {
     const { worker, say } = openWorker({
       wasmModule: await moduleLoader()(),
       limits: SCRIPT_LIMITS,
+      prepared: [],
       entered: new Int32Array(new SharedArrayBuffer(8)),
     });
     try {
