@@ -1,7 +1,7 @@
 // A PostgreSQL of this process's own, from the programs that npm installs.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,6 +13,8 @@ import { QUICK } from './quick-directory.ts';
 export interface Cluster {
   /** The address of a database in it. */
   url(database?: string): string;
+  /** Where its data is. */
+  data: string;
   /** Runs a statement in a database. */
   query(sql: string, database?: string): Promise<pg.QueryResult>;
   /** Ends the server at once, as a failing machine does, and starts it again. */
@@ -35,11 +37,13 @@ const SWIFT = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
  * Starts a server with a database `postgres`.
  * @param options.durable whether what is acknowledged survives its crash
  * @param options.onDisk not in memory, where there is room
+ * @param options.standbyOf a cluster that was halted in order: it is copied, and followed once it runs again
  */
 export async function startCluster({
   durable = false,
   onDisk = false,
   settings = [] as string[],
+  standbyOf = undefined as Cluster | undefined,
 } = {}): Promise<Cluster> {
   const directory = mkdtempSync(join(onDisk ? tmpdir() : QUICK, 'gatehouse-postgres-'));
   if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
@@ -47,8 +51,9 @@ export async function startCluster({
   const { initdb, postgres } = programs;
   template ??= makeTemplate(initdb);
   const data = join(directory, 'data');
-  const copied = spawnSync('cp', ['-R', template, data], { ...nobody, encoding: 'utf8' });
+  const copied = spawnSync('cp', ['-R', standbyOf?.data ?? template, data], { ...nobody, encoding: 'utf8' });
   if (copied.status !== 0) throw new Error(`the template was not copied: ${copied.stderr}`);
+  if (standbyOf !== undefined) writeFileSync(join(data, 'standby.signal'), '');
   const port = await freePort();
   const options = [
     `port=${port}`,
@@ -56,6 +61,7 @@ export async function startCluster({
     `unix_socket_directories=${directory}`,
     'max_connections=300',
     ...(durable ? [] : SWIFT),
+    ...(standbyOf === undefined ? [] : [`primary_conninfo=${standbyOf.url()}`]),
     ...settings,
   ];
   const flags = ['-D', data, ...options.flatMap((option) => ['-c', option])];
@@ -73,7 +79,7 @@ export async function startCluster({
     await new Promise<void>((resolve, reject) => {
       child.stderr?.on('data', (chunk) => {
         said.push(String(chunk));
-        if (String(chunk).includes('ready to accept connections')) resolve();
+        if (/ready to accept (?:read-only )?connections/.test(String(chunk))) resolve();
       });
       child.once('exit', () => reject(new Error(`postgres ended: ${said.join('')}`)));
     });
@@ -92,6 +98,7 @@ export async function startCluster({
   await start();
   return {
     url,
+    data,
     start,
     halt,
     query: (sql, database) => queryOnce(url(database), sql),

@@ -16,6 +16,12 @@ const defaultConnections = 10;
 const answerMilliseconds = 5000;
 
 /**
+ * Fails by a standby (25006), and changes nothing. Where an address leads to one that has not taken over, or to a primary that was
+ * made one, what it reads may be old, and it has none of the unlogged tables.
+ */
+const NO_STANDBY = 'SELECT txid_current()';
+
+/**
  * What each connection says first. Statements look few rows up by an index; a plan for the tables as they were, small or
  * empty, must not read them through when they have grown.
  */
@@ -26,7 +32,10 @@ export function greeting({ searchParams }: URL): string {
     ['enable_mergejoin', 'off'],
     ['random_page_cost', 1.1],
   ];
-  return [...given, ...planning].map(([name, value]) => `SET ${name} = ${value}`).join('; ');
+  return [...given, ...planning]
+    .map(([name, value]) => `SET ${name} = ${value}`)
+    .concat(NO_STANDBY)
+    .join('; ');
 }
 
 /** What lets a transaction, or a session, take the time that it needs, whatever its role is given. */

@@ -1,0 +1,90 @@
+// A primary that ends in the middle of a login, and a standby that takes over behind the same address.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Agent, createAgent } from '../support/agent.ts';
+import {
+  authorize,
+  follow,
+  pkce,
+  responseOf,
+  SPA_CALLBACK,
+  spaRequest,
+  spaTokens,
+  submitLogin,
+  tenant,
+  token,
+} from '../support/flows.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startBalancer } from '../support/several.ts';
+
+const portOf = (cluster: Cluster) => Number(new URL(cluster.url()).port);
+
+describe('a server whose PostgreSQL fails over', () => {
+  let primary: Cluster;
+  let standby: Cluster;
+  let balancer: Awaited<ReturnType<typeof startBalancer>>;
+  let dataDir: string;
+  let server: TestServer;
+  let agent: Agent;
+  before(async () => {
+    // What is acknowledged is with both.
+    primary = await startCluster({ durable: true, settings: ['synchronous_standby_names=*'] });
+    await primary.halt('fast');
+    standby = await startCluster({ durable: true, standbyOf: primary });
+    await primary.start();
+    balancer = await startBalancer();
+    balancer.to([portOf(primary)]);
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-failover-'));
+    server = await startServer({ tenant, dataDir, env: { DATABASE_URL: addressed() } });
+    agent = createAgent(server);
+  });
+  after(async () => {
+    await server.stop();
+    balancer.stop();
+    await standby.stop();
+    await primary.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const addressed = () => {
+    const url = new URL(primary.url());
+    url.port = String(balancer.port);
+    return url.href;
+  };
+  const refresh = (refresh_token: string) =>
+    token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
+
+  it('answers 503 meanwhile, and the login goes on at the standby with all that was acknowledged', async () => {
+    const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
+    const person = createAgent(server);
+    const { verifier, challenge } = pkce();
+    const page = await follow(person, await authorize(person, spaRequest(challenge)), server.url);
+    const expectBusy = async () => {
+      const answers = [await submitLogin(person, server, page), await refresh(tokens.refresh_token)];
+      for (const { status, headers } of answers) {
+        expect(status).to.equal(503);
+        expect(headers['retry-after']).to.equal('1');
+      }
+    };
+    await primary.halt('kill');
+    await expectBusy();
+    // The address leads to it before it has taken over.
+    balancer.to([portOf(standby)]);
+    await expectBusy();
+    expect((await agent.get('/readyz')).status).to.equal(503);
+    await standby.query('SELECT pg_promote(true)');
+    const { code } = responseOf(await submitLogin(person, server, page));
+    const exchanged = await token(person, {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code,
+      code_verifier: verifier,
+      redirect_uri: SPA_CALLBACK,
+    });
+    expect(exchanged.status, exchanged.text).to.equal(200);
+    expect((await refresh(tokens.refresh_token)).status).to.equal(200);
+    expect((await agent.get('/readyz')).status).to.equal(200);
+  });
+});
