@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { Actions } from './actions/actions.ts';
+import { emailActions } from './actions/email-message.ts';
 import { phoneActions } from './actions/phone-message.ts';
 import { configsOf } from './configs.ts';
 import type { LimitLogin } from './connections/database/limit-login.ts';
@@ -191,13 +192,14 @@ function delivery(
   const { settings, log, clock, wallClock, random } = deps;
   const { config, deliveries, outbound } = own;
   const outbox = createOutbox({ directory: join(settings.dataDir, 'outbox'), clock, random });
-  const { mailFrom, hasSmsProvider, ...transports } = chooseTransports(settings, {
+  const { mailFrom, hasSmsProvider, isMailCustom, ...transports } = chooseTransports(settings, {
     config,
     outbound,
     outbox,
     wallClock,
   });
   const { rateLimits } = own;
+  const email = emailActions(own.actions, transports.email, isMailCustom);
   const sms = limitedSms(phoneActions(own.actions, transports.sms, hasSmsProvider), {
     take: (number) => rateLimits.spend('smsDestination', number),
     giveBack: (number) => rateLimits.giveBack('smsDestination', number),
@@ -211,14 +213,14 @@ function delivery(
     log,
   });
   const { measures } = deps.metrics ?? {};
-  const messages = createMessages({ ...deps, ...own, ...transports, sms, deliveries, templates, measures });
+  const messages = createMessages({ ...deps, ...own, email, sms, deliveries, templates, measures });
   return {
     outbox,
     deliveries,
     messages,
     templates,
     /** At once and once, for who waits to see it. */
-    sendEmail: (message: OutgoingEmail) => transports.email.deliver(message, random(16).toString('hex')),
+    sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
     /** The same of an SMS: by the action for phone messages, where there is one. */
     sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
   };

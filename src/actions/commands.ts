@@ -11,6 +11,7 @@ import {
   nothingOfLogin,
   RESET_TAKE,
 } from './login-asked.ts';
+import { NOTIFICATION_TAKE, type NotificationAsked } from './notification-asked.ts';
 import { pair, scopeToken, setMember, type Take, taking, text } from './taking.ts';
 
 /** What all actions of a trigger asked for together. */
@@ -29,6 +30,8 @@ export interface ActionOutcome {
   targetScopes?: string[];
   login: LoginAsked;
   exchange: ExchangeAsked;
+  /** The message was not brought. */
+  notification?: NotificationAsked;
 }
 
 /** Nothing was asked for. */
@@ -70,6 +73,8 @@ export const METHODS: Record<Trigger, readonly string[]> = {
   'post-user-registration': [],
   'post-change-password': [],
   'send-phone-message': [],
+  'custom-phone-provider': Object.keys(NOTIFICATION_TAKE),
+  'custom-email-provider': Object.keys(NOTIFICATION_TAKE),
   'password-reset-post-challenge': [
     'access.deny',
     'redirect.sendUserTo',
@@ -108,6 +113,7 @@ const TAKE: Record<string, Take<ActionOutcome>> = {
   ...LOGIN_TAKE,
   ...RESET_TAKE,
   ...EXCHANGE_TAKE,
+  ...NOTIFICATION_TAKE,
   // `deny(reason)`, and `deny(code, message)` where users are told of it.
   'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
     outcome.denied ??=
@@ -163,6 +169,8 @@ const GATES: ReadonlySet<string> = new Set([
   'authentication.setPrimaryUser',
   ...Object.keys(FACTORS_TAKE),
   ...Object.keys(ASSERTION_TAKE),
+  // Else a message that nobody has would count as brought.
+  ...Object.keys(NOTIFICATION_TAKE),
 ]);
 
 /**

@@ -1,5 +1,5 @@
 // What actions of any trigger are told of users, applications and connections.
-import type { Client, Connection } from '../records/collections.ts';
+import type { Client, Connection, Organization } from '../records/collections.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 
@@ -29,6 +29,12 @@ export function clientOf(client: Client | undefined, clientId: string): Record<s
 export function connectionOf(connection: Connection): Record<string, unknown> {
   const { id, name, strategy } = connection;
   return { id, name, strategy, metadata: (connection as { metadata?: object }).metadata ?? {} };
+}
+
+/** `event.organization`. */
+export function organizationOf(organization: Organization): Record<string, unknown> {
+  const { id, name, display_name, metadata = {} } = organization;
+  return { id, name, display_name, metadata };
 }
 
 /** One of `event.user.identities`. */

@@ -1,13 +1,12 @@
-// Actions of `send-phone-message`: they bring codes to phones in place of the SMS provider. A message that one fails with is
-// not delivered, as if a provider had refused it.
-
-import { DeliveryError } from '../delivery/messages.ts';
+// Actions of `send-phone-message` and `custom-phone-provider`: they bring codes to phones in place of the SMS provider. A
+// message that one fails with is not delivered, as if a provider had refused it.
 import type { OutgoingSms, Transport } from '../delivery/transport.ts';
-import { AuthError } from '../http/errors.ts';
 import type { Actions } from './actions.ts';
-import { clientOf, userOf } from './facts.ts';
+import { bringMessage } from './bring-message.ts';
+import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
-const TRIGGER = 'send-phone-message';
+/** The first of them that has an action brings the message; the first is the older one. */
+const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
 
 /**
  * The transport of a tenant's text messages.
@@ -25,22 +24,38 @@ export function phoneActions(
     deliver: async (message, id) => {
       const { kind, notice } = message.about;
       const isOurs = kind === 'mfa_sms' || !isReal(message);
-      if (!isOurs || !actions.isBound(TRIGGER)) return provider.deliver(message, id);
-      const { application, user, ip, languages = [] } = notice;
+      const trigger = isOurs ? TRIGGERS.find((one) => actions.isBound(one)) : undefined;
+      if (trigger === undefined) return provider.deliver(message, id);
+      const { application, user, ip } = notice;
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: message.to, ip };
-      const event = {
-        ...(application && { client: clientOf(application, application.client_id) }),
-        ...(user && { user: userOf(user) }),
-        request: { ip, language: languages[0], geoip: {} },
-        message_options: optionsOf(message),
-      };
+      const said =
+        trigger === 'send-phone-message'
+          ? { message_options: optionsOf(message) }
+          : { ...wayOf(message), notification: notificationOf(message) };
+      const event = { ...factsOf(message), ...said };
       const hidden = message.code === undefined ? [] : [message.code];
-      await actions.run(TRIGGER, event, about, { hidden }).catch((thrown: unknown) => {
-        if (!(thrown instanceof AuthError)) throw thrown;
-        // It may have been sent all the same, so it is not tried again.
-        throw new DeliveryError('rejected', 'the action that sends messages has failed', { cause: thrown });
-      });
+      await bringMessage(actions, trigger, { event, about, hidden });
     },
+  };
+}
+
+/** What both are told. */
+function factsOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
+  const { application, user, ip, userAgent, languages = [] } = notice;
+  return {
+    ...(application && { client: clientOf(application, application.client_id) }),
+    ...(user && { user: userOf(user) }),
+    // Codes are asked for by forms and calls, which are posted.
+    request: { ip, method: 'POST', user_agent: userAgent, language: languages[0], geoip: {} },
+  };
+}
+
+function wayOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
+  const { connection, organization, user } = notice;
+  return {
+    ...(connection && { connection: connectionOf(connection) }),
+    ...(organization && { organization: organizationOf(organization) }),
+    ...(user === undefined && { user: {} }),
   };
 }
 
@@ -49,4 +64,11 @@ function optionsOf({ to, text, code, about: { kind, notice } }: OutgoingSms): Re
   const second = notice.isEnrollment === true ? 'enrollment' : 'second-factor-authentication';
   const action = kind === 'mfa_sms' ? second : 'passwordless';
   return { action, code, message_type: 'sms', recipient: to, text };
+}
+
+/** `event.notification`. */
+function notificationOf({ to, from, text, code, about }: OutgoingSms): Record<string, unknown> {
+  const message_type = about.notice.isEnrollment === true ? 'otp_enroll' : 'otp_verify';
+  const said = { as_text: text, as_voice: text, code, locale: about.locale, from };
+  return { ...said, recipient: to, delivery_method: 'text', message_type };
 }

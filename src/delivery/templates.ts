@@ -93,6 +93,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
       text: String(await plain.renderFile('text', model)),
       ...(notice.code === undefined ? {} : { code: notice.code }),
       ...(notice.url === undefined ? {} : { link: notice.url }),
+      about: { kind, notice, locale: locale.tag },
     };
   };
 
@@ -134,7 +135,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
       text:
         body ?? String(await sms.renderFile('message', { lead, code, host: new URL(baseUrl).host })).trim(),
       code,
-      about: { kind, notice },
+      about: { kind, notice, locale: locale.tag },
       ...(from === undefined ? {} : { from }),
     };
   };

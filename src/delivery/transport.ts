@@ -1,5 +1,5 @@
 // A rendered message, and the transports that take it: mail server, SMS provider, development outbox.
-import type { Notice, SmsKind } from './messages.ts';
+import type { EmailKind, Notice, SmsKind } from './messages.ts';
 
 export interface OutgoingEmail {
   channel: 'email';
@@ -12,6 +12,8 @@ export interface OutgoingEmail {
   /** Shown in the development inbox. */
   code?: string;
   link?: string;
+  /** What it was made of; nothing of one that only shows whether mail arrives. */
+  about?: { kind: EmailKind; notice: Notice; locale: string };
 }
 
 export interface OutgoingSms {
@@ -23,7 +25,7 @@ export interface OutgoingSms {
   from?: string;
   code?: string;
   /** What it was made of. */
-  about: { kind: SmsKind; notice: Notice };
+  about: { kind: SmsKind; notice: Notice; locale?: string };
 }
 
 export type Outgoing = OutgoingEmail | OutgoingSms;

@@ -25,6 +25,8 @@ interface Transports {
   sms: Transport<OutgoingSms>;
   /** Whether a message goes to an SMS provider, and not to the outbox. */
   hasSmsProvider(message: OutgoingSms): boolean;
+  /** Whether the tenant's own code brings its mail: its provider is `custom`, and the process names none. */
+  isMailCustom(): boolean;
   /** Default sender of mail. */
   mailFrom(): string;
 }
@@ -50,6 +52,10 @@ export function chooseTransports(
     email: own ?? tenantMail(provider, host, outbox),
     sms: sms === undefined ? connectionSms({ outbound, clock }, outbox) : createSmsTransport(sms, outbound),
     hasSmsProvider: (message) => sms !== undefined || ownSmsProvider(message) !== undefined,
+    isMailCustom: () => {
+      const { name, enabled } = emailProviderSchema.safeParse(provider() ?? {}).data ?? {};
+      return settings.mail === undefined && name === 'custom' && enabled === true;
+    },
     mailFrom: () => {
       const { friendly_name: name } = config.settings().tenant;
       return (

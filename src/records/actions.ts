@@ -11,12 +11,18 @@ export const TRIGGER_ENTRIES = {
   'post-user-registration': 'onExecutePostUserRegistration',
   'post-change-password': 'onExecutePostChangePassword',
   'send-phone-message': 'onExecuteSendPhoneMessage',
+  'custom-phone-provider': 'onExecuteCustomPhoneProvider',
+  'custom-email-provider': 'onExecuteCustomEmailProvider',
   'custom-token-exchange': 'onExecuteCustomTokenExchange',
   'password-reset-post-challenge': 'onExecutePostChallenge',
 } as const;
 
 /** What a failed action of these was to do is not done by anybody else: it is never left out. */
-export const NEEDED_TRIGGERS: ReadonlySet<string> = new Set(['send-phone-message']);
+export const NEEDED_TRIGGERS: ReadonlySet<string> = new Set([
+  'send-phone-message',
+  'custom-phone-provider',
+  'custom-email-provider',
+]);
 
 /** The function of an action that sent a user elsewhere, called when the user is back. */
 export function continueEntry(trigger: Trigger): string {

@@ -24,6 +24,22 @@ const BODIES: Readonly<Record<Trigger, string>> = {
   // });
   // if (!answer.ok) throw new Error(\`the provider answered \${answer.status}\`);
   throw new Error('This action sends nothing yet.');`,
+  'custom-phone-provider': `  // const { recipient, as_text } = event.notification;
+  // const answer = await fetch('https://sms.example.com/send', {
+  //   method: 'POST',
+  //   headers: { authorization: \`Bearer \${event.secrets.SMS_KEY}\`, 'content-type': 'application/json' },
+  //   body: JSON.stringify({ to: recipient, text: as_text }),
+  // });
+  // if (answer.status >= 500) return api.notification.retry(\`the provider answered \${answer.status}\`);
+  api.notification.drop('This action sends nothing yet.');`,
+  'custom-email-provider': `  // const { from, to, subject, html, text } = event.notification;
+  // const answer = await fetch('https://mail.example.com/send', {
+  //   method: 'POST',
+  //   headers: { authorization: \`Bearer \${event.secrets.MAIL_KEY}\`, 'content-type': 'application/json' },
+  //   body: JSON.stringify({ from, to, subject, html, text }),
+  // });
+  // if (answer.status >= 500) return api.notification.retry(\`the provider answered \${answer.status}\`);
+  api.notification.drop('This action sends nothing yet.');`,
   'custom-token-exchange': `  // Verify event.transaction.subject_token before anybody is set: whoever is set is logged in.
   api.access.rejectInvalidSubjectToken('This action knows no tokens yet.');`,
   'password-reset-post-challenge': `  // if (event.user.blocked) return api.access.deny('blocked');
@@ -66,6 +82,20 @@ export function exampleEvent(trigger: Trigger): object {
   if (trigger === 'send-phone-message') {
     const message_options = { recipient: '+442079460000', text: 'Your code is 123456', message_type: 'sms' };
     return { user: USER, client: CLIENT, request: REQUEST, message_options };
+  }
+  if (trigger === 'custom-phone-provider') {
+    const notification = { recipient: '+442079460000', as_text: 'Your code is 123456', code: '123456' };
+    const how = { delivery_method: 'text', message_type: 'otp_verify' };
+    return { user: USER, client: CLIENT, request: REQUEST, notification: { ...notification, ...how } };
+  }
+  if (trigger === 'custom-email-provider') {
+    const message = { from: 'no-reply@example.test', to: USER.email, message_type: 'verify_email' };
+    const text = {
+      subject: 'Verify your e-mail address',
+      text: 'Open the link',
+      html: '<p>Open the link</p>',
+    };
+    return { user: USER, client: CLIENT, request: REQUEST, notification: { ...message, ...text } };
   }
   if (trigger === 'custom-token-exchange') {
     const transaction = {

@@ -1,0 +1,33 @@
+// Actions that bring messages in place of a provider. What one fails with is told the operator alone.
+import { DeliveryError } from '../delivery/messages.ts';
+import { AuthError } from '../http/errors.ts';
+import type { Trigger } from '../records/actions.ts';
+import { withoutSecrets } from '../scripts/scripts.ts';
+import type { Actions, ActionsAbout } from './actions.ts';
+import type { ActionEvent } from './event-now.ts';
+
+interface Brought {
+  event: ActionEvent;
+  about: ActionsAbout;
+  /** What is to be read nowhere: a code, or what a link proves. */
+  hidden: readonly string[];
+}
+
+/**
+ * Has the actions of a trigger bring a message.
+ * @throws DeliveryError `unavailable` where they ask for another try; `rejected` where they give it up, or have failed.
+ */
+export async function bringMessage(
+  actions: Pick<Actions, 'run'>,
+  trigger: Trigger,
+  { event, about, hidden }: Brought,
+): Promise<void> {
+  const { notification } = await actions.run(trigger, event, about, { hidden }).catch((thrown: unknown) => {
+    if (!(thrown instanceof AuthError)) throw thrown;
+    // It may have been sent all the same, so it is not tried again.
+    throw new DeliveryError('rejected', 'the action that sends messages has failed', { cause: thrown });
+  });
+  if (notification === undefined) return;
+  const { isFinal, reason } = notification;
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', withoutSecrets(reason, hidden));
+}
