@@ -6,15 +6,19 @@ import type { AnswerDependencies } from '../management/answer.ts';
 import { allow, carryOut, recordFailure } from '../management/answer.ts';
 import type { Answer, Call, CallRequest } from '../management/call.ts';
 import { MANAGEMENT_CALLS, type ManagementDependencies } from '../management/calls.ts';
+import { RefusedBySchema } from '../management/errors.ts';
+import type { Views } from '../pages/views.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { withoutSecrets } from './masked.ts';
 import { roleRefusal, seesSecrets } from './roles.ts';
+import { wordingIn } from './schema-words.ts';
 import type { AtConsole } from './session.ts';
 import { asShownTo, mayAsk } from './support.ts';
 
 export interface AskDependencies {
   /** What the calls of the Management API are given. */
   management: ManagementDependencies & AnswerDependencies;
+  views: Views;
 }
 
 /** What a call is asked with. */
@@ -32,7 +36,7 @@ interface Asked {
  * @throws Error when there is no such call.
  */
 export async function ask(
-  { management }: AskDependencies,
+  { management, views }: AskDependencies,
   ctx: Context,
   here: AtConsole,
   name: string,
@@ -60,11 +64,22 @@ export async function ask(
     recordFailure(management.events, call, about, refusal);
     throw refusal;
   }
-  const given = await carryOut(management, call, about, { query: defined(query), body });
+  const given = await inWords(carryOut(management, call, about, { query: defined(query), body }), () =>
+    wordingIn(views.locale(ctx).tag),
+  );
   // As it would have gone out, in JSON: a page shows nothing that the API does not.
   const answer =
     given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
   return seesSecrets(role) ? answer : { ...answer, body: withoutSecrets(asShownTo(role, answer.body)) };
+}
+
+/** What a schema has refused is told in the reader's words. */
+async function inWords<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    throw thrown instanceof RefusedBySchema ? thrown.worded(wording()) : thrown;
+  }
 }
 
 /** Asks as {@link ask} does. @returns undefined where there is nothing of the kind: 404. */

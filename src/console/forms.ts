@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
+import { faultOf } from './form-fault.ts';
 import { type ConsolePageDependencies, logInFirst, requirePage, type Words } from './page.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
@@ -38,9 +39,11 @@ export function fieldsBelow(ctx: Context, prefix: string): Record<string, string
 
 /** What a call refuses, for the page to tell; anything else is thrown. */
 export function refusalOf(thrown: unknown): Words {
-  if (thrown instanceof AuthError && [400, 409].includes(thrown.status))
-    return { text: thrown.error_description };
-  throw thrown;
+  if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
+  const { error_description: said } = thrown;
+  const { message = said } = faultOf(thrown);
+  const [, path = ''] = / on property ([\w.[\]-]+)\.$/.exec(said) ?? [];
+  return { text: message === said || path === '' ? message : `${path}: ${message}` };
 }
 
 /** A text of a form as it was written: browsers send CRLF for the ends of lines (HTML §4.10.22.4). */

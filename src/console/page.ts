@@ -217,7 +217,7 @@ export async function renderConsole(
       administrator,
       isFresh,
       title: worded(title),
-      ...(alert !== undefined && { alert: worded(alert) }),
+      ...(alert !== undefined && { alert: worded(alert), isAlertOwn: typeof alert === 'object' }),
       ...(alert === undefined && isSaid(said) && { said }),
     },
     { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },

@@ -55,14 +55,30 @@ const PARTS = {
   path: { name: 'Path', code: 'invalid_uri' },
 } as const;
 
-/** The failure of a value that a schema refused; the first fault is told, with the member that it is at. */
-export function validationError(part: keyof typeof PARTS, error: z.ZodError): AuthError {
-  const { name, code } = PARTS[part];
-  const [issue] = error.issues;
-  const fault = issue === undefined ? 'Invalid value' : faultWording(issue);
-  const place = issue === undefined || issue.path.length === 0 ? '' : ` on property ${pathOf(issue.path)}`;
-  return apiError(400, `${name} validation error: '${fault}'${place}.`, code);
+/** A value that a schema refused; the first fault is told, with the member that it is at. */
+export class RefusedBySchema extends AuthError {
+  readonly #part: keyof typeof PARTS;
+  /** In no member that a log would write: it has what was sent. */
+  readonly #issue: z.core.$ZodIssue | undefined;
+
+  constructor(part: keyof typeof PARTS, issue: z.core.$ZodIssue | undefined, wording = faultWording) {
+    const { name, code } = PARTS[part];
+    const fault = issue === undefined ? 'Invalid value' : wording(issue);
+    const place = issue === undefined || issue.path.length === 0 ? '' : ` on property ${pathOf(issue.path)}`;
+    super(400, code, `${name} validation error: '${fault}'${place}.`);
+    this.#part = part;
+    this.#issue = issue;
+  }
+
+  /** The same in other words. */
+  worded(wording: (issue: z.core.$ZodIssue) => string): RefusedBySchema {
+    return new RefusedBySchema(this.#part, this.#issue, wording);
+  }
 }
+
+/** The failure of a value that a schema refused. */
+export const validationError = (part: keyof typeof PARTS, error: z.ZodError): AuthError =>
+  new RefusedBySchema(part, error.issues[0]);
 
 /** What is wrong with a value, in the words of this API. @param issue of a schema that was given `reportInput`. */
 export function faultWording(issue: z.core.$ZodIssue): string {

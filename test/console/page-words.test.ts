@@ -1,37 +1,102 @@
-// The words of every page of the console in a language with letters of its own: what stands there in Latin ones is a name, or
-// code and marked as such, or was forgotten.
+// The words of every page of the console, its options, errors and answers to forms among them: each is a message of the reader's
+// language, and what is none is a name, or code and marked as such, or was forgotten.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, parse } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { kindsByGroup } from '../../src/console/connections/kinds.ts';
+import type { Message } from '../../src/pages/locales.ts';
 import { openConsole, startConsole } from '../support/console.ts';
 import { findPages } from '../support/console-pages.ts';
 import { tenant } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
-/** What is code or somebody's own text, with what is in it; options may be values of the API. */
-const APART = /<(head|script|style|svg|code|pre|bdi|textarea|option)\b[^>]*>.*?<\/\1>/gs;
+const LOCALES = fileURLToPath(new URL('../../views/locales', import.meta.url));
+
+/** What is code or somebody's own text, with what is in it. */
+const APART = /<(head|script|style|svg|code|pre|bdi|textarea|time)\b[^>]*>.*?<\/\1>/gs;
 /** An element without others in it that says in which direction its text is written. */
 const OWN_DIRECTION = /<(\w+)\b[^>]* dir="(?:ltr|auto)"[^>]*>[^<]*<\/\1>/g;
 
 const NAMES: ReadonlySet<string> = new Set([
   ...kindsByGroup().flatMap(({ kinds }) => kinds.map(({ label }) => label ?? '')),
   ...['OpenID Connect', 'SAML 2.0', 'ADFS', 'PingFederate', 'SCIM', 'JSON', 'https://', 'English', 'Deutsch'],
+  ...['العربية', 'CSV', 'EdDSA', 'A256GCM', 'All Applications', 'Gatehouse'],
   // Of the example applications and APIs.
-  ...tenant.clients.map(({ name }) => name),
+  ...[tenant.tenant?.friendly_name ?? '', ...tenant.clients.map(({ name }) => name)],
   ...tenant.resourceServers.map(({ name }) => name),
   ...['Auth0 Management API', 'Auth0 My Account API'],
 ]);
 /** As the API names its members and values. */
 const OF_THE_API = /^[a-z0-9_.-]+$/;
+/** A word, and no abbreviation. */
+const WORD = /\p{L}{3}/u;
 
-/** The words of a page that are in Latin letters and no names, each text by itself. */
-function latinIn(html: string): string[] {
+/** What titles end with: the tenant's name, and ours where a form has taken that away. */
+const TITLE = / \| (?:Test tenant|Gatehouse)$/;
+/** How the schemas' own words begin, which are those of their library. */
+const OF_SCHEMAS = /^(?:Ungültig|Zu klein|Zu groß)/;
+
+/** An address or a name that a message has in it. */
+const ADDRESS = /https?:\/\/\w[^\s"]*|[\w.]+@[\w.]+|\u2068[^\u2069]*\u2069|code-only/gu;
+/** A value of the API beside words, such as an event's type or a scope, and a time of a chart. */
+const BESIDE =
+  /[\p{L}0-9 ]+: [a-z]+(?::[a-z_]+)*$|\([a-z0-9_]+\)|\b[a-zA-Z0-9]+(?:[_.-][a-zA-Z0-9]+)+\b|\p{L}+\.?,? \d\d:\d\d(?: \p{L}+)? UTC/gu;
+
+const unescaped = (text: string) =>
+  text.replaceAll(/&(?:#(\d+)|#x([0-9a-f]+)|(amp|lt|gt|quot));/gi, (_, decimal, hex, name) =>
+    name === undefined
+      ? String.fromCodePoint(decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal))
+      : { amp: '&', lt: '<', gt: '>', quot: '"' }[name as 'amp' | 'lt' | 'gt' | 'quot'],
+  );
+
+/** The texts of a page that are to be messages. */
+function textsIn(html: string): string[] {
+  const title = /<title>([^<]*)/.exec(html)?.[1] ?? '';
   const plain = html.replaceAll(APART, '<i>').replaceAll(OWN_DIRECTION, '<i>');
   const said = [...plain.matchAll(/ (?:title|aria-label|placeholder|alt)="([^"]*)"/g)];
-  return [...plain.split(/<[^>]*>/), ...said.map(([, text = '']) => text)]
-    .map((text) => text.trim())
-    .filter((text) => /[a-z]{3}/i.test(text) && !/\p{Script=Arabic}/u.test(text))
-    .filter((text) => !NAMES.has(text) && !OF_THE_API.test(text));
+  return [title, ...plain.split(/<[^>]*>/), ...said.map(([, text = '']) => text)]
+    .map((text) => unescaped(text).replace(TITLE, '').trim())
+    .filter((text) => WORD.test(text) && !NAMES.has(text) && !OF_THE_API.test(text));
+}
+
+/** What of a text no message of a language says. */
+function foreignTo(tag: string): (text: string) => string {
+  const messages = readdirSync(LOCALES, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.json') && parse(path).name === tag)
+    .flatMap((path) => Object.values<Message>(JSON.parse(readFileSync(join(LOCALES, path), 'utf8'))))
+    .flatMap((message) => (typeof message === 'string' ? [message] : Object.values(message)))
+    // What is around its places must be words, or it would say anything.
+    .filter((text) => WORD.test(text.replaceAll(/\{\w+\}/g, '')))
+    .sort((a, b) => b.length - a.length);
+  const whole = new Set(messages.filter((text) => !text.includes('{')));
+  const patterns = messages.map((text) => {
+    const parts = text.split(/\{\w+\}/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    return new RegExp(`(?<!\\p{L})${parts.join('.{0,200}?')}(?!\\p{L})`, 'gsu');
+  });
+  return (text) => (whole.has(text) ? '' : patterns.reduce((rest, one) => rest.replaceAll(one, ''), text));
+}
+
+/** Forms that would take away what others are tried with. */
+const ENDS = /logout|delete|remove|rotate|revoke|end$|ended|password|sessions|administrators/;
+
+/** The forms of a page that are sent, each by its address with the fields that it has, none of them filled in. */
+function formsOf(html: string, path: string): [action: string, fields: [string, string][]][] {
+  return [...html.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)].flatMap(([, attributes = '', within = '']) => {
+    if (!/method="post"/.test(attributes)) return [];
+    const action = unescaped(/action="([^"]*)"/.exec(attributes)?.[1] ?? '') || path;
+    const fields = [...within.matchAll(/<(?:input|textarea|select)\b[^>]*>/g)].flatMap(
+      ([tag]): [string, string][] => {
+        const name = / name="([^"]*)"/.exec(tag)?.[1];
+        const value = / type="hidden"/.test(tag) ? (/ value="([^"]*)"/.exec(tag)?.[1] ?? '') : '';
+        return name === undefined || /type="(?:checkbox|radio)"/.test(tag)
+          ? []
+          : [[unescaped(name), unescaped(value)]];
+      },
+    );
+    return [[action, fields]];
+  });
 }
 
 describe('the words of the console’s pages', () => {
@@ -44,23 +109,45 @@ describe('the words of the console’s pages', () => {
 
   it('are in the reader’s language, on every page that a link leads to', async () => {
     const { agent } = await openConsole(server);
+    const met = { de: new Map<string, string>(), ar: new Map<string, string>() };
+    const tags = Object.keys(met) as (keyof typeof met)[];
     const open = async (path: string, language: string) => {
       const headers = { 'accept-language': language };
       const first = await agent.get(path, headers);
       return first.location === '' ? first : agent.get(first.location, headers);
     };
-    expect(latinIn((await open('/console', 'en')).text)).to.include.members([
-      'Overview',
-      'Skip to the content',
-    ]);
-    const forgotten: string[] = [];
     const found = await findPages(async (path) => {
-      const { status, text } = await open(path, 'ar');
-      if (status !== 200) return undefined;
-      forgotten.push(...latinIn(text).map((one) => `${path}: ${one}`));
-      return text;
+      let html: string | undefined;
+      for (const tag of tags) {
+        const { status, text } = await open(path, tag);
+        if (status !== 200) return undefined;
+        for (const one of textsIn(text)) if (!met[tag].has(one)) met[tag].set(one, path);
+        html = text;
+      }
+      return html;
     });
     expect(found.length).to.be.greaterThan(150);
-    expect(forgotten).to.deep.equal([]);
+    // What a form is answered with that nothing was filled in: a message of one language is one of all (test/http/locales.test.ts).
+    const answers = new Set<string>();
+    for (const { path } of found) {
+      for (const [action, fields] of formsOf((await open(path, 'de')).text, path)) {
+        if (answers.has(action) || ENDS.test(action)) continue;
+        answers.add(action);
+        const headers = { 'accept-language': 'de' };
+        const answer = await agent.request(action, { form: fields, headers });
+        const { text } = answer.location === '' ? answer : await open(answer.location, 'de');
+        for (const one of textsIn(text)) if (!met.de.has(one)) met.de.set(one, `POST ${action}`);
+      }
+    }
+    expect(answers.size).to.be.greaterThan(80);
+    for (const tag of tags) {
+      const foreign = foreignTo(tag);
+      expect(foreign('Skip to the content')).to.match(WORD);
+      const forgotten = [...met[tag]].flatMap(([text, path]) => {
+        const rest = foreign(text.replaceAll(ADDRESS, '')).replaceAll(BESIDE, '');
+        return WORD.test(rest) && !OF_SCHEMAS.test(text) ? [`${path}: ${text} | ${rest}`] : [];
+      });
+      expect(forgotten, tag).to.deep.equal([]);
+    }
   });
 });

@@ -32,6 +32,9 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
   [`GET ${PATH}/:id` as const]: consolePage('log', SCOPES, showEvent),
 };
 
+/** As a sentence begins: that of an event whom nobody is named by begins with a word for somebody. */
+const sentence = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
+
 async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const filter = readFilter(ctx.query);
   const found = await eventsOf(deps, ctx, here, filter).catch(refusalOf);
@@ -40,7 +43,7 @@ async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Pr
   const groups = Object.keys(EVENT_GROUPS).map((name) => ({ name, text: `console.log.group.${name}` }));
   const types = Object.keys(deps.meanings).map((name) => ({
     name,
-    text: wordsOf({ type: name, log_id: '', date: '' }, locale, deps.meanings),
+    text: sentence(wordsOf({ type: name, log_id: '', date: '' }, locale, deps.meanings), locale.tag),
   }));
   await renderConsole(deps, ctx, here, {
     template: 'console/log-list',

@@ -1,7 +1,7 @@
 // Where of a form a refused body is at fault.
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AuthError } from '../../http/errors.ts';
-import { faultWording } from '../../management/errors.ts';
+import { wordingIn } from '../schema-words.ts';
 import { type Field, WHOLE } from './fields.ts';
 
 /** What is wrong with a form. */
@@ -15,12 +15,6 @@ export interface FormFaults {
 export const hasFaults = ({ at, general }: FormFaults): boolean =>
   general.length > 0 || Object.keys(at).length > 0;
 
-/** How schemas word what is wrong, in the languages of the console; in English as the Management API does. */
-const WORDINGS: Readonly<Record<string, () => { localeError: z.core.$ZodErrorMap }>> = {
-  de: z.locales.de,
-  ar: z.locales.ar,
-};
-
 /** What a schema refuses of a body. @param language in which it is said: of a locale, as its tag begins. */
 export function faultsBySchema(
   schema: z.ZodType,
@@ -28,11 +22,11 @@ export function faultsBySchema(
   fields: readonly Field[],
   language = 'en',
 ): FormFaults {
-  const error = WORDINGS[language]?.().localeError;
-  const result = schema.safeParse(body, { reportInput: true, ...(error && { error }) });
+  const wording = wordingIn(language);
+  const result = schema.safeParse(body, { reportInput: true });
   const faults: FormFaults = { at: {}, general: [] };
   for (const issue of result.success ? [] : result.error.issues)
-    place(faults, fields, issue.path.map(String), error === undefined ? faultWording(issue) : issue.message);
+    place(faults, fields, issue.path.map(String), wording(issue));
   return faults;
 }
 
