@@ -15,7 +15,7 @@ import { type ActionEvent, eventNow, eventOfRules } from './event-now.ts';
 import type { Execution, Executions } from './executions.ts';
 import type { FactorsAsked } from './factors-asked.ts';
 import { askInTurn, type Time } from './in-turn.ts';
-import { type ActionRun, type Progress, wayThrough } from './progress.ts';
+import { type ActionRun, type Progress, runThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
 /** Who is concerned, for the log. */
@@ -136,22 +136,22 @@ async function runBound(
   const about = { ...who, execution: execution.id };
   const bound = options.bound ?? config.actions(trigger);
   const rules = rulesAt(config, trigger);
-  const way = wayThrough(trigger, { bound, rules }, before);
+  const run = runThrough(trigger, { bound, rules }, before);
   const fail = (what: string) => {
     note(what, about);
     execution.end(false);
     // Why is for the log alone.
     return new AuthError(403, 'access_denied', 'The request could not be completed.');
   };
-  if (way.isForRules && rules !== undefined) {
-    const told = eventOfRules(event, way.returnedToRules);
-    const ran = await applyRules(deps, take, { event: told, about, outcome: way.outcome(), execution });
+  if (run.isForRules && rules !== undefined) {
+    const told = eventOfRules(event, run.returnedToRules);
+    const ran = await applyRules(deps, take, { event: told, about, outcome: run.outcome(), execution });
     if ('fault' in ran) throw fail(ran.fault);
-    way.begin(ran.asked);
+    run.begin(ran.asked);
   }
   const callOf = (action: BoundAction, index: number): Call => {
-    const { request, how } = way.step(index, canRedirect);
-    const told = eventNow(event, way.outcome(), new Date(wallClock()).toISOString());
+    const { request, how } = run.step(index, canRedirect);
+    const told = eventNow(event, run.outcome(), new Date(wallClock()).toISOString());
     const asked = {
       event: request === undefined ? told : { ...told, request },
       how: { ...how, rules: rules?.enabled.map(({ id }) => id) ?? [], userRoles },
@@ -164,23 +164,23 @@ async function runBound(
   const taken = async (index: number, { action, asked }: Call, answer: Answered, time: Time) => {
     const of = `The action ${action.name} (${trigger})`;
     const ran =
-      'fault' in answer ? answer : take(trigger, { ...answer, ...asked.how, of, about }, way.outcome());
+      'fault' in answer ? answer : take(trigger, { ...answer, ...asked.how, of, about }, run.outcome());
     execution.runs(action.name, time.began)('fault' in ran ? ran.fault : undefined, time.ended);
     const isOptional = bound[index]?.isOptional === true && !NEEDED_TRIGGERS.has(trigger);
     if ('fault' in ran && !isOptional) throw fail(`${of} failed: ${ran.fault}`);
     if ('fault' in ran) note(`${of} failed: ${ran.fault}`, about);
-    return way.done(index, await withoutGiven('fault' in ran ? way.outcome() : ran.asked, options.isGiven));
+    return run.done(index, await withoutGiven('fault' in ran ? run.outcome() : ran.asked, options.isGiven));
   };
   const mayRun = ({ name }: BoundAction): boolean => {
     if (options.until !== undefined && wallClock() > options.until)
       throw fail(`The action ${name} (${trigger}) was not run: those before it took too long`);
-    return !isOver(way.outcome());
+    return !isOver(run.outcome());
   };
   const atOnce = options.until === undefined ? MOST_AT_ONCE : 1;
-  await askInTurn(deps, bound, { from: way.next, atOnce, mayRun, callOf, taken });
-  const outcome = way.outcome();
+  await askInTurn(deps, bound, { from: run.next, atOnce, mayRun, callOf, taken });
+  const outcome = run.outcome();
   execution.end(outcome.login.redirect !== undefined || outcome.login.factors !== undefined);
-  return { ...outcome, progress: way.progress(), again: way.again(), execution: execution.id };
+  return { ...outcome, progress: run.progress(), again: run.again(), execution: execution.id };
 }
 
 /** Without the second factor that was asked for, where one was given already. */

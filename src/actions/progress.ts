@@ -38,8 +38,8 @@ export interface Asking {
   canRedirect: boolean;
 }
 
-/** The way of one run through the actions that are bound. */
-interface Way {
+/** One run through the actions that are bound. */
+interface Run {
   /** The index of the first that runs. */
   next: number;
   /** The rules run. */
@@ -64,11 +64,11 @@ interface Way {
 const RULES = -1;
 
 /** @param before where an earlier run came to. */
-export function wayThrough(
+export function runThrough(
   trigger: Trigger,
   { bound, rules }: { bound: readonly BoundAction[]; rules: object | undefined },
   before: Progress | undefined,
-): Way {
+): Run {
   const of = fingerprint(bound, rules);
   const from = before?.of === of ? before : undefined;
   let outcome = from === undefined ? nothingAsked() : structuredClone(from.outcome);

@@ -1,4 +1,4 @@
-// Where a session is ended at the provider that it came from (spec "Logout": `federated`).
+// Where a session is ended at the provider that it came from (docs/wire/logout.md: `federated`).
 import type { Logger } from 'pino';
 import type { Connection } from '../records/collections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';

@@ -7,9 +7,9 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { boundsAfter, boundsOf } from './bounds.ts';
-import { noteSession, sessionNotes } from './kept-notes.ts';
 import { recordedMethods } from './logins-to-judge.ts';
 import { familyKey, revokeGrant } from './refresh-families.ts';
+import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 
 export interface EffectDependencies {
   store: Store;
@@ -49,7 +49,7 @@ export async function keepSession(
     Object.assign(session, { methods: all.slice(-MOST_METHODS) });
   }
   if (asksNothing(asked)) return;
-  await noteSession(deps, session.uid, notedAfter(await sessionNotes(deps, session.uid), asked));
+  await setSessionMetadata(deps, session.uid, notedAfter(await sessionMetadata(deps, session.uid), asked));
 }
 
 /** Done with a refresh token that is about to be exchanged. @throws errors.InvalidGrant when it has been revoked meanwhile. */

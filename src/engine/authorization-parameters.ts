@@ -107,7 +107,7 @@ export function normalizeRequest(
 }
 
 /**
- * `token` alone also returns an ID token (spec "Login"), for which the engine needs `openid` and a nonce.
+ * `token` alone also returns an ID token (docs/wire/authorize.md), for which the engine needs `openid` and a nonce.
  * @returns whether the nonce is a placeholder.
  */
 function normalizeResponseType(request: ParsedUrlQuery): boolean {

@@ -40,7 +40,7 @@ export interface AuthorizationEndpoint {
 export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
 /**
- * Where a request that begins to wait sends its browser in place of our pages (spec "Login": to the provider that it
+ * Where a request that begins to wait sends its browser in place of our pages (docs/wire/authorize.md: to the provider that it
  * names).
  * @returns undefined for our pages.
  */
@@ -77,7 +77,7 @@ export function authorizationEndpoint({
   const answer = async (ctx: Context) => {
     await enter(ctx);
     await grants.kept(ctx.req);
-    // The spec answers 302; the engine's 303 differs only for a POST that must not be repeated.
+    // The contract answers 302; the engine's 303 differs only for a POST that must not be repeated.
     if (ctx.status === 303) ctx.status = 302;
     if (ctx.response.is('html') && typeof ctx.body === 'string') secureEnginePage(ctx, ctx.body);
   };

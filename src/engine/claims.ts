@@ -1,4 +1,4 @@
-// Which claims a scope gives (OpenID Connect Core §5.4; spec "User profile"), and the engine's account.
+// Which claims a scope gives (OpenID Connect Core §5.4; docs/claims.md), and the engine's account.
 import { type Account, errors, type FindAccount, type KoaContextWithOIDC } from 'oidc-provider';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';

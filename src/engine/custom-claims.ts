@@ -1,4 +1,4 @@
-// Claims that the tenant declares, wherever users are told of: always the latest value (spec "User profile").
+// Claims that the tenant declares, wherever users are told of: always the latest value (docs/claims.md).
 import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';

@@ -145,7 +145,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     // That the user is a member was looked at last (policy.ts).
     const kept = organization === undefined ? {} : { organization };
     const connection = connectionOf(session);
-    const way = connection === undefined ? {} : { connection };
+    const by = connection === undefined ? {} : { connection };
     Object.assign(grant, {
       sessionUid,
       amr,
@@ -154,7 +154,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
       credentialVersion,
       factors: factorsOf(session),
       ...kept,
-      ...way,
+      ...by,
       actions: loginActions.claimsOf(ctx),
       transfer: transferOf(session),
     });

@@ -14,13 +14,13 @@ import { anonymousSessionPart } from './anonymous-transfer.ts';
 import { requestedAudience } from './audience.ts';
 import { actorOf } from './exchanged.ts';
 import { transferOf } from './handed-over.ts';
-import { sessionNotes } from './kept-notes.ts';
 import { methodsProved, type RecordedMethod } from './login-methods.ts';
 import type { Organizations } from './organizations.ts';
 import { describeRefreshToken } from './refresh-directory.ts';
 import { familyKey } from './refresh-families.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { describeSession } from './session-directory.ts';
+import { sessionMetadata } from './session-metadata.ts';
 import { transactionOf } from './transaction-event.ts';
 
 /** A login, as its actions are told of it. */
@@ -108,7 +108,7 @@ const HOUR = 3600;
 async function sessionPart(deps: LoginEventDependencies, { sessionId, session }: LoginToJudge) {
   if (sessionId === undefined || session === undefined) return undefined;
   const lifetime = deps.config.settings().tenant.session_lifetime * HOUR;
-  const metadata = await sessionNotes(deps, sessionId);
+  const metadata = await sessionMetadata(deps, sessionId);
   const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
   const { session_metadata = {}, authentication: _, ...known } = shown;
   // One that begins with this very request is not stored yet.

@@ -7,7 +7,7 @@ import type { Random } from '../runtime/random.ts';
 import { signJwt } from '../signing/jwt.ts';
 import type { Signing } from '../signing/signing.ts';
 import { encryptedFor } from './encryption.ts';
-import type { Notes } from './kept-notes.ts';
+import type { SessionMetadata } from './session-metadata.ts';
 
 /** Seconds; at most two minutes are advised (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LIFETIME = 120;
@@ -19,14 +19,14 @@ interface Ended {
   sid: string;
   userId: string;
   /** What was noted of it; told to who asks for that alone. */
-  metadata?: Notes | undefined;
+  metadata?: SessionMetadata | undefined;
 }
 
 /** Signs a logout token for an application. */
 export type SignLogoutToken = (client: Client, session: Ended) => Promise<string>;
 
 /** Whether an application's logout tokens say what was noted of the session. */
-export function isToldNotes({ oidc_logout }: Client): boolean {
+export function takesSessionMetadata({ oidc_logout }: Client): boolean {
   return oidc_logout?.backchannel_logout_session_metadata?.include === true;
 }
 
@@ -54,7 +54,7 @@ export function logoutTokens(deps: {
       iat: now,
       exp: now + LIFETIME,
       jti: random(16).toString('base64url'),
-      ...(isToldNotes(client) && metadata && { session_metadata: metadata }),
+      ...(takesSessionMetadata(client) && metadata && { session_metadata: metadata }),
     };
     const alg = idTokenAlg(client);
     if (alg !== 'HS256') {

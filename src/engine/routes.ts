@@ -53,7 +53,7 @@ const limits = {
   par: { capacity: 600, perMinute: 6000, per: 'address', where: '`/oauth/par`' },
   revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
   introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
-  // The specification's: minus one per request, plus one per minute.
+  // The contract's: minus one per request, plus one per minute.
   userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 } satisfies Limits;

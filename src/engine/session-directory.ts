@@ -8,9 +8,9 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { boundsOf, endOf } from './bounds.ts';
 import type { Device } from './device.ts';
-import { noteSession, sessionNotes } from './kept-notes.ts';
 import { hasOutlived } from './lifetimes.ts';
 import { isoDate } from './refresh-directory.ts';
+import { sessionMetadata, setSessionMetadata } from './session-metadata.ts';
 import type { Sessions } from './sessions.ts';
 
 export interface SessionView {
@@ -66,7 +66,7 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
   const view = async (session: Frozen<ArtifactRecord>) => {
     return describeSession(session.payload, await methodOf(session.payload), {
       lifetime: config.settings().tenant.session_lifetime * HOUR,
-      metadata: await sessionNotes(deps, String(session.payload.uid)),
+      metadata: await sessionMetadata(deps, String(session.payload.uid)),
     });
   };
   const get: SessionDirectory['get'] = async (id) => {
@@ -87,7 +87,7 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
     },
     note: async (id, metadata) => {
       if ((await find(id)) === undefined) return undefined;
-      await noteSession({ store, config, clock }, id, metadata);
+      await setSessionMetadata({ store, config, clock }, id, metadata);
       return get(id);
     },
   };

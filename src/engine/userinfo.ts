@@ -1,4 +1,4 @@
-// GET and POST /userinfo (spec "User info"; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
+// GET and POST /userinfo (docs/claims.md; OpenID Connect Core §5.3). The engine's own refuses tokens that SDKs send: JWTs
 // and tokens bound to an API (docs/wire/token.md).
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
@@ -140,7 +140,7 @@ function accessToken(ctx: Context): { value: string } | Refusal {
   return { value: token };
 }
 
-/** The user with the e-mail address at the time of issue; all else is current (spec "User profile"). */
+/** The user with the e-mail address at the time of issue; all else is current (docs/claims.md). */
 function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
   const then = user.email_history?.find(({ until }) => issuedAt < until);
   if (then === undefined) return user;

@@ -188,7 +188,7 @@ export function onlyId(prefix: string, userId: string): string {
   return idOf(prefix, sha256(userId).slice(0, 16));
 }
 
-/** As the specification shows them: letters and digits after `dev_`. */
+/** As the contract shows them: letters and digits after `dev_`. */
 function idOf(prefix: string, unique: string): string {
   return `${prefix}|dev_${unique.replace(/[-_]/g, 'x')}`;
 }

@@ -1,4 +1,4 @@
-// Choosing and starting a challenge (spec "Multi-factor authentication").
+// Choosing and starting a challenge (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Challenge, Factor, FactorDependencies, FactorRequest } from './factor.ts';

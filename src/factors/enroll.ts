@@ -1,4 +1,4 @@
-// Enrolling a second factor (spec "MFA authenticator association response").
+// Enrolling a second factor (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { Enrolled, Factor, FactorDependencies, FactorRequest } from './factor.ts';

@@ -1,4 +1,4 @@
-// The MFA grants (spec "Multi-factor authentication"): the second factor, at the token endpoint.
+// The MFA grants (docs/wire/mfa.md): the second factor, at the token endpoint.
 
 import { z } from 'zod';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';

@@ -1,4 +1,4 @@
-// The MFA token of `mfa_required` (spec "Multi-factor authentication"; docs/wire/mfa.md).
+// The MFA token of `mfa_required` (docs/wire/mfa.md).
 import type { CompletedRequest } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';

@@ -1,4 +1,4 @@
-// The out-of-band challenges of second factors (spec "OOB MFA challenge"): answered by a code that was sent, or by a
+// The out-of-band challenges of second factors (docs/wire/mfa.md): answered by a code that was sent, or by a
 // device.
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Challenges } from '../protection/challenges.ts';

@@ -1,4 +1,4 @@
-// The routes of the MFA API (spec "Multi-factor authentication"; docs/wire/mfa.md).
+// The routes of the MFA API (docs/wire/mfa.md).
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
@@ -163,7 +163,7 @@ function wrongTypes(): AuthError {
   return new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
 }
 
-/** A list, or the single text that the specification shows. */
+/** A list, or the single text that the contract shows. */
 function listOf(fields: Fields, name: string): string[] {
   const value = fields[name];
   if (value === undefined || value === null) return [];
@@ -177,7 +177,7 @@ function associationOf(deps: MfaRoutesDependencies, enrolled: Enrolled): Record<
   const { factor, channel } = termsOf(deps, authenticator);
   return {
     authenticator_type: factor?.authenticatorType,
-    // Under both names: the specification's, and the one that SDKs read.
+    // Under both names: the contract's, and the one that SDKs read.
     ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
     ...(oobCode === undefined ? {} : { oob_code: oobCode }),
     ...(prompt ? { binding_method: 'prompt' } : {}),

@@ -1,5 +1,4 @@
-// Verifying the answer to an out-of-band challenge, and the grant by which applications ask for it (spec "OOB MFA
-// challenge").
+// Verifying the answer to an out-of-band challenge, and the grant by which applications ask for it (docs/wire/mfa.md).
 import { z } from 'zod';
 import { requiredField } from '../http/body-fields.ts';
 import { optional, required } from '../http/described.ts';
@@ -61,7 +60,7 @@ export const oobGrant: MfaGrant = {
 };
 
 /**
- * The states table's answers. By the specification they come with 200; an application with
+ * The states table's answers. By the contract they come with 200; an application with
  * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens.
  */
 function refusal(outcome: Outcome, conformant: boolean): AuthError {

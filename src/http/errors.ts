@@ -35,7 +35,7 @@ export function linkExpired(): AuthError {
   });
 }
 
-/** How a route's errors are written (spec "Errors"). */
+/** How a route's errors are written (docs/wire/errors.md). */
 export interface ErrorShape {
   (ctx: Context, error: AuthError): void | Promise<void>;
   /** The body that it answers with, for the document of the API: its name there, and its schema. */

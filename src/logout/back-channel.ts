@@ -3,9 +3,9 @@
 import type { Logger } from 'pino';
 import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
 import { NotTaken } from '../delivery/not-taken.ts';
-import { type Notes, sessionNotes } from '../engine/kept-notes.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
-import { isToldNotes, type SignLogoutToken } from '../engine/logout-token.ts';
+import { type SignLogoutToken, takesSessionMetadata } from '../engine/logout-token.ts';
+import { type SessionMetadata, sessionMetadata } from '../engine/session-metadata.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError } from '../http/outbound-error.ts';
 import type { Client } from '../records/collections.ts';
@@ -27,7 +27,7 @@ interface BackChannelDependencies {
 interface LogoutNotice {
   clientId: string;
   address: string;
-  session: Pick<EndedSession, 'sid' | 'userId'> & { metadata?: Notes | undefined };
+  session: Pick<EndedSession, 'sid' | 'userId'> & { metadata?: SessionMetadata | undefined };
 }
 
 /** Pauses between tries, milliseconds: four tries in about two minutes. */
@@ -49,10 +49,10 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
         .filter((client) => client !== undefined)
         .filter((one) => isInitiator(one, reason));
       // Read now: it goes with the session.
-      const metadata = clients.some(isToldNotes) ? await sessionNotes(deps, sid) : undefined;
+      const metadata = clients.some(takesSessionMetadata) ? await sessionMetadata(deps, sid) : undefined;
       const all = clients
         .flatMap((client) =>
-          noticesOf(client, { sid, userId, ...(isToldNotes(client) && metadata && { metadata }) }),
+          noticesOf(client, { sid, userId, ...(takesSessionMetadata(client) && metadata && { metadata }) }),
         )
         .map(prepare);
       return {

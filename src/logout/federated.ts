@@ -1,4 +1,4 @@
-// Logout at the upstream identity provider of a session (spec "Logout": `federated`), and the way back.
+// Logout at the upstream identity provider of a session (`federated`), and the way back.
 import type { UserSession } from '../engine/sessions.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';

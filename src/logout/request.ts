@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { bodyFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 
-/** A refusal, shown as a page: the browser is sent nowhere (spec "Logout"). */
+/** A refusal, shown as a page: the browser is sent nowhere (docs/wire/logout.md). */
 export function badRequest(description: string): AuthError {
   return new AuthError(400, 'invalid_request', description);
 }

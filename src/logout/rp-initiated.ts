@@ -1,4 +1,4 @@
-// GET and POST /oidc/logout: validates the request and decides whether the user is asked first (spec "Logout"; OpenID
+// GET and POST /oidc/logout: validates the request and decides whether the user is asked first (docs/wire/logout.md; OpenID
 // Connect RP-Initiated Logout 1.0 §2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
 import type { UserSession } from '../engine/sessions.ts';
@@ -108,7 +108,7 @@ function withParameter(address: string, name: string, value: string): string {
   return `${before}${before.includes('?') ? '&' : '?'}${parameter}${fragment}`;
 }
 
-/** In a query the flag's presence counts; a form says `true` or `false` (spec "Logout"). */
+/** In a query the flag's presence counts; a form says `true` or `false` (docs/wire/logout.md). */
 function readFederated(value: string | undefined, method: 'GET' | 'POST'): boolean {
   if (method === 'GET') return isFlag(value);
   if (value !== undefined && value !== 'true' && value !== 'false') {

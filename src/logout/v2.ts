@@ -1,4 +1,4 @@
-// GET /v2/logout (spec "Logout").
+// GET /v2/logout (docs/wire/logout.md).
 import type { Config } from '../tenant/config.ts';
 import type { ValidLogout } from './end-session.ts';
 import { firstUsable, isAllowed } from './redirects.ts';

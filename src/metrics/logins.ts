@@ -1,4 +1,4 @@
-// Which events of the tenant's log are logins: by which way somebody came in, or did not.
+// Which events of the tenant's log are logins: in which way somebody came in, or did not.
 
 import type { Measures } from '../runtime/measures.ts';
 import type { Config } from '../tenant/config.ts';
@@ -9,7 +9,7 @@ interface LoginOutcome {
 }
 
 /** The types of events, success and failure, of each way. */
-const WAYS: Readonly<Record<string, readonly [success: readonly string[], failure: readonly string[]]>> = {
+const TYPES: Readonly<Record<string, readonly [success: readonly string[], failure: readonly string[]]>> = {
   // In a browser, and by the passwordless grant, whose logins are recorded alike.
   login: [['s'], ['f', 'fp', 'fu', 'fepotpft']],
   cross_origin: [['scoa'], ['fcoa']],
@@ -23,9 +23,9 @@ const WAYS: Readonly<Record<string, readonly [success: readonly string[], failur
   ],
 };
 
-/** The ways by the types of their events. */
+/** The logins by the types of their events. */
 export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
-  Object.entries(WAYS).flatMap(([way, [success, failure]]) => [
+  Object.entries(TYPES).flatMap(([way, [success, failure]]) => [
     ...success.map((type): [string, LoginOutcome] => [type, { way, outcome: 'success' }]),
     ...failure.map((type): [string, LoginOutcome] => [type, { way, outcome: 'failure' }]),
   ]),

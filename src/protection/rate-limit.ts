@@ -1,4 +1,4 @@
-// Rate limits as token buckets (spec "Limits"), with the X-RateLimit headers. Counters need not survive a crash.
+// Rate limits as token buckets (docs/operating.md), with the X-RateLimit headers. Counters need not survive a crash.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { Bucket, Limit, LimitName, Limits } from '../records/limits.ts';
@@ -11,7 +11,7 @@ import { secondsTo } from './bucket.ts';
 import { localCounters, storedCounters, toldCounters } from './counters.ts';
 import { protectionSettings } from './settings.ts';
 
-/** The text of the spec. */
+/** As the contract has it (docs/wire/errors.md). */
 const TOO_MANY =
   'Too many requests. Check the X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset headers.';
 

@@ -1,4 +1,4 @@
-// The options of custom social connections, `oauth2` (spec "Custom social connection").
+// The options of custom social connections, `oauth2` (docs/connections.md).
 import { z } from 'zod';
 import { isHttpsOrLoopback } from './logout.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';

@@ -1,4 +1,4 @@
-// Where the logins end that service providers ask for (spec "SAML").
+// Where the logins end that service providers ask for (docs/wire/saml.md).
 import { addressesBelow, type OwnCallback } from '../engine/own-callbacks.ts';
 
 /** The callbacks of the tenant's service providers. @param baseUrl our public origin. */

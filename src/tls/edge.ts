@@ -1,4 +1,4 @@
-// mTLS by an edge network (spec "Authentication"): the edge did the handshake with the client and says in headers what came
+// mTLS by an edge network (docs/mtls.md): the edge did the handshake with the client and says in headers what came
 // of it. They are read here, at the door, and taken off every request: nothing behind it can believe them by mistake.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';

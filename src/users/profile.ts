@@ -1,4 +1,4 @@
-// The standard claims of a user by scope (spec "User profile"; OpenID Connect Core §5.4).
+// The standard claims of a user by scope (docs/claims.md; OpenID Connect Core §5.4).
 
 import type { Frozen } from '../records/record.ts';
 import { PROFILE_CLAIMS, type UserRecord } from '../records/users.ts';

@@ -1,4 +1,4 @@
-// Clients that authenticate by a certificate which an edge forwards (spec "Authentication"), and headers that nobody may send.
+// Clients that authenticate by a certificate which an edge forwards (docs/mtls.md), and headers that nobody may send.
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../support/agent.ts';
 import {

@@ -50,7 +50,7 @@ export async function showSecond(
 /** The page that shows both accounts; a sentence where there are none to link. */
 async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
   const pair = await pairOf(deps, ctx, ticket);
-  const ways = pair && (await namesOf(deps, pair));
+  const names = pair && (await namesOf(deps, pair));
   await deps.views.page(
     ctx,
     'own/link',
@@ -62,8 +62,8 @@ async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string
         ? { alert: 'own.link.none' }
         : {
             ticket,
-            stays: { name: addressOf(pair.stays.user), way: ways?.stays },
-            goes: { name: addressOf(pair.goes.user), way: ways?.goes },
+            stays: { name: addressOf(pair.stays.user), way: names?.stays },
+            goes: { name: addressOf(pair.goes.user), way: names?.goes },
           }),
     },
     { status: pair === undefined ? 400 : 200 },

@@ -1,4 +1,4 @@
-// What POST /dbconnections/change_password takes (spec "Change password").
+// What POST /dbconnections/change_password takes (docs/wire/database.md).
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import { typeFault } from './errors.ts';

@@ -137,7 +137,7 @@ function profileOf({ given_name, family_name, name, nickname, picture, user_meta
   );
 }
 
-/** The spec's table: what was supplied, and the id without its strategy. */
+/** The answer to a sign-up (docs/wire/database.md): what was supplied, and the id without its strategy. */
 function signUpResult(
   { user, identity }: { user: User; identity: Identity },
   body: SignUpBody,

@@ -22,7 +22,7 @@ import { type CodeKind, passwordUse } from '../../records/database-options.ts';
 import { addressesOfNew, identityOfNew } from '../../records/new-identity.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
-import { verifiedBy, wayTo } from '../passwordless/session-code.ts';
+import { strategyFor, verifiedBy } from '../passwordless/session-code.ts';
 import { codesOf, RESEND_SECONDS } from '../passwordless/session-routes.ts';
 import { start } from '../passwordless/start.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
@@ -233,8 +233,8 @@ async function finish(
   const languages = requestLanguages(ctx, page);
   await askNewToVerify(deps, { user: made.user, connection, client: page.client, languages, ip: ctx.ip });
   const by = { userId: made.user.id, connection: connection.name, ip: ctx.ip };
-  const way = wayTo(proved.at(-1) ?? 'email');
-  await deps.finish.login(ctx, pending, loginBy(deps, way, { ...by, credentialVersion: FIRST_VERSION }));
+  const strategy = strategyFor(proved.at(-1) ?? 'email');
+  await deps.finish.login(ctx, pending, loginBy(deps, strategy, { ...by, credentialVersion: FIRST_VERSION }));
 }
 
 /**

@@ -15,9 +15,9 @@ export function provedByCode(connection: Connection, typed: TypedAddresses): Cod
   if (customDatabase(connection) !== undefined) return [];
   const attributes = attributesOf(databaseOptions(connection));
   // Without a password it is what they log in with.
-  const ways = passwordUse(connection).signsUp ? [] : codeKinds(connection);
+  const codes = passwordUse(connection).signsUp ? [] : codeKinds(connection);
   return (['email', 'phone_number'] as const).filter(
-    (kind) => typed[kind] !== undefined && (attributes[kind].verification === 'code' || ways.includes(kind)),
+    (kind) => typed[kind] !== undefined && (attributes[kind].verification === 'code' || codes.includes(kind)),
   );
 }
 

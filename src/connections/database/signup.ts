@@ -1,4 +1,4 @@
-// What POST /dbconnections/signup takes (spec "Signup"), field by field.
+// What POST /dbconnections/signup takes (docs/wire/database.md), field by field.
 import { z } from 'zod';
 import { typeFault } from './errors.ts';
 
@@ -8,7 +8,7 @@ const METADATA_VALUE = 500;
 const TEXT = 300;
 const URL_LENGTH = 2048;
 
-/** Characters as the specification counts them: one outside the basic plane is one, too. */
+/** Characters as the contract counts them: one outside the basic plane is one, too. */
 const characters = (value: string) => [...value].length;
 
 const text = (field: string) =>

@@ -45,10 +45,10 @@ export async function candidateFor(
   );
   if (others.length === 0 || !(isNew(user) || (await isEmpty(deps, user)))) return undefined;
   const enabled = await connectionsFor(config, clientId, params.organization);
-  const ways = enabled.filter(({ id }) => id !== connection.id);
+  const connections = enabled.filter(({ id }) => id !== connection.id);
   for (const other of others.sort((a, b) => a.created_at.localeCompare(b.created_at))) {
-    const way = wayIn(await users.identitiesOf(other.id), ways);
-    if (way !== undefined) return { userId: other.id, connection: way, email: user.email };
+    const found = connectionOf(await users.identitiesOf(other.id), connections);
+    if (found !== undefined) return { userId: other.id, connection: found, email: user.email };
   }
   return undefined;
 }
@@ -75,11 +75,16 @@ function hasProvedEmail(user: User): user is User & { email: string } {
 }
 
 /** The connection by which a user logs in: that of the identity that they were made with comes first. */
-function wayIn(identities: readonly Identity[], ways: readonly Connection[]): string | undefined {
+function connectionOf(
+  identities: readonly Identity[],
+  connections: readonly Connection[],
+): string | undefined {
   const primary = primaryIdentity(identities);
   const ordered = [...identities].sort((a, b) => Number(b === primary) - Number(a === primary));
   const usable = ordered.find(({ connection, provider }) =>
-    ways.some((way) => way.name === connection && way.strategy === provider && strategyOf(way) !== undefined),
+    connections.some(
+      (one) => one.name === connection && one.strategy === provider && strategyOf(one) !== undefined,
+    ),
   );
   return usable?.connection;
 }

@@ -1,4 +1,4 @@
-// Who the user is: what the connection's script makes of the access token (spec "Fetch user profile script contract").
+// Who the user is: what the connection's script makes of the access token (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';

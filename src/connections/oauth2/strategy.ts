@@ -1,5 +1,5 @@
-// The strategy `oauth2`: custom social connections (spec "Custom social connection"). Who the user is is said by a script
-// of the operator's, which has the access token (spec "Fetch user profile script contract").
+// The strategy `oauth2`: custom social connections (docs/connections.md). Who the user is is said by a script
+// of the operator's, which has the access token (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
 import { lackingOAuth2, type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';

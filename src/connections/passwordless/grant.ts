@@ -1,4 +1,4 @@
-// The passwordless grant (spec "Passwordless"): a code exchanged at the token endpoint.
+// The passwordless grant (docs/wire/passwordless.md): a code exchanged at the token endpoint.
 import { z } from 'zod';
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
@@ -47,7 +47,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   },
 };
 
-/** Required by the spec but sent by no SDK (docs/wire/token.md): checked if given. */
+/** Required by the contract but sent by no SDK (docs/wire/token.md): checked if given. */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;

@@ -1,4 +1,4 @@
-// Bodies of the passwordless endpoints (spec "Passwordless"), with the hosted service's error codes
+// Bodies of the passwordless endpoints (docs/wire/passwordless.md), with the hosted service's error codes
 // (docs/wire/passwordless.md).
 import { z } from 'zod';
 import { type FieldErrors, type Fields, requiredField, textField } from '../../http/body-fields.ts';
@@ -154,7 +154,7 @@ export function readStart(fields: Fields): StartRequest {
   };
 }
 
-/** null means link (spec); so do the variants of old mobile SDKs. */
+/** null means link; so do the variants of old mobile SDKs. */
 function sendOf(send: string | undefined): StartRequest['send'] {
   if (send === undefined || send === 'link' || send === 'link_ios' || send === 'link_android') return 'link';
   if (send === 'code') return 'code';

@@ -131,7 +131,7 @@ function addressOf({ strategy }: PasswordlessConnection, request: StartRequest):
   return address;
 }
 
-/** Two bodies: the spec's logs in, the browser SDK's only checks a code. */
+/** Two bodies: the contract's logs in, the browser SDK's only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
   const fields = bodyObject(ctx, FIELD_ERRORS);

@@ -39,23 +39,23 @@ export interface KeptSession {
 }
 
 /** By what a code comes, what it proves, and what is answered to a wrong one. */
-const WAYS = {
+const BY_KIND = {
   email: { by: email, verified: 'email_verified' },
   phone_number: { by: sms, verified: 'phone_verified' },
 } as const;
 
 /** The member of a user that says that an address of a kind is theirs. */
-export const verifiedBy = (kind: CodeKind) => WAYS[kind].verified;
+export const verifiedBy = (kind: CodeKind) => BY_KIND[kind].verified;
 
 /** How codes are sent to addresses of a kind. */
-export const wayTo = (kind: CodeKind): PasswordlessStrategy => WAYS[kind].by;
+export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].by;
 
 /**
  * Whose address it is, as far as anybody knows: of one that nobody has verified the account may be a stranger's, who would
  * keep their password beside the owner's code.
  */
 export function isProvedOwner(user: User, kind: CodeKind, address: string): boolean {
-  return user[kind] === address && user[WAYS[kind].verified] === true;
+  return user[kind] === address && user[BY_KIND[kind].verified] === true;
 }
 
 /** Whether a code may make a user, who then has no password and this one address alone. */
@@ -94,10 +94,10 @@ const sessionCode = (kind: CodeKind) =>
   strategy(
     {
       name: DATABASE,
-      amr: wayTo(kind).amr,
+      amr: strategyFor(kind).amr,
       page: 'step',
-      text: wayTo(kind).text,
-      icon: wayTo(kind).icon,
+      text: strategyFor(kind).text,
+      icon: strategyFor(kind).icon,
       step: () => '',
     },
     {
@@ -126,7 +126,7 @@ const sessionCode = (kind: CodeKind) =>
         return makeUser(deps, kind, proof);
       },
       failure: () => ({ type: 'fp' }),
-      wrong: wayTo(kind).wrong,
+      wrong: strategyFor(kind).wrong,
     },
   );
 
@@ -139,7 +139,7 @@ async function makeUser(
 ) {
   const made = await users.create({
     identity: identityOfNew(connection, { [kind]: address }),
-    profile: { [WAYS[kind].verified]: true },
+    profile: { [BY_KIND[kind].verified]: true },
     asker,
   });
   if (!('user' in made)) return undefined;
@@ -167,7 +167,7 @@ export async function proveSession(
   const found = await deps.challenges.find(SESSION_PURPOSE, session);
   const kept = found?.data as KeptSession | undefined;
   const kind = kept?.kind ?? 'email';
-  if (kept === undefined || kept.clientId !== clientId) throw wayTo(kind).wrong();
+  if (kept === undefined || kept.clientId !== clientId) throw strategyFor(kind).wrong();
   // It may have been switched off since.
   const connection = await codeConnection(deps.config, clientId, { realm: kept.connection, kind });
   const { address: identifier, mayCreate } = kept;
@@ -197,13 +197,13 @@ export async function redeemSession(
 
 /** Where the pages of such codes are in a browser login. */
 export function codeStep(connection: { name: string }, kind: CodeKind): string {
-  return `code/${connection.name}/${wayTo(kind).name}`;
+  return `code/${connection.name}/${strategyFor(kind).name}`;
 }
 
 /** The ways to log in with a code, as the pages of a database connection offer them. */
 export function codeChoices({ pending }: RequestPage, connection: Connection): LoginChoice[] {
   return codeKinds(connection).map((kind) => {
-    const { text, icon } = wayTo(kind);
+    const { text, icon } = strategyFor(kind);
     return { url: stepPath(pending, codeStep(connection, kind)), text, icon };
   });
 }

@@ -17,7 +17,7 @@ import {
   type KeptSession,
   mayMakeUsers,
   SESSION_PURPOSE,
-  wayTo,
+  strategyFor,
 } from './session-code.ts';
 import { type StartDependencies, start } from './start.ts';
 
@@ -106,7 +106,7 @@ function addressOf({ email, phone_number: phone, delivery_method: method }: z.ou
   const kind = phone === undefined ? 'email' : 'phone_number';
   if (kind === 'phone_number' && method === 'voice')
     throw new AuthError(400, 'invalid_request', 'Codes by voice are not enabled for the connection.');
-  const address = wayTo(kind).normalize(phone ?? email ?? '');
+  const address = strategyFor(kind).normalize(phone ?? email ?? '');
   if (address !== undefined) return { kind, address };
   throw new AuthError(400, 'invalid_request', MUST_BE[kind].said, {
     extra: { validation_errors: [{ detail: MUST_BE[kind].detail, field: kind }] },
@@ -123,7 +123,13 @@ const MUST_BE = {
 
 /** The connection as one by which codes are sent. */
 export function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
-  return { record, strategy: wayTo(kind), digits: DIGITS, ttlSeconds: SECONDS, disableSignup: !mayCreate };
+  return {
+    record,
+    strategy: strategyFor(kind),
+    digits: DIGITS,
+    ttlSeconds: SECONDS,
+    disableSignup: !mayCreate,
+  };
 }
 
 /** @throws AuthError 401; 403 for an application without the grant. */

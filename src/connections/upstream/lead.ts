@@ -1,4 +1,4 @@
-// From the authorization endpoint straight to the provider that a request is for (spec "Login").
+// From the authorization endpoint straight to the provider that a request is for (docs/wire/authorize.md).
 import type { LeadElsewhere } from '../../engine/authorize.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Config } from '../../tenant/config.ts';

@@ -1,29 +1,29 @@
-// Records in whichever order indexes tell them: of many that match no more are read than a page needs. Each way to match is
+// Records in whichever order indexes tell them: of many that match no more are read than a page needs. Each branch of the filter is
 // read in the order of its index and cut, and a record counts where it is met first, so that pages do not overlap.
 import type { Filter, IndexFilter } from '../contract.ts';
 import type { Dialect } from './dialect.ts';
 import { indexRange, type Writing } from './index-filter.ts';
 
-/** One way to match: what an index, or the id, tells in order, and what else must be so. */
-export interface Way {
+/** A branch of a filter, an alternative: what an index, or the id, tells in order, and what else must be so. */
+export interface Branch {
   by: IndexFilter | { field: string; equals: string };
   rest: readonly Filter[];
 }
 
 /** A statement says each of them, and the first ones again for each of the others. */
-const MOST_WAYS = 20;
+const MOST_BRANCHES = 20;
 
 /**
- * The ways to match a filter, those that need nothing else first; undefined where some record is told by no index, or by several
+ * The branches of a filter, those that need nothing else first; undefined where some record is told by no index, or by several
  * values of one, and where there are too many.
  */
-export function waysOf(where: Filter | undefined): Way[] | undefined {
-  const ways = where === undefined ? undefined : split(where);
-  if (ways === undefined || ways.length > MOST_WAYS) return undefined;
-  return ways.toSorted((a, b) => Math.sign(a.rest.length) - Math.sign(b.rest.length));
+export function branchesOf(where: Filter | undefined): Branch[] | undefined {
+  const branches = where === undefined ? undefined : split(where);
+  if (branches === undefined || branches.length > MOST_BRANCHES) return undefined;
+  return branches.toSorted((a, b) => Math.sign(a.rest.length) - Math.sign(b.rest.length));
 }
 
-function split(filter: Filter): Way[] | undefined {
+function split(filter: Filter): Branch[] | undefined {
   // What another collection says has no order of its own here.
   if ('of' in filter) return undefined;
   if ('index' in filter) {
@@ -36,8 +36,8 @@ function split(filter: Filter): Way[] | undefined {
   if ('all' in filter) {
     for (const [at, one] of filter.all.entries()) {
       const others = filter.all.filter((_, n) => n !== at);
-      const ways = split(one);
-      if (ways !== undefined) return ways.map(({ by, rest }) => ({ by, rest: [...rest, ...others] }));
+      const branches = split(one);
+      if (branches !== undefined) return branches.map(({ by, rest }) => ({ by, rest: [...rest, ...others] }));
     }
     return undefined;
   }
@@ -62,30 +62,30 @@ interface Asked {
 }
 
 /** The statement for a page, with one record more than `limit` where more follow. */
-export function anyOrderStatement(ways: readonly Way[], asked: Asked, dialect: Dialect): Statement {
+export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dialect: Dialect): Statement {
   const { name, page, limit, now } = asked;
   const parameters: (string | number)[] = [];
   // Called in the order in which they stand in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
   const reach = (page + 1) * limit + 1;
-  const select = (way: Way, n: number, before = '') => {
-    const { from, value, conditions } = source(name, way, writing);
+  const select = (branch: Branch, n: number, before = '') => {
+    const { from, value, conditions } = source(name, branch, writing);
     const all = [
       ...conditions(),
-      ...way.rest.map((one) => asked.condition(one, writing)),
+      ...branch.rest.map((one) => asked.condition(one, writing)),
       alive(name, parameter(now)),
     ];
     return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${before}${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(reach)}) w${n}`;
   };
-  const plain = ways.filter(({ rest }) => rest.length === 0);
+  const plain = branches.filter(({ rest }) => rest.length === 0);
   const nobody = `SELECT 0 AS n, r.id AS value, r.id AS id FROM "${name}" r WHERE FALSE`;
-  const first = plain.map((way, n) => select(way, n));
-  // What compares with other records is not begun where those ways fill the page: asked in the table that is read first,
+  const first = plain.map((branch, n) => select(branch, n));
+  // What compares with other records is not begun where those branches fill the page: asked in the table that is read first,
   // because SQLite would try each row against a condition.
-  const others = ways.slice(plain.length).map((way, n) => {
+  const others = branches.slice(plain.length).map((branch, n) => {
     const isWanted = `(SELECT 1 WHERE (SELECT count(DISTINCT id) FROM plain) < ${parameter(reach)}) g`;
-    return select(way, plain.length + n, `${isWanted} CROSS JOIN `);
+    return select(branch, plain.length + n, `${isWanted} CROSS JOIN `);
   });
   const stored = dialect.stored.map((column) => `r.${column}`).join(', ');
   const sql = [
@@ -102,8 +102,8 @@ export function anyOrderStatement(ways: readonly Way[], asked: Asked, dialect: D
 export const alive = (name: string, now: string): string =>
   `r.id NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${now})`;
 
-/** What the ids of a way are read from, as `r`. */
-export function source(name: string, { by, rest }: Way, writing: Writing) {
+/** What the ids of a branch are read from, as `r`. */
+export function source(name: string, { by, rest }: Branch, writing: Writing) {
   if ('field' in by) {
     const conditions = () => [`r.id = ${writing.parameter(writing.dialect.id(by.equals))}`];
     return { from: `"${name}" r`, value: 'r.id', conditions };

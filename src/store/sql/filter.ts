@@ -2,7 +2,7 @@
 import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
-import { anyOrderStatement, type Statement, waysOf } from './any-order.ts';
+import { anyOrderStatement, branchesOf, type Statement } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 import {
   type Drive,
@@ -54,8 +54,8 @@ export function queryStatements(
     isTold && typeof query.total !== 'number'
       ? driverTotal(name, told?.driver, now, dialect)
       : totalStatement({ counted, what, parameters: [...parameters] }, query.total, dialect);
-  const ways = query.order === 'any' ? waysOf(where) : undefined;
-  if (ways !== undefined) {
+  const branches = query.order === 'any' ? branchesOf(where) : undefined;
+  if (branches !== undefined) {
     const terms = (writing: Writing) => ({ ...writing, name, spec, field, isMember });
     const asked = {
       name,
@@ -64,7 +64,7 @@ export function queryStatements(
       now,
       condition: (one: Filter, by: Writing) => condition(one, terms(by)),
     };
-    return { page: anyOrderStatement(ways, asked, dialect), total };
+    return { page: anyOrderStatement(branches, asked, dialect), total };
   }
   const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);

@@ -4,20 +4,20 @@ import type { Filter, HeldFilter, Query } from '../contract.ts';
 import { defaultLimit, matches } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
-import { alive, type Statement, source, type Way, waysOf } from './any-order.ts';
+import { alive, type Branch, branchesOf, type Statement, source } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 import { rarerFirst } from './rarer-first.ts';
 
 /** Pages further on begin with {@link MOST}. */
 const FURTHEST = 100;
-/** Records that are judged for each that a page needs, of each way to match. */
+/** Records that are judged for each that a page needs, of each branch. */
 const EACH = 3;
 /** Records that are judged where those do not fill the page. */
 const MOST = 2000;
 
 /** A record that may match. */
 export interface Candidate {
-  /** Its way to match. */
+  /** Its branch of the filter. */
   n: number;
   /** Of each `of` filter whether it means the record. */
   held: readonly boolean[];
@@ -57,18 +57,27 @@ export async function firstFound(
   asking: Asking,
 ): Promise<FirstFound> {
   const { where: given, order, total, page = 0, limit = defaultLimit } = query;
-  if (order !== 'any' || total || given === undefined || waysOf(given) === undefined) return { query };
+  if (order !== 'any' || total || given === undefined || branchesOf(given) === undefined) return { query };
   const where = await rarerFirst(collection.name, given, dialect, (one) => asking.numbers(one));
   const asked = { ...query, where };
-  const ways = waysOf(where);
-  if (ways === undefined || !ways.every(isRange) || !ways.some(({ rest }) => rest.some(asksOthers)))
+  const branches = branchesOf(where);
+  if (
+    branches === undefined ||
+    !branches.every(isRange) ||
+    !branches.some(({ rest }) => rest.some(asksOthers))
+  )
     return { query: asked };
   const reach = (page + 1) * limit + 1;
   const bounds = [
-    ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * ways.length }] : []),
+    ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * branches.length }] : []),
     { each: MOST, all: MOST },
   ];
-  const judging = { collection, ways, held: ways.flatMap(({ rest }) => rest.flatMap(heldIn)), dialect };
+  const judging = {
+    collection,
+    branches,
+    held: branches.flatMap(({ rest }) => rest.flatMap(heldIn)),
+    dialect,
+  };
   let found: Judged = { met: [], isAll: false };
   for (const bound of bounds) {
     found = judged(judging, bound, reach, await asking.candidates(candidatesOf(judging, bound)));
@@ -82,12 +91,12 @@ export async function firstFound(
 
 interface Judging {
   collection: Collection;
-  ways: readonly Way[];
+  branches: readonly Branch[];
   held: readonly HeldFilter[];
   dialect: Dialect;
 }
 
-/** How many are judged, of each way and of all together. */
+/** How many are judged, of each branch and of all together. */
 interface Bound {
   each: number;
   all: number;
@@ -101,7 +110,7 @@ interface Judged {
 
 /** Those of candidates that match, as many as are needed. */
 function judged(
-  { collection, ways, held }: Judging,
+  { collection, branches, held }: Judging,
   { each, all }: Bound,
   reach: number,
   candidates: readonly Candidate[],
@@ -112,7 +121,7 @@ function judged(
   const met = new Map<string, AnyRecord>();
   const given = () => [...met.values()];
   let seen = 0;
-  for (const [n, { rest }] of ways.entries()) {
+  for (const [n, { rest }] of branches.entries()) {
     const told = candidates.filter((one) => one.n === n);
     for (const one of told) {
       const record = one.record();
@@ -120,7 +129,7 @@ function judged(
       if (met.size === reach) return { met: given(), isAll: false };
     }
     seen += told.length;
-    // What follows comes before all of the next way.
+    // What follows comes before all of the next branch.
     if (told.length === each || seen === all) return { met: given(), isAll: false };
   }
   return { met: given(), isAll: true };
@@ -142,7 +151,7 @@ function rememberingLast(spec: AnySpec): AnySpec {
 }
 
 /** Whether all of a range of an index counts: of another, many records may have to be read until one is found. */
-const isRange = ({ by }: Way): boolean => !('prefix' in by) || (by.contains ?? by.suffix) === undefined;
+const isRange = ({ by }: Branch): boolean => !('prefix' in by) || (by.contains ?? by.suffix) === undefined;
 
 function asksOthers(filter: Filter): boolean {
   return 'index' in filter || 'of' in filter || partsOf(filter).some(asksOthers);
@@ -158,13 +167,13 @@ function partsOf(filter: Filter): readonly Filter[] {
   return 'not' in filter ? [filter.not] : [];
 }
 
-function candidatesOf({ collection, ways, held, dialect }: Judging, bound: Bound): Statement {
+function candidatesOf({ collection, branches, held, dialect }: Judging, bound: Bound): Statement {
   const { name, now } = collection;
   const parameters: (string | number)[] = [];
   // Called in the order in which they stand in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
-  const each = ways.map(({ by }, n) => {
+  const each = branches.map(({ by }, n) => {
     const { from, value, conditions } = source(name, { by, rest: [] }, writing);
     const all = [...conditions(), alive(name, parameter(now))];
     return `SELECT * FROM (SELECT ${n} AS n, ${value} AS value, r.id AS id FROM ${from} WHERE ${all.join(' AND ')} ORDER BY ${value}, r.id LIMIT ${parameter(bound.each)}) w${n}`;

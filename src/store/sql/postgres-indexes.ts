@@ -8,7 +8,7 @@ import { postgresDialect } from './dialect.ts';
 import { unlimited } from './postgres-connection.ts';
 import { inPatientTransaction } from './postgres-patience.ts';
 import { type Pool, type Run, stateOf } from './postgres-pool.ts';
-import type { Way } from './postgres-way.ts';
+import type { Pooling } from './postgres-pooling.ts';
 import { textIndexes } from './schema.ts';
 
 /** An index that is to be there. */
@@ -22,7 +22,7 @@ export interface Index {
 interface Making {
   /** What {@link missingIndexes} found at the start. */
   missing: readonly Index[];
-  way: Way;
+  pooling: Pooling;
   log: Pick<Logger, 'warn' | 'error'> | undefined;
 }
 
@@ -66,14 +66,14 @@ export async function missingIndexes(run: Run): Promise<Index[]> {
  * log; this process then leaves it to others and to the next start.
  * @returns what ends the work of this process, and waits for that.
  */
-export function makeIndexes(pool: Pool, { missing, way, log }: Making): () => Promise<void> {
+export function makeIndexes(pool: Pool, { missing, pooling, log }: Making): () => Promise<void> {
   if (missing.length === 0) return async () => undefined;
   const stop = new AbortController();
   const { signal } = stop;
   let isMaking = false;
   const make = async (run: Run) => {
     // What a pooler lends for a transaction would keep this for others.
-    if (way !== 'transaction') await run({ text: unlimited('SESSION') }, []);
+    if (pooling !== 'transaction') await run({ text: unlimited('SESSION') }, []);
     for (const { index, drop, sql } of await missingIndexes(run)) {
       if (signal.aborted) return;
       log?.warn({ index }, 'an index is made, once, while the server is at work');

@@ -10,10 +10,10 @@ import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
 import type { Rewrite } from '../sealing/rewrite.ts';
 import { inPatientTransaction } from './postgres-patience.ts';
 import { openPool, type Run } from './postgres-pool.ts';
+import { refusePooler } from './postgres-pooling.ts';
 import { lockStart } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import { fromPostgres, jsonFromPostgres, jsonToPostgres } from './postgres-text.ts';
-import { refusePooler } from './postgres-way.ts';
 
 const IN_USE =
   'a server uses the database: stop all of them first, and the pooler where there is one, which keeps their connections';

@@ -18,13 +18,13 @@ import { createPostgresCollection } from './postgres-collection.ts';
 import { makeIndexes } from './postgres-indexes.ts';
 import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
+import { checkPooling } from './postgres-pooling.ts';
 import { createPurge } from './postgres-purge.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
-import { checkWay } from './postgres-way.ts';
 
 interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
@@ -48,11 +48,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
   try {
     const warn = (message: string) => log?.warn(message);
-    const way = await checkWay({ settings: pool.settings, connections: pool.most, warn });
+    const pooling = await checkPooling({ settings: pool.settings, connections: pool.most, warn });
     const openKey = (run: Run) => sealingKey(run, options);
     const { key, missing } = await migrateSchema(pool, { openKey, ...(log && { log }) });
     const tables = await openTables(pool, key, options);
-    const stopMaking = makeIndexes(pool, { missing, way, log });
+    const stopMaking = makeIndexes(pool, { missing, pooling, log });
     return { ...tables, close: () => stopMaking().finally(tables.close) };
   } catch (error) {
     await pool.close();

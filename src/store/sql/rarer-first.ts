@@ -1,10 +1,10 @@
 // Of several conditions that are all to be met, the one that the fewest records meet is read first: the others are then asked of
 // those alone. Which it is depends on what is stored and not on the page, so that all pages are in one order.
 import type { Filter } from '../contract.ts';
-import { type Statement, source, waysOf } from './any-order.ts';
+import { branchesOf, type Statement, source } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 
-/** Records that are counted of each way to match; of more it does not matter how many they are. */
+/** Records that are counted of each branch; of more it does not matter how many they are. */
 const COUNTED = 2001;
 
 type All = Extract<Filter, { all: unknown }>;
@@ -26,7 +26,7 @@ export async function rarerFirst(
 }
 
 /** The parts of a conjunction whose records indexes tell. */
-const tellingParts = ({ all }: All): Filter[] => all.filter((one) => waysOf(one) !== undefined);
+const tellingParts = ({ all }: All): Filter[] => all.filter((one) => branchesOf(one) !== undefined);
 
 /** Conjunctions of which one part or another could be read first. */
 function choicesIn(filter: Filter): All[] {
@@ -41,7 +41,7 @@ function countsOf(name: string, filters: readonly Filter[], dialect: Dialect): S
   const parameters: (string | number)[] = [];
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const counts = filters.map((filter, n) => {
-    const each = (waysOf(filter) ?? []).map(({ by }) => {
+    const each = (branchesOf(filter) ?? []).map(({ by }) => {
       const { from, conditions } = source(name, { by, rest: [] }, { parameter, dialect });
       return `(SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${conditions().join(' AND ')} LIMIT ${parameter(COUNTED)}) c)`;
     });

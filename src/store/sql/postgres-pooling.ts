@@ -4,7 +4,7 @@ import pg from 'pg';
 import { meaning, stateOf } from './postgres-pool.ts';
 
 /** What a connection leads to: the database, or a pooler that lends its own for a session or for a transaction. */
-export type Way = 'direct' | 'session' | 'transaction';
+export type Pooling = 'direct' | 'session' | 'transaction';
 
 interface Asked {
   settings: pg.ClientConfig;
@@ -22,20 +22,20 @@ const unknownStatement = ['26000', '42P05'];
  * @throws Error when the database grants fewer connections than this process has, or the pooler between does not keep
  * prepared statements or transactions; StoreUnavailable when it cannot be reached.
  */
-export async function checkWay({ settings, connections, warn }: Asked): Promise<Way> {
+export async function checkPooling({ settings, connections, warn }: Asked): Promise<Pooling> {
   const one = new pg.Client(settings);
   const other = new pg.Client(settings);
   for (const client of [one, other]) client.on('error', () => undefined);
   try {
     await connect(one);
-    const way = await wayOf(one, other);
-    if (way === 'direct') await checkRoom(one, connections);
-    if (way === 'transaction') {
+    const pooling = await poolingOf(one, other);
+    if (pooling === 'direct') await checkRoom(one, connections);
+    if (pooling === 'transaction') {
       await checkStatements(one, other);
       const { rows } = await one.query(`SELECT reset_val FROM pg_settings WHERE name = 'statement_timeout'`);
       if (String(rows[0]?.reset_val) === '0') warn?.(NO_TIMEOUT);
     }
-    return way;
+    return pooling;
   } finally {
     await Promise.allSettled([one.end(), other.end()]);
   }
@@ -70,7 +70,7 @@ async function connect(client: pg.Client): Promise<void> {
 }
 
 /** @param other not connected yet; connected where there is a pooler. */
-async function wayOf(one: pg.Client, other: pg.Client): Promise<Way> {
+async function poolingOf(one: pg.Client, other: pg.Client): Promise<Pooling> {
   if (await isDirect(one)) return 'direct';
   // What one connection sets is seen by another where both are lent the same.
   const mark = randomBytes(8).toString('hex');

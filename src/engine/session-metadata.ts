@@ -1,32 +1,34 @@
-// What is noted of a session for those who administer it, and by actions: a record of its own, because the engine writes a
+// The metadata of a session, for those who administer it, and by actions: a record of its own, because the engine writes a
 // session whole, from what it read a request ago.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** What is noted, by name. */
-export type Notes = Readonly<Record<string, unknown>>;
+export type SessionMetadata = Readonly<Record<string, unknown>>;
 
 const HOUR = 3600;
-const noteKey = (sid: string) => `SessionNote:${sid}`;
+const metadataKey = (sid: string) => `SessionNote:${sid}`;
 
-/** What is noted of a session. */
-export async function sessionNotes({ store }: { store: Store }, sid: string): Promise<Notes | undefined> {
-  const note = await store.collection('artifacts').get(noteKey(sid));
-  return note?.payload.metadata as Notes | undefined;
+/** The metadata of a session; undefined where nobody has set any. */
+export async function sessionMetadata(
+  { store }: { store: Store },
+  sid: string,
+): Promise<SessionMetadata | undefined> {
+  const kept = await store.collection('artifacts').get(metadataKey(sid));
+  return kept?.payload.metadata as SessionMetadata | undefined;
 }
 
 /**
- * Replaces what is noted of a session that there is; undefined removes it.
+ * Replaces the metadata of a session that there is; undefined removes it.
  * @param deps.clock what the store's records expire by.
  */
-export async function noteSession(
+export async function setSessionMetadata(
   { store, config, clock }: { store: Store; config: Pick<Config, 'settings'>; clock: Clock },
   sid: string,
-  metadata: Notes | undefined,
+  metadata: SessionMetadata | undefined,
 ): Promise<void> {
   const artifacts = store.collection('artifacts');
-  const id = noteKey(sid);
+  const id = metadataKey(sid);
   if (metadata === undefined) {
     await artifacts.delete(id);
     return;
