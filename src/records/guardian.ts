@@ -2,20 +2,22 @@
 import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
-/** Factors that can be switched on; `duo` is known by name, and always off. */
+/** Factors that can be switched on, in the order of the hosted service's list; `duo` is known by name, and always off. */
+export const GUARDIAN_FACTORS = [
+  'push-notification',
+  'sms',
+  'email',
+  'duo',
+  'otp',
+  'webauthn-roaming',
+  'webauthn-platform',
+  'recovery-code',
+] as const;
+
 export const guardianFactorsSchema = z
   .array(
     z.looseObject({
-      name: z.enum([
-        'otp',
-        'sms',
-        'email',
-        'push-notification',
-        'recovery-code',
-        'webauthn-roaming',
-        'webauthn-platform',
-        'duo',
-      ]),
+      name: z.enum(GUARDIAN_FACTORS),
       enabled: z.boolean().default(false),
     }),
   )

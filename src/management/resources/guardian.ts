@@ -1,24 +1,12 @@
 // The second factor's settings: `/guardian/*`.
 import { z } from 'zod';
-import { guardianFactorsSchema, guardianPoliciesSchema } from '../../records/guardian.ts';
+import { GUARDIAN_FACTORS, guardianFactorsSchema, guardianPoliciesSchema } from '../../records/guardian.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { type SectionDependencies, section } from '../section.ts';
 import { factorSettingCalls } from './guardian-settings.ts';
 
 const call = callsWith<SectionDependencies>();
-
-/** In the order of the hosted service's list. */
-const FACTORS = [
-  'push-notification',
-  'sms',
-  'email',
-  'duo',
-  'otp',
-  'webauthn-roaming',
-  'webauthn-platform',
-  'recovery-code',
-] as const;
 
 const READ = ['read:guardian_factors'];
 const UPDATE = ['update:guardian_factors'];
@@ -34,7 +22,7 @@ function factorCalls(): Call<SectionDependencies>[] {
       handle: async (deps) => {
         const set = (await part.read(deps)) ?? [];
         return ok(
-          FACTORS.map((name) => ({
+          GUARDIAN_FACTORS.map((name) => ({
             name,
             enabled: set.some((factor) => factor.name === name && factor.enabled),
             trial_expired: false,
@@ -49,7 +37,7 @@ function factorCalls(): Call<SectionDependencies>[] {
       summary: 'Switch a factor on or off',
       body: z.strictObject({ enabled: z.boolean() }),
       handle: async (deps, { params, body }) => {
-        const name = FACTORS.find((factor) => factor === params.name);
+        const name = GUARDIAN_FACTORS.find((factor) => factor === params.name);
         if (name === undefined)
           throw apiError(400, 'Path validation error: unknown factor on property name.', 'invalid_uri');
         const switched = { name, enabled: body.enabled };
