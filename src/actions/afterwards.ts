@@ -1,7 +1,8 @@
 // Actions that nobody waits for: what they are told of is done. What is to be told is kept in the store with it, so that no
 // crash loses it; few run at once, and what one fails with is in the log.
-import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
-import { TooManyWaiting } from '../delivery/deliveries.ts';
+import type { Deliveries } from '../delivery/deliveries.ts';
+import type { DeliveryKind } from '../delivery/delivery-kind.ts';
+import { TooManyWaiting } from '../delivery/delivery-kind.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';

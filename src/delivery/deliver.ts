@@ -8,7 +8,8 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
-import { type Deliveries, type DeliveryKind, type Prepared, TooManyWaiting } from './deliveries.ts';
+import type { Deliveries, Prepared } from './deliveries.ts';
+import { type DeliveryKind, TooManyWaiting } from './delivery-kind.ts';
 import { contentOf, type LetterContent, noticeOf } from './letter-content.ts';
 import {
   type CredentialRef,

@@ -1,6 +1,7 @@
 // What an application's level (`compliance_level`) demands of its authorization requests and of the access tokens that it
 // is issued. The rules are records/compliance.ts; a level is kept on every path, or nothing is given.
 import { type Client as EngineClient, errors, type KoaContextWithOIDC } from 'oidc-provider';
+import type { Rule } from '../records/client-compliance.ts';
 import type { Client, ResourceServer } from '../records/collections.ts';
 import {
   BACKCHANNEL_RULES,
@@ -8,7 +9,6 @@ import {
   clientFaults,
   type ProfiledRequest,
   REQUEST_RULES,
-  type Rule,
   TOKEN_RULES,
 } from '../records/compliance.ts';
 import { profileOf } from '../records/compliance-levels.ts';

@@ -5,8 +5,6 @@ import type { Actions } from '../actions/actions.ts';
 import { AuthError, isBusy } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { LoginTickets } from '../protection/login-tickets.ts';
-import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
-import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Random } from '../runtime/random.ts';
@@ -36,8 +34,8 @@ import type { Commits } from './commit.ts';
 import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
 import { discoveryMembers } from './discovery.ts';
-import { DPOP_ALGORITHMS, dpopFeature, type KnownProofs } from './dpop.ts';
-import { ENCRYPTION } from './encryption.ts';
+import { dpopFeature, type KnownProofs } from './dpop.ts';
+import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
 import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
 import { lifetimes } from './lifetimes.ts';
@@ -100,56 +98,6 @@ export interface EngineDependencies {
 
 /** Binds a waiting request to its browser. */
 export type BindInteraction = (ctx: Context, uid: string) => void;
-
-/** What of the engine is switched on. Logout, userinfo and second factors are our own. */
-const FEATURES: NonNullable<Configuration['features']> = {
-  devInteractions: { enabled: false },
-  // Signing is ours, wherever the keys are.
-  externalSigningSupport: { enabled: true, ack: 'experimental-01' },
-  encryption: { enabled: true },
-  pushedAuthorizationRequests: { enabled: true },
-  jwtResponseModes: { enabled: true },
-  rpInitiatedLogout: { enabled: false },
-  clientCredentials: { enabled: true },
-  revocation: {
-    enabled: true,
-    // Another client's token is neither revoked nor revealed (RFC 7009 §2.1).
-    allowedPolicy: (_ctx, client, token) => token.clientId === client.clientId,
-  },
-};
-
-const CLIENT_AUTHENTICATION = [
-  'client_secret_basic',
-  'client_secret_post',
-  'private_key_jwt',
-  'tls_client_auth',
-  'self_signed_tls_client_auth',
-  'none',
-] as const;
-
-const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
-  clientAuthSigningAlgValues: [...CREDENTIAL_ALGORITHMS],
-  idTokenSigningAlgValues: [...TOKEN_ALGS],
-  authorizationSigningAlgValues: [...SIGNING_ALGS],
-  ...ENCRYPTION,
-  dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
-};
-
-const ROUTES: NonNullable<Configuration['routes']> = {
-  authorization: '/authorize',
-  token: '/oauth/token',
-  revocation: '/oauth/revoke',
-  pushed_authorization_request: '/oauth/par',
-  userinfo: '/userinfo',
-  jwks: '/.well-known/jwks.json',
-  end_session: '/oidc/logout',
-};
-
-/** What the metadata say beyond the engine's: request objects are read before it, and it knows of none. */
-const DISCOVERY: NonNullable<Configuration['discovery']> = {
-  request_parameter_supported: true,
-  request_object_signing_alg_values_supported: CREDENTIAL_ALGORITHMS,
-};
 
 /** The engine's configuration. */
 export function engineConfiguration(

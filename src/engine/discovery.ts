@@ -1,6 +1,6 @@
 // What the server's metadata say of the endpoints that are ours and not the engine's (RFC 8414 §2).
 
-import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
+import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 
 /** The members. @param baseUrl our public origin. */
 export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {

@@ -1,7 +1,8 @@
 // The public signing keys: the key set, and verification of our own tokens. Imported once per key set.
 import { createHash } from 'node:crypto';
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { type Config, derived, type SigningKey } from '../tenant/config.ts';
+import { type Config, derived } from '../tenant/config.ts';
+import type { SigningKey } from '../tenant/snapshot.ts';
 
 export interface PublishedKeys {
   /** The public key set, as `/.well-known/jwks.json` gives it (RFC 7517). */

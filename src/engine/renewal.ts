@@ -5,7 +5,8 @@ import { ExternalSigningKey, errors, type JWKS, type KoaContextWithOIDC } from '
 import { AuthError } from '../http/errors.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Sign, Signing } from '../signing/signing.ts';
-import { type Config, derived, type SigningKey } from '../tenant/config.ts';
+import { type Config, derived } from '../tenant/config.ts';
+import type { SigningKey } from '../tenant/snapshot.ts';
 import { detailTypes } from './authorization-details.ts';
 import { replaceDetailTypes, replaceKeys } from './internals.ts';
 import { type GrantEndDependencies, registerVendorGrant, type VendorGrant } from './tokens.ts';

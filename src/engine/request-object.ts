@@ -3,8 +3,8 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
 import { AuthError } from '../http/errors.ts';
+import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 import { expiryOf, publicKeyOf } from '../records/client-keys.ts';
-import { CREDENTIAL_ALGORITHMS } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { profileOf } from '../records/compliance-levels.ts';
 

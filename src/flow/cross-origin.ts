@@ -13,8 +13,9 @@ import type { LoginTickets } from '../protection/login-tickets.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { Client } from '../records/collections.ts';
 import type { Random } from '../runtime/random.ts';
-import { type Config, isOriginOf } from '../tenant/config.ts';
+import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
+import { isOriginOf } from '../tenant/snapshot.ts';
 import type { Users } from '../users/users.ts';
 
 export interface CrossOriginDependencies {

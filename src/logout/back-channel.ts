@@ -1,7 +1,8 @@
 // Back-channel logout (OpenID Connect Back-Channel Logout 1.0 §2.5): a logout token is posted to the applications of a
 // session that ended, in the background, with retries.
 import type { Logger } from 'pino';
-import type { Deliveries, DeliveryKind } from '../delivery/deliveries.ts';
+import type { Deliveries } from '../delivery/deliveries.ts';
+import type { DeliveryKind } from '../delivery/delivery-kind.ts';
 import { NotTaken } from '../delivery/not-taken.ts';
 import type { EndedSession, LogoutChannel, SessionEnd } from '../engine/logout-channels.ts';
 import { type SignLogoutToken, takesSessionMetadata } from '../engine/logout-token.ts';

@@ -77,7 +77,7 @@ export function addressCss(url: unknown): { css: string; origin: string } | unde
 const encodeSign = (sign: string) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`;
 
 /** The colours of mails, where custom properties do not work everywhere. */
-interface MailColors {
+export interface MailColors {
   page: Hex;
   surface: Hex;
   ink: Hex;

@@ -1,135 +1,15 @@
 // All that the levels of compliance demand: the one table of rules, which the tenant file and the Management API, the
 // authorization request and every issued token go by.
-import { authenticationMethod } from './client-authentication.ts';
-import { type Profile, profileOf, STANDARDS, type Standard } from './compliance-levels.ts';
 
-/** One demand of a standard. @template S what it is made of. */
-export interface Rule<S> {
-  name: string;
-  /** What is demanded, as it stands in errors and in docs/fapi.md. */
-  demand: string;
-  /** Where each standard says so; those that do not, do not demand it. */
-  clauses: Partial<Record<Standard, string>>;
-  isMet(subject: S, profile: Profile): boolean;
-}
-
-const ALGORITHMS: readonly string[] = ['PS256', 'ES256'];
-/** FAPI 2.0 takes Ed25519, too. */
-const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
-
-/** The grants of all profiles. */
-const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
-
-const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
-const isAlgorithm = (alg: string, profile: Profile) =>
-  (isHeld(profile, 'fapi2') ? ALGORITHMS_2 : ALGORITHMS).includes(alg);
-
-interface Key {
-  readonly alg?: string | undefined;
-}
-
-/** What of an application's record is judged. */
-interface ProfiledClient {
-  readonly compliance_level?: string | null | undefined;
-  readonly app_type: string;
-  readonly callbacks: readonly string[];
-  readonly grant_types?: readonly string[] | undefined;
-  readonly token_endpoint_auth_method?: 'none' | 'client_secret_post' | 'client_secret_basic' | undefined;
-  readonly client_authentication_methods?:
-    | { readonly private_key_jwt?: { readonly credentials: readonly Key[] } | undefined }
-    | undefined;
-  readonly signed_request_object?: { readonly credentials?: readonly Key[] | undefined } | null | undefined;
-  readonly jwt_configuration: { readonly alg: string };
-  readonly id_token_signed_response_alg?: string | undefined;
-  readonly authorization_signed_response_alg?: string | undefined;
-  readonly refresh_token: { readonly rotation_type: string };
-  readonly par_request_expiry?: number | null | undefined;
-  readonly addons?: { readonly samlp?: unknown } | undefined;
-  readonly native_social_login?: object | null | undefined;
-}
-
-const CIBA = 'urn:openid:params:grant-type:ciba';
-
-/** Whether it may be asked for tokens by that grant. `implicit` stands for hybrid responses, which have an ID token beside the code. */
-function isGrant(grant: string, profile: Profile): boolean {
-  if (grant === CIBA) return isHeld(profile, 'ciba');
-  return GRANTS.includes(grant) || (grant === 'implicit' && isHeld(profile, 'fapi1'));
-}
-
-/** Of the application itself. */
-export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
-  {
-    name: 'authentication',
-    demand:
-      'the application authenticates as its level says: by private_key_jwt, or by its client certificate',
-    clauses: { fapi1: 'Part 2 §5.2.2 (14, 16)', fapi2: '§5.3.2.1 (3, 6)' },
-    isMet: (client, { authentication }) => {
-      const method: string = authenticationMethod(client);
-      return authentication === 'mtls' ? method.endsWith('tls_client_auth') : method === authentication;
-    },
-  },
-  {
-    name: 'grants',
-    demand:
-      'grant_types are authorization_code, refresh_token and client_credentials alone (FAPI 1.0: and implicit, for code id_token, and CIBA)',
-    clauses: { fapi1: 'Part 2 §5.2.2 (2)', fapi2: '§5.3.2.1 (2), §5.3.2.2 (1)' },
-    isMet: ({ grant_types: grants = GRANTS, native_social_login: native }, profile) =>
-      grants.every((grant) => isGrant(grant, profile)) && Object.keys(native ?? {}).length === 0,
-  },
-  {
-    name: 'protocols',
-    demand: 'it has no SAML logins, whose assertions are bearer tokens',
-    clauses: { fapi1: 'Part 2 §5.2.2 (5)', fapi2: '§5.3.2.1 (4)' },
-    isMet: ({ addons }) => addons?.samlp === undefined,
-  },
-  {
-    name: 'callbacks',
-    demand: 'callbacks are https',
-    clauses: { fapi1: 'Part 1 §5.2.2 (20)', fapi2: '§5.3.2.2 (8)' },
-    isMet: ({ callbacks }) => callbacks.every((uri) => uri.startsWith('https://')),
-  },
-  {
-    name: 'ID tokens',
-    demand: 'ID tokens are signed with PS256 or ES256 (FAPI 2.0: or EdDSA)',
-    clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
-    isMet: ({ id_token_signed_response_alg: alg, jwt_configuration: jwt }, profile) =>
-      isAlgorithm(alg ?? jwt.alg, profile),
-  },
-  {
-    name: 'responses',
-    demand:
-      'responses are signed with PS256 or ES256 (FAPI 2.0: or EdDSA): authorization_signed_response_alg',
-    clauses: { fapi1: 'Part 2 §8.6', signing: '§5.4.1' },
-    isMet: ({ authorization_signed_response_alg: alg = 'RS256' }, profile) => isAlgorithm(alg, profile),
-  },
-  {
-    name: 'keys',
-    demand: 'its keys are for PS256 or ES256 (FAPI 2.0: or EdDSA)',
-    clauses: { fapi1: 'Part 2 §8.6', fapi2: '§5.4.1' },
-    isMet: ({ client_authentication_methods: methods, signed_request_object: objects }, profile) =>
-      [...(methods?.private_key_jwt?.credentials ?? []), ...(objects?.credentials ?? [])].every(
-        ({ alg = 'RS256' }) => isAlgorithm(alg, profile),
-      ),
-  },
-  {
-    name: 'request object keys',
-    demand: 'it has keys for request objects (signed_request_object.credentials)',
-    clauses: { fapi1: 'Part 2 §5.2.2 (1)', signing: '§5.3.1' },
-    isMet: ({ signed_request_object: objects }) => (objects?.credentials ?? []).length > 0,
-  },
-  {
-    name: 'refresh tokens',
-    demand: 'refresh tokens do not rotate (refresh_token.rotation_type)',
-    clauses: { fapi2: '§5.3.2.1 (9)' },
-    isMet: ({ refresh_token: { rotation_type: rotation } }) => rotation === 'non-rotating',
-  },
-  {
-    name: 'pushed requests',
-    demand: 'pushed requests are kept for less than 600 seconds (par_request_expiry)',
-    clauses: { fapi1: 'Part 2 §5.2.2 (1)', fapi2: '§5.3.2.2 (12)' },
-    isMet: ({ par_request_expiry: seconds }) => (seconds ?? 0) < 600,
-  },
-];
+import {
+  CLIENT_RULES,
+  isAlgorithm,
+  isGrant,
+  isHeld,
+  type ProfiledClient,
+  type Rule,
+} from './client-compliance.ts';
+import { type Profile, profileOf, STANDARDS } from './compliance-levels.ts';
 
 /** An authorization request: its parameters, and how they came. */
 export interface ProfiledRequest {
@@ -140,7 +20,9 @@ export interface ProfiledRequest {
 }
 
 const wordsOf = (value: unknown): string[] => (typeof value === 'string' ? value.split(' ') : []);
+
 const isGiven = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
 const isJarm = (mode: unknown): boolean => typeof mode === 'string' && /(^|\.)jwt$/.test(mode);
 
 /** Of authorization requests. */

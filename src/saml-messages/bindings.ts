@@ -5,14 +5,8 @@ import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import type { Views } from '../pages/views.ts';
 import { type Parameter, type Parameters, readFormParameters, readParameters } from './query.ts';
-import {
-  type SignedQuery,
-  type Signer,
-  signQuery,
-  type Verifier,
-  verifyEnveloped,
-  verifyQuery,
-} from './signature.ts';
+import { type SignedQuery, signQuery, verifyQuery } from './query-signature.ts';
+import { type Signer, type Verifier, verifyEnveloped } from './signature.ts';
 import { badMessage, parseXml, SMALL } from './xml.ts';
 
 /** The standard allows 80 bytes, but service providers put whole URLs in. */

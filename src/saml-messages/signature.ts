@@ -1,6 +1,6 @@
 // XML signatures and signed queries. The verification key is always the configured one, never the message's KeyInfo.
 // Verified content is read from the signed bytes, never from the message around them, against signature wrapping.
-import { createVerify, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Element } from '@xmldom/xmldom';
 import type { SignatureAlgorithm as SignatureAlgorithmOfLibrary } from 'xml-crypto';
@@ -11,22 +11,26 @@ import { attribute, badMessage, childOf, elementsOf, isNamed, type MessageLimits
 const signatures = () => createRequire(import.meta.url)('xml-crypto') as typeof import('xml-crypto');
 
 const EXCLUSIVE_C14N = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+
 const ENVELOPED = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';
 
 export type SignatureAlgorithm = 'rsa-sha1' | 'rsa-sha256' | 'rsa-sha512';
+
 export type DigestAlgorithm = 'sha1' | 'sha256' | 'sha512';
 
-const SIGNATURE_URI: Record<SignatureAlgorithm, string> = {
+export const SIGNATURE_URI: Record<SignatureAlgorithm, string> = {
   'rsa-sha1': 'http://www.w3.org/2000/09/xmldsig#rsa-sha1',
   'rsa-sha256': 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256',
   'rsa-sha512': 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha512',
 };
+
 const DIGEST_URI: Record<DigestAlgorithm, string> = {
   sha1: 'http://www.w3.org/2000/09/xmldsig#sha1',
   sha256: 'http://www.w3.org/2001/04/xmlenc#sha256',
   sha512: 'http://www.w3.org/2001/04/xmlenc#sha512',
 };
-const HASH: Record<SignatureAlgorithm, string> = {
+
+export const HASH: Record<SignatureAlgorithm, string> = {
   'rsa-sha1': 'RSA-SHA1',
   'rsa-sha256': 'RSA-SHA256',
   'rsa-sha512': 'RSA-SHA512',
@@ -158,7 +162,7 @@ function coveredBy(signature: Element, text: string, algorithm: string, { public
   throw wrongSignature(cause);
 }
 
-function wrongSignature(cause?: unknown) {
+export function wrongSignature(cause?: unknown) {
   return badMessage('The signature of the SAML message is not valid.', cause);
 }
 
@@ -212,42 +216,11 @@ function isDs(element: Element | undefined, name: string): element is Element {
 }
 
 /** An allow-list: "none" and HMAC are not on it. */
-function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
+export function allowedAlgorithm(uri: string, { allowSha1 }: Verifier): string {
   const isAllowed =
     uri === SIGNATURE_URI['rsa-sha256'] ||
     uri === SIGNATURE_URI['rsa-sha512'] ||
     (uri === SIGNATURE_URI['rsa-sha1'] && allowSha1);
   if (!isAllowed) throw badMessage('The signature algorithm of the SAML message is not accepted.');
   return uri;
-}
-
-/** A signed query; the signature covers its octets as sent (Bindings §3.4.4.1). */
-export interface SignedQuery {
-  octets: string;
-  /** URI, decoded. */
-  algorithm: string;
-  /** Base64, decoded from the query. */
-  signature: string;
-}
-
-/** Verifies a redirect's signature. @throws AuthError 400 when it is missing or invalid. */
-export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
-  if (query === undefined) throw badMessage('The SAML message must be signed.');
-  const uri = allowedAlgorithm(query.algorithm, verifier);
-  const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
-    (a) => SIGNATURE_URI[a] === uri,
-  );
-  const isRight = verifier.publicKeys.some((key) =>
-    createVerify(HASH[algorithm ?? 'rsa-sha256'])
-      .update(query.octets, 'latin1')
-      .verify(key, query.signature, 'base64'),
-  );
-  if (!isRight) throw wrongSignature();
-}
-
-/** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */
-export async function signQuery(query: string, { sign, signatureAlgorithm }: Signer): Promise<string> {
-  const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
-  const signature = Buffer.from(await sign(signatureAlgorithm, Buffer.from(octets))).toString('base64');
-  return `${octets}&Signature=${encodeURIComponent(signature)}`;
 }

@@ -2,7 +2,8 @@
 import type { Signer } from '../saml-messages/signature.ts';
 import { JOSE_ALG } from '../signing/local.ts';
 import type { Sign } from '../signing/signing.ts';
-import { type Config, keysFor, type SigningKey } from '../tenant/config.ts';
+import type { Config } from '../tenant/config.ts';
+import { keysFor, type SigningKey } from '../tenant/snapshot.ts';
 import type { ServiceProvider } from './service-provider.ts';
 
 export interface IdentityProvider {

@@ -2,34 +2,14 @@
 // outside have a record, too: who signs and who is next is decided here.
 import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
-import { type SigningKeyRecord, signingCheck } from '../records/engine.ts';
+import { signingCheck } from '../records/engine.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
-import type { SigningKey } from '../tenant/config.ts';
+import type { SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
-import { type MadeKey, makeSigningKey, takeHeldKey } from './make-key.ts';
-
-/** Of the keys of an algorithm: the current one, the next, and those before. */
-interface KeySet {
-  current: SigningKey | undefined;
-  next: SigningKey | undefined;
-  previous: readonly SigningKey[];
-}
-
-type State = SigningKeyRecord['state'];
-
-/** Whether a key is kept outside: its record has no part of a private half. One that has lost some of it is damaged. */
-export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
-  return jwk.d === undefined && jwk.p === undefined;
-}
-
-/** What keys are made from, or taken from: the holder where there is one. */
-interface Source {
-  clock: Clock;
-  commonName: string;
-  holder: KeyHolder | undefined;
-}
+import { isFit, isHeld, type KeySet, keySet, keySupply, type Source, type State, turn } from './key-set.ts';
+import type { MadeKey } from './make-key.ts';
 
 /**
  * Makes the tenant's keys of some algorithms when there have never been any, and looks at those there are.
@@ -132,11 +112,6 @@ async function published({ createdAt }: Pick<SigningKey, 'createdAt'>, clock: Cl
   if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
 }
 
-/** Whether a next key is where keys are from now on. */
-function isFit(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
-  return next !== undefined && isHeld(next) === (holder !== undefined);
-}
-
 /** Adds what is missing of the current and the next key; of several processes one does so. */
 async function makeMissing(
   store: Store,
@@ -170,23 +145,6 @@ async function makeMissing(
   }
 }
 
-/** Gives a new key with each call; undefined where the holder has no further one. */
-async function keySupply(
-  { clock, commonName, holder }: Source,
-  alg: SigningAlg,
-  present: readonly (SigningKey | undefined)[],
-): Promise<() => Promise<MadeKey | undefined>> {
-  if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
-  const taken = new Set(present.map((key) => key?.id));
-  const keys = (await holder.keys()).filter((key) => key.alg === alg);
-  // Each is taken once, after those that were: one that was removed here is not taken again.
-  const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
-  return async () => {
-    const key = fresh.shift();
-    return key && takeHeldKey(clock, commonName, key);
-  };
-}
-
 function refuseDamaged(key: SigningKey): void {
   const { id, jwk } = key;
   const read = isHeld(key) ? createPublicKey : createPrivateKey;
@@ -200,14 +158,6 @@ function refuseDamaged(key: SigningKey): void {
       },
     );
   }
-}
-
-async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
-  const keys = store.collection('signingKeys');
-  const of = async (state: State) =>
-    (await keys.findBy('state', state)).filter(({ jwk }) => jwk.alg === alg) as SigningKey[];
-  const [[current], [next], previous] = await Promise.all([of('current'), of('next'), of('previous')]);
-  return { current, next, previous };
 }
 
 /**
@@ -246,39 +196,4 @@ export async function rotateSigningKeys(
   // As one: a server that signs meanwhile has the keys of before or those of after, and never none.
   await store.batch(turns.flatMap(({ writes }) => writes));
   return turns[0]?.kid ?? '';
-}
-
-/** One set's rotation. @throws AuthError 409; so do its writes for a set that has turned since. */
-async function turn(
-  source: Source,
-  alg: SigningAlg,
-  { current, next, previous }: KeySet,
-): Promise<{ kid: string; writes: Write[] }> {
-  const collection = 'signingKeys';
-  const supply = await keySupply(source, alg, [current, next, ...previous]);
-  const isNextFit = isFit(next, source.holder);
-  const follows = isNextFit ? next : await supply();
-  if (follows === undefined) {
-    throw new AuthError(409, 'conflict', `There is no further ${alg} key: make one where the keys are kept.`);
-  }
-  const added = await supply();
-  const to = (from: SigningKey, state: State): Write => ({
-    collection,
-    update: from.id,
-    change: (now) => {
-      if (now.state === from.state) return { ...now, state };
-      throw new AuthError(409, 'conflict', 'The signing keys were rotated at the same time.');
-    },
-  });
-  const writes: Write[] = [
-    ...[...previous, ...(isNextFit || next === undefined ? [] : [next])].map(
-      ({ id }) => ({ collection, delete: id }) as const,
-    ),
-    ...(current === undefined ? [] : [to(current, 'previous')]),
-    isNextFit && next !== undefined
-      ? to(next, 'current')
-      : { collection, insert: { ...follows, state: 'current' } },
-    ...(added === undefined ? [] : [{ collection, insert: { ...added, state: 'next' as const } } as const]),
-  ];
-  return { kid: follows.id, writes };
 }

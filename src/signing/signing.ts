@@ -3,9 +3,11 @@ import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } fr
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
-import { type Config, derived, keysFor, type SigningKey } from '../tenant/config.ts';
+import { type Config, derived } from '../tenant/config.ts';
+import { keysFor, type SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
-import { ensureSigningKeys, isHeld } from './keys.ts';
+import { isHeld } from './key-set.ts';
+import { ensureSigningKeys } from './keys.ts';
 import { type SignatureAlg, signLocally } from './local.ts';
 
 /**

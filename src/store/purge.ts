@@ -11,7 +11,7 @@ const LEAP = 60_000;
 const WATCHED = 3_600_000;
 
 /** What tells by when records have expired that are deleted. */
-export interface DeletionClocks {
+interface DeletionClocks {
   /** Epoch milliseconds; may be wrong, and may be set right. */
   wall: Clock;
   /** Monotonic milliseconds. */

@@ -5,80 +5,12 @@ import { ACTION_MODULE } from '../records/action-modules.ts';
 import { secretNames, withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
-import type { Frozen } from '../records/record.ts';
-import { RULE, RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
+import { RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
-
-type Item = Record<string, unknown>;
-type Document = Frozen<DocumentRecord>;
+import { bindingsOf, type Document, type Item, LISTS, type ListSection, TEMPLATE } from './document-lists.ts';
 
 /** A document as the file says it: without its dates. */
 type Declared = Pick<DocumentRecord, 'id' | 'kind' | 'name' | 'body'>;
-
-interface ListSection {
-  section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
-  kind: keyof typeof usualMembers;
-  /** The member that holds the id. */
-  id: string;
-  /** What the item is known by: of several with one name the first is meant. */
-  label(item: Readonly<Item>): string;
-  /** The record's name, where no two share it. */
-  unique?: (label: string) => string;
-  newId(hex: string): string;
-}
-
-const LISTS: readonly ListSection[] = [
-  {
-    section: 'actions',
-    kind: 'action',
-    id: 'id',
-    label: ({ name }) => String(name),
-    unique: (label) => label.toLowerCase(),
-    newId: (hex) =>
-      `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`,
-  },
-  {
-    section: 'actionModules',
-    kind: ACTION_MODULE,
-    id: 'id',
-    label: ({ name }) => String(name),
-    unique: (label) => label.toLowerCase(),
-    newId: (hex) => `acm_${hex.slice(0, 16)}`,
-  },
-  {
-    section: 'rules',
-    kind: RULE,
-    id: 'id',
-    label: ({ name }) => String(name),
-    unique: (label) => label.toLowerCase(),
-    newId: (hex) => `rul_${hex.slice(0, 16)}`,
-  },
-  {
-    section: 'themes',
-    kind: 'theme',
-    id: 'themeId',
-    label: () => 'default',
-    unique: () => 'default',
-    newId: (hex) => hex.slice(0, 24),
-  },
-  {
-    section: 'logStreams',
-    kind: 'log-stream',
-    id: 'id',
-    label: ({ name, type }) => String(name ?? type),
-    newId: (hex) => `lst_${hex.slice(0, 16)}`,
-  },
-  {
-    section: 'customDomains',
-    kind: 'custom-domain',
-    id: 'custom_domain_id',
-    label: ({ domain }) => String(domain),
-    unique: (label) => label.toLowerCase(),
-    newId: (hex) => `cd_${hex.slice(0, 16)}`,
-  },
-];
-
-const TEMPLATE = 'universal-login';
 
 /** What a document is called where its changes are told. */
 export function documentLabel({ id, kind, body }: Pick<DocumentRecord, 'id' | 'kind' | 'body'>): string {
@@ -96,19 +28,6 @@ export function declaredPart(document: Document | DocumentRecord): Item {
 function undated(body: Readonly<Item>): Item {
   if (!Array.isArray(body.secrets)) return body;
   return { ...body, secrets: (body.secrets as Item[]).map(({ updated_at: _, ...secret }) => secret) };
-}
-
-function bindingsOf(body: Readonly<Item>): Item[] {
-  const bindings = (body.bindings ?? []) as {
-    display_name?: string;
-    on_error?: string;
-    action: { name: string };
-  }[];
-  return bindings.map(({ display_name, on_error, action }) => ({
-    action_name: action.name,
-    display_name: display_name ?? action.name,
-    ...(on_error === 'continue' && { on_error }),
-  }));
 }
 
 /** Whether the file has a section for documents of a kind. */

@@ -4,7 +4,7 @@ import { SignJWT } from 'jose';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { ensureSigningKeys } from '../signing/keys.ts';
 import type { Store } from '../store/contract.ts';
-import { keysFor } from '../tenant/config.ts';
+import { keysFor } from '../tenant/snapshot.ts';
 import type { TokenRequest } from './token-request.ts';
 
 /** Mints one. @throws Error when there is no such API or application. */

@@ -4,7 +4,7 @@ import { normalizeEmail } from '../records/email.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Identity } from './identities.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
-import { rootProfile } from './upstream.ts';
+import { rootProfile } from './root-profile.ts';
 
 /** A user of a database elsewhere. */
 export interface DatabaseUser {

@@ -8,7 +8,7 @@ import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import { factorWrites } from './imported-factors.ts';
-import { rootProfile } from './upstream.ts';
+import { rootProfile } from './root-profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /** Somebody as the older database has them. */

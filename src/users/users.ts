@@ -29,7 +29,8 @@ import { type MirroredUser, mirrorUser } from './mirrored.ts';
 import { type MovedUser, moveUser } from './moved.ts';
 import { permissionsAt } from './permissions.ts';
 import { type ProvedAddress, userWhoProved } from './proved.ts';
-import { renewGrant, type UpstreamUser, userFromUpstream } from './upstream.ts';
+import { renewGrant, userFromUpstream } from './upstream.ts';
+import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 export interface Users {

@@ -16,8 +16,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
 import { collectionSpecs } from '../../src/store/keys.ts';
-import { openStore, type StoreOptions } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open.ts';
 import { repairStore } from '../../src/store/repair.ts';
+import type { StoreOptions } from '../../src/store/store-options.ts';
 import { aUser, rejection } from './contract.ts';
 
 const clock = () => 1_800_000_000_000;

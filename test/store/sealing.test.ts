@@ -9,10 +9,11 @@ import { collections } from '../../src/records/collections.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { sha256 } from '../../src/runtime/secrets.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openStore, type StoreOptions } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open.ts';
 import { parseKey } from '../../src/store/sealing/key.ts';
 import { resealStore, resetSealed } from '../../src/store/sealing/reseal.ts';
 import { checksum } from '../../src/store/sql/row.ts';
+import type { StoreOptions } from '../../src/store/store-options.ts';
 import { rejection } from './contract.ts';
 
 const secret = (name: string) => `very-secret-${name}`;

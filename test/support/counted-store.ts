@@ -2,7 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { type CollectionName, collections } from '../../src/records/collections.ts';
 import type { Store } from '../../src/store/contract.ts';
-import { openStore, type StoreOptions } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { StoreOptions } from '../../src/store/store-options.ts';
 
 interface StoreCount {
   /** Opens the store that is counted. */

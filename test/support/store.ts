@@ -2,7 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../src/store/contract.ts';
-import { openStore, type StoreOptions } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { StoreOptions } from '../../src/store/store-options.ts';
 import { queryOnce } from './postgres.ts';
 import { databaseFor } from './postgres-databases.ts';
 

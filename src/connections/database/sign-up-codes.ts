@@ -4,11 +4,8 @@ import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
   openRequestPage,
-  pageModel,
   type RequestPage,
-  renderPage,
   requestLanguages,
-  stepPath,
   tooManyAlert,
 } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -23,33 +20,18 @@ import { addressesOfNew, identityOfNew } from '../../records/new-identity.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { signUpRefusal, type TypedAddresses } from '../../users/signup.ts';
 import { strategyFor, verifiedBy } from '../passwordless/session-code.ts';
-import { codesOf, RESEND_SECONDS } from '../passwordless/session-routes.ts';
+import { codesOf } from '../passwordless/session-routes.ts';
 import { start } from '../passwordless/start.ts';
 import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { loginBy } from '../strategy.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen } from './pages.ts';
+import { type At, STEP, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
 import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
 import { provedByCode } from './sign-up-proofs.ts';
 import { askNewToVerify } from './verification-link.ts';
 
 const PURPOSE = 'signup_code';
-const STEP = 'signup/code';
-
-/** A sign-up that waits for codes. */
-interface WaitingSignUp {
-  /** The connection's name. */
-  connection: string;
-  /** In the form that they are kept in. */
-  addresses: TypedAddresses;
-  /** Undefined for a sign-up without a password. */
-  passwordHash?: string | undefined;
-  /** What is still to be proved; the first was sent a code. */
-  left: CodeKind[];
-  proved: CodeKind[];
-  /** The ticket that the code is good with. */
-  session: string;
-}
 
 /** Sends the first code. @throws AuthError as {@link start}. */
 export async function beginSignUpCodes(
@@ -73,12 +55,6 @@ export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
   [`POST /u/:uid/${STEP}` as const]: opened(useCode),
   [`POST /u/:uid/${STEP}/again` as const]: opened(sendAgain),
 };
-
-/** A request at the step. */
-interface At {
-  page: RequestPage;
-  connection: Connection;
-}
 
 type Handle = (
   deps: PasswordPagesDependencies,
@@ -249,34 +225,4 @@ async function releaseUnproved(
 ): Promise<void> {
   if (address === undefined || (kind === 'email' && passwordUse(connection).logsIn)) return;
   await users.releaseUnproved({ connection: connection.name, kind, address });
-}
-
-async function showCode(
-  deps: PasswordPagesDependencies,
-  ctx: Context,
-  { page, connection }: At,
-  { left, proved, addresses }: Pick<WaitingSignUp, 'left' | 'proved' | 'addresses'>,
-  shown: { alert?: string; said?: string | undefined } = {},
-  status = 200,
-): Promise<void> {
-  const kind = left[0] ?? proved.at(-1) ?? 'email';
-  const { strategy, digits, ttlSeconds } = codesOf(connection, kind, true);
-  await renderPage(
-    deps,
-    ctx,
-    page,
-    'passwordless/code',
-    {
-      ...pageModel(page, STEP),
-      ...shown,
-      address: addresses[kind],
-      channel: strategy.name,
-      digits,
-      minutes: Math.ceil(ttlSeconds / 60),
-      resendUrl: stepPath(page.pending, `${STEP}/again`),
-      resendSeconds: RESEND_SECONDS,
-      backUrl: stepPath(page.pending, 'signup'),
-    },
-    status,
-  );
 }

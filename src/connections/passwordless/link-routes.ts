@@ -15,7 +15,8 @@ import type { Config } from '../../tenant/config.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { authorizationUrl, isExpected, LINK_PATH, withDefaults } from './link.ts';
-import { checkRedirectUri, FIELD_ERRORS, type LinkParameters, linkParameters } from './requests.ts';
+import { checkRedirectUri, type LinkParameters, linkParameters } from './link-request.ts';
+import { FIELD_ERRORS } from './requests.ts';
 import { PURPOSE, subjectOf } from './strategy.ts';
 import { redeem } from './verify.ts';
 

@@ -6,9 +6,9 @@ import { type Challenges, isTicket } from '../../protection/challenges.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
-import { isOriginOf } from '../../tenant/config.ts';
+import { isOriginOf } from '../../tenant/snapshot.ts';
 import type { PasswordlessConnection } from './connection.ts';
-import type { LinkParameters } from './requests.ts';
+import type { LinkParameters } from './link-request.ts';
 
 /** Where the link of a mail leads. */
 export const LINK_PATH = '/passwordless/verify_redirect';

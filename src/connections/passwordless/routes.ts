@@ -10,14 +10,11 @@ import type { Store } from '../../store/contract.ts';
 import { sharedSecret } from '../../store/shared-secret.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { LINK_PATH, linkTo, startingBrowser, withDefaults } from './link.ts';
+import { checkRedirectUri, checkResponseType, linkParameters, linkQuery } from './link-request.ts';
 import { handleConfirmed, handleLink, type LinkDependencies } from './link-routes.ts';
 import { clientOfOwnPage, type OwnPageDependencies } from './own-page.ts';
 import {
-  checkRedirectUri,
-  checkResponseType,
   FIELD_ERRORS,
-  linkParameters,
-  linkQuery,
   readStart,
   type StartRequest,
   startAnswer,

@@ -6,10 +6,10 @@ import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import type { Signer } from '../../saml-messages/signature.ts';
-import { isHeld } from '../../signing/keys.ts';
+import { isHeld } from '../../signing/key-set.ts';
 import { JOSE_ALG, signLocally } from '../../signing/local.ts';
 import type { Sign } from '../../signing/signing.ts';
-import { keysFor, type SigningKey } from '../../tenant/config.ts';
+import { keysFor, type SigningKey } from '../../tenant/snapshot.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import { CALLBACK } from '../upstream/begin.ts';
 

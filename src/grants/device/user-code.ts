@@ -1,5 +1,5 @@
 // The code that a device shows and a person types (RFC 8628 §6.1).
-import type { DeviceFlowSettings } from '../../records/tenant.ts';
+import type { DeviceFlowSettings } from '../../records/tenant-settings.ts';
 import type { Random } from '../../runtime/random.ts';
 
 /** Letters that are taken for no other letter or digit, and make no words; and digits, for what has only those. */

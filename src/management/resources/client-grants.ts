@@ -7,7 +7,8 @@ import type { Call } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { flag } from '../fields.ts';
 import { idOf } from '../ids.ts';
-import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
+import type { Resource } from '../resource-declaration.ts';
 
 export interface ClientGrantsDependencies {
   store: Store;

@@ -5,7 +5,8 @@ import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
 import { arrayAnswer, cursorQuery } from '../list.ts';
-import { connectionOf, connectionView, repeatable, requireClient, textsOf } from './connections.ts';
+import { textsOf } from './connection-body.ts';
+import { connectionOf, connectionView, repeatable, requireClient } from './connections.ts';
 
 const call = callsWith<{ store: Store }>();
 

@@ -1,14 +1,7 @@
 // Connections: `/connections`.
 import { z } from 'zod';
-import { AuthError } from '../../http/errors.ts';
-import type { Connection, Records } from '../../records/collections.ts';
-import {
-  connectionSchema,
-  DATABASE,
-  databaseSchema,
-  writtenDatabaseSchema,
-} from '../../records/connections.ts';
-import { wayInFault } from '../../records/database-options.ts';
+import type { Connection } from '../../records/collections.ts';
+import { DATABASE } from '../../records/connections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -22,10 +15,19 @@ import {
 } from '../connection-removal.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
-import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { conflict, merged, notFound, resourceCalls } from '../resource.ts';
+import type { Resource } from '../resource-declaration.ts';
 import { isObject } from '../section.ts';
+import {
+  checked,
+  connectionMembers,
+  createBody,
+  optionsOf,
+  refuseMetadata,
+  textsOf,
+} from './connection-body.ts';
 import { type ConnectionKeysDependencies, makeNeededKeys } from './connection-keys.ts';
-import { OLDER_POLICY, refuseContradictions, refuseLateNonUnique } from './database-attributes.ts';
+import { OLDER_POLICY, refuseLateNonUnique } from './database-attributes.ts';
 import { directoryProvisioningKey } from './directory-provisioning.ts';
 import { removeScim } from './scim.ts';
 
@@ -44,78 +46,6 @@ export interface ConnectionsDependencies extends RemovalDependencies, Connection
     faultOf(connection: Connection): Promise<string | undefined>;
   };
 }
-
-const object = z.record(z.string(), z.unknown());
-
-const members = {
-  display_name: z.string().max(128).nullish(),
-  options: object.nullish(),
-  enabled_clients: z.array(z.string().max(255)).nullish(),
-  is_domain_connection: z.boolean().nullish(),
-  show_as_button: z.boolean().nullish(),
-  realms: z.array(z.string().max(128)).nullish(),
-  metadata: z.record(z.string().max(255), z.string().max(255).nullable()).nullish(),
-  authentication: object.nullish(),
-  connected_accounts: object.nullish(),
-  cross_app_access_requesting_app: object.nullish(),
-  cross_app_access_resource_app: object.nullish(),
-};
-
-const createBody = z.strictObject({
-  ...members,
-  name: z
-    .string()
-    .max(128)
-    .regex(
-      /^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$/,
-      'String does not match pattern ^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$',
-    ),
-  strategy: z.string().min(1).max(64),
-});
-
-/** Members of options that are kept when the new options leave them out: exported files hold none of them. */
-const SECRETS = [
-  'client_secret',
-  'app_secret',
-  'twilio_token',
-  'signing_key',
-  'decryptionKey',
-  'gateway_authentication',
-];
-
-/** The same of a database, whose scripts' `configuration` is never read. */
-const DATABASE_SECRETS = [...SECRETS, 'configuration'];
-
-/** The new options, without what is null; secrets that they leave out stay. */
-function optionsOf(
-  current: Pick<Connection, 'strategy' | 'options'> | undefined,
-  asked: Readonly<Record<string, unknown>>,
-): object {
-  const before = (current?.options ?? {}) as Record<string, unknown>;
-  const secrets = current?.strategy === DATABASE ? DATABASE_SECRETS : SECRETS;
-  const kept = secrets.filter((name) => !(name in asked) && before[name] !== undefined);
-  return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
-}
-
-const refuseMetadata = (thrown: unknown): never => {
-  throw thrown instanceof AuthError ? apiError(400, thrown.error_description, 'invalid_body') : thrown;
-};
-
-/** @param isWritten whether its options are new: those that were stored before are not refused for what they lack. */
-function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
-  const database = isWritten ? writtenDatabaseSchema : databaseSchema;
-  if (isWritten && record.strategy === DATABASE && isObject(record.options))
-    refuseContradictions(record.options);
-  const schema = record.strategy === DATABASE ? database : connectionSchema;
-  const read = checkedBy(schema as z.ZodType, record) as Records['connections'];
-  const fault = isWritten && read.strategy === DATABASE ? wayInFault(read) : undefined;
-  if (fault !== undefined) throw apiError(400, fault, 'invalid_body');
-  return read;
-}
-
-/** A query member that may be repeated, as a list. */
-export const textsOf = (value: unknown): string[] =>
-  (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);
 
 const missing = notFound('The connection does not exist', 'inexistent_connection');
 
@@ -139,7 +69,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     (domain === undefined || textsOf(connection.options.domain_aliases).includes(String(domain))) &&
     (strategy === undefined || textsOf(strategy).includes(connection.strategy)),
   createBody,
-  patchBody: z.strictObject(members),
+  patchBody: z.strictObject(connectionMembers),
   complete: async ({ importMetadata }, body, before) => {
     const strategy = String(before?.strategy ?? body.strategy);
     const { options } = body as { options?: Record<string, unknown> | null };

@@ -13,7 +13,8 @@ import {
   refuseWhilePermissionsGo,
   removePermissionsOf,
 } from '../permission-removal.ts';
-import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { checkedBy, conflict, merged, notFound, resourceCalls } from '../resource.ts';
+import type { Resource } from '../resource-declaration.ts';
 
 export interface ResourceServersDependencies extends PermissionRemovalDependencies {
   random: Random;

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import type { Records } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
-import type { PermissionRecord } from '../../records/roles.ts';
 import type { UserRecord } from '../../records/users.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
@@ -10,7 +9,15 @@ import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { idOf } from '../ids.ts';
 import { arraySource, cursorQuery, listAnswer, pageQuery } from '../list.ts';
-import { conflict, merged, notFound, type Resource, resourceCalls } from '../resource.ts';
+import { conflict, merged, notFound, resourceCalls } from '../resource.ts';
+import type { Resource } from '../resource-declaration.ts';
+import {
+  permissionBody,
+  permissionViews,
+  requirePermissions,
+  withoutPermissions,
+  withPermissions,
+} from './permissions.ts';
 
 export interface RolesDependencies {
   store: Store;
@@ -24,20 +31,8 @@ const name = z
   .min(1)
   .max(255)
   .regex(/^[^<>]*$/, 'String does not match pattern ^[^<>]*$');
-const description = z.string().max(255).nullish();
 
-/** A permission as callers name it. */
-export const permissionBody = z.strictObject({
-  permissions: z
-    .array(
-      z.strictObject({
-        resource_server_identifier: z.string().min(1).max(600),
-        permission_name: z.string().min(1).max(280),
-      }),
-    )
-    .min(1)
-    .max(1000),
-});
+const description = z.string().max(255).nullish();
 
 const missing = notFound('Role not found', 'inexistent_role');
 
@@ -83,55 +78,6 @@ async function withoutRole(store: Store, userId: string, role: string): Promise<
     ...current,
     roles: (current.roles ?? []).filter((one) => one !== role),
   }));
-}
-
-/** Permissions as they are answered: with the names of their APIs. */
-export async function permissionViews(
-  store: Store,
-  permissions: readonly PermissionRecord[],
-): Promise<object[]> {
-  return Promise.all(
-    permissions.map(async ({ resource_server_identifier: identifier, permission_name }) => {
-      const [api] = await store.collection('resourceServers').findBy('identifier', identifier);
-      return {
-        resource_server_identifier: identifier,
-        permission_name,
-        resource_server_name: api?.name ?? identifier,
-        description: api?.scopes.find(({ value }) => value === permission_name)?.description ?? null,
-      };
-    }),
-  );
-}
-
-/** @throws AuthError 404 for a permission that no API has. */
-export async function requirePermissions(
-  store: Store,
-  permissions: readonly PermissionRecord[],
-): Promise<void> {
-  for (const { resource_server_identifier: identifier, permission_name } of permissions) {
-    const [api] = await store.collection('resourceServers').findBy('identifier', identifier);
-    if (api?.scopes.some(({ value }) => value === permission_name) === true) continue;
-    throw apiError(404, 'One or more of the permissions do not exist', 'inexistent_permission');
-  }
-}
-
-const samePermission = (a: PermissionRecord, b: PermissionRecord) =>
-  a.resource_server_identifier === b.resource_server_identifier && a.permission_name === b.permission_name;
-
-/** Those that were there and those that are added, each once. */
-export function withPermissions(
-  before: readonly PermissionRecord[],
-  more: readonly PermissionRecord[],
-): PermissionRecord[] {
-  return [...before, ...more.filter((one) => !before.some((other) => samePermission(one, other)))];
-}
-
-/** Those that were there, without some. */
-export function withoutPermissions(
-  before: readonly PermissionRecord[],
-  gone: readonly PermissionRecord[],
-): PermissionRecord[] {
-  return before.filter((one) => !gone.some((other) => samePermission(one, other)));
 }
 
 async function find({ store }: RolesDependencies, id = ''): Promise<Role> {

@@ -5,7 +5,7 @@ import type { SigningKeyRecord } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
 import { SIGNING_ALGS, type SigningAlg } from '../../records/signing-algs.ts';
 import type { Store } from '../../store/contract.ts';
-import { keysFor } from '../../tenant/config.ts';
+import { keysFor } from '../../tenant/snapshot.ts';
 import { type Call, callsWith, created, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { publicView } from '../public-keys.ts';

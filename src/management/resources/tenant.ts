@@ -1,6 +1,7 @@
 // The tenant's own settings: `/tenants/settings`, `/branding`, `/prompts`.
 import { z } from 'zod';
-import { brandingSchema, tenantSettingsSchema } from '../../records/tenant.ts';
+import { brandingSchema } from '../../records/tenant.ts';
+import { tenantSettingsSchema } from '../../records/tenant-settings.ts';
 import { type Call, callsWith, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { fieldsQuery, selectFields } from '../fields.ts';

@@ -8,7 +8,8 @@ import type { Store } from '../../../store/contract.ts';
 import { type Call, callsWith, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { idOf } from '../../ids.ts';
-import { checkedBy, conflict, merged, notFound, type Resource, resourceCalls } from '../../resource.ts';
+import { checkedBy, conflict, merged, notFound, resourceCalls } from '../../resource.ts';
+import type { Resource } from '../../resource-declaration.ts';
 
 export interface OrganizationsDependencies {
   store: Store;

@@ -13,7 +13,7 @@ import {
   requirePermissions,
   withoutPermissions,
   withPermissions,
-} from '../roles.ts';
+} from '../permissions.ts';
 import { noUser, userOf } from './user.ts';
 
 export interface UserAccessDependencies {

@@ -9,7 +9,7 @@ import { type Call, callsWith, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { letters } from '../../ids.ts';
 import { notFound } from '../../resource.ts';
-import { methodView, type UserFactorsDependencies } from './factors.ts';
+import { methodView, type UserFactorsDependencies } from './authentication-method.ts';
 import { userOf } from './user.ts';
 
 export interface EnrollmentsDependencies extends UserFactorsDependencies {

@@ -1,165 +1,27 @@
 // Second factors of a user: `authentication-methods`, the older `enrollments`, and what undoes them.
 import { z } from 'zod';
-import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
-import { normalizeEmail } from '../../../records/email.ts';
-import type { PasskeyRecord } from '../../../records/passkeys.ts';
-import type { Frozen } from '../../../records/record.ts';
-import type { Store } from '../../../store/contract.ts';
-import type { Users } from '../../../users/users.ts';
-import { credentialView } from '../../../webauthn/credential-view.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
 import { arrayAnswer, pageQuery } from '../../list.ts';
-import { conflict, notFound } from '../../resource.ts';
-import { passkeyOf, passkeysOf, passkeyView } from './passkeys.ts';
+import { conflict } from '../../resource.ts';
+import {
+  factorOf,
+  isSame,
+  MOST,
+  method,
+  methodOf,
+  methodView,
+  name,
+  preferred,
+  type UserFactorsDependencies,
+} from './authentication-method.ts';
+import { passkeysOf, passkeyView } from './passkeys.ts';
 import { userOf } from './user.ts';
 
-type Authenticator = Frozen<AuthenticatorRecord>;
-
-/** What is given of a new one. */
-interface NewFactor {
-  kind: string;
-  prefix: string;
-  fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
-}
-
-/** The second factors that users have. */
-interface UserFactors {
-  of(userId: string): Promise<Authenticator[]>;
-  get(id: string): Promise<Authenticator | undefined>;
-  give(
-    userId: string,
-    given: readonly NewFactor[],
-    options?: { instead?: boolean },
-  ): Promise<Authenticator[]>;
-  update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
-  remove(id: string): Promise<unknown>;
-  removeAllOf(userId: string): Promise<void>;
-}
-
-export interface UserFactorsDependencies {
-  users: Users;
-  authenticators: UserFactors;
-  store: Store;
-}
-
-/** What the hosted service calls the kinds of authenticators. */
-const TYPES: Readonly<Record<string, string>> = { otp: 'totp', sms: 'phone' };
-
-/** A user may have as many as they may enrol. */
-const MOST = 20;
-
-const noMethod = notFound('The authentication method does not exist.', 'inexistent_authentication_method');
-
-/** An authenticator as it is answered: never what it is proved by. */
-export function methodView(one: Authenticator): object {
-  return {
-    id: one.id,
-    type: TYPES[one.kind] ?? one.kind,
-    confirmed: one.active,
-    ...(one.name === undefined ? {} : { name: one.name }),
-    ...(one.phone_number === undefined
-      ? {}
-      : {
-          phone_number: one.phone_number,
-          preferred_authentication_method: 'sms',
-          authentication_methods: [{ type: 'sms', id: one.id }],
-        }),
-    ...(one.email === undefined ? {} : { email: one.email }),
-    ...(one.webauthn === undefined ? {} : credentialView(one.webauthn)),
-    created_at: one.created_at,
-    ...(one.active ? { enrolled_at: one.created_at } : {}),
-    ...(one.last_used_at === undefined ? {} : { last_auth_at: one.last_used_at }),
-  };
-}
-
-const name = z.string().min(1).max(20).optional();
-const preferred = z.enum(['sms']).optional();
-const method = z.discriminatedUnion('type', [
-  z.strictObject({
-    type: z.literal('phone'),
-    phone_number: z.string().regex(/^\+[0-9]{1,15}$/, 'must match ^\\+[0-9]{1,15}$'),
-    preferred_authentication_method: preferred,
-    name,
-  }),
-  z.strictObject({ type: z.literal('email'), email: z.email().max(320), name }),
-  z.strictObject({
-    type: z.literal('totp'),
-    // RFC 4648 §6; 80 bits at least, as authenticator apps have it.
-    totp_secret: z
-      .string()
-      .max(256)
-      .regex(/^[A-Z2-7]{16,}=*$/i, 'must be base32'),
-    name,
-  }),
-]);
-
-type Method = z.output<typeof method>;
-
-function factorOf(body: Method): NewFactor {
-  const named = body.name === undefined ? {} : { name: body.name };
-  if (body.type === 'phone')
-    return { kind: 'sms', prefix: 'sms', fields: { ...named, phone_number: body.phone_number } };
-  if (body.type === 'email') {
-    const email = normalizeEmail(body.email) ?? body.email;
-    return { kind: 'email', prefix: 'email', fields: { ...named, email } };
-  }
-  const secret = body.totp_secret.toUpperCase().replace(/=+$/, '');
-  return { kind: 'otp', prefix: 'totp', fields: { ...named, secret } };
-}
-
-function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {
-  return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
-}
-
-/** One of a user's own, as it is answered, and how it is renamed and removed. */
-interface OwnMethod {
-  view: object;
-  /** @returns as it is answered then. */
-  rename(name: string | undefined): Promise<object>;
-  remove(): Promise<unknown>;
-}
-
-/** @throws AuthError 404 for another user's, too. */
-async function methodOf(
-  deps: UserFactorsDependencies,
-  params: Readonly<Record<string, string>>,
-): Promise<OwnMethod> {
-  const user = await userOf(deps, params.id);
-  const id = params.method_id ?? '';
-  const passkey = await passkeyOf(deps.store, user.id, id);
-  if (passkey !== undefined) return ownPasskey(deps, passkey);
-  const found = await deps.authenticators.get(id);
-  if (found === undefined || found.user_id !== user.id) throw noMethod();
-  return {
-    view: methodView(found),
-    rename: async (called) => {
-      const after = await deps.authenticators.update(id, (current) => ({
-        ...current,
-        ...(called === undefined ? {} : { name: called }),
-      }));
-      return methodView(after ?? found);
-    },
-    remove: () => deps.authenticators.remove(id),
-  };
-}
-
-function ownPasskey({ store }: UserFactorsDependencies, passkey: Frozen<PasskeyRecord>): OwnMethod {
-  const passkeys = store.collection('passkeys');
-  return {
-    view: passkeyView(passkey),
-    rename: async (called) => {
-      const named = called === undefined ? {} : { name: called };
-      return passkeyView((await passkeys.update(passkey.id, (now) => ({ ...now, ...named }))) ?? passkey);
-    },
-    remove: async () => {
-      await passkeys.delete(passkey.id);
-    },
-  };
-}
-
 const call = callsWith<UserFactorsDependencies>();
+
 const path = '/users/:id/authentication-methods';
+
 const noun = 'authentication_methods';
 
 const allCalls: Call<UserFactorsDependencies>[] = [

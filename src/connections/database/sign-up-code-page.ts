@@ -1,0 +1,61 @@
+// The page at which the codes of a sign-up are typed.
+import type { Context } from 'koa';
+import { pageModel, type RequestPage, renderPage, stepPath } from '../../flow/request-page.ts';
+import type { Connection } from '../../records/collections.ts';
+import type { CodeKind } from '../../records/database-options.ts';
+import type { TypedAddresses } from '../../users/signup.ts';
+import { codesOf, RESEND_SECONDS } from '../passwordless/session-routes.ts';
+import type { PasswordPagesDependencies } from './form-dependencies.ts';
+
+export const STEP = 'signup/code';
+
+/** A sign-up that waits for codes. */
+export interface WaitingSignUp {
+  /** The connection's name. */
+  connection: string;
+  /** In the form that they are kept in. */
+  addresses: TypedAddresses;
+  /** Undefined for a sign-up without a password. */
+  passwordHash?: string | undefined;
+  /** What is still to be proved; the first was sent a code. */
+  left: CodeKind[];
+  proved: CodeKind[];
+  /** The ticket that the code is good with. */
+  session: string;
+}
+
+/** A request at the step. */
+export interface At {
+  page: RequestPage;
+  connection: Connection;
+}
+
+export async function showCode(
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  { page, connection }: At,
+  { left, proved, addresses }: Pick<WaitingSignUp, 'left' | 'proved' | 'addresses'>,
+  shown: { alert?: string; said?: string | undefined } = {},
+  status = 200,
+): Promise<void> {
+  const kind = left[0] ?? proved.at(-1) ?? 'email';
+  const { strategy, digits, ttlSeconds } = codesOf(connection, kind, true);
+  await renderPage(
+    deps,
+    ctx,
+    page,
+    'passwordless/code',
+    {
+      ...pageModel(page, STEP),
+      ...shown,
+      address: addresses[kind],
+      channel: strategy.name,
+      digits,
+      minutes: Math.ceil(ttlSeconds / 60),
+      resendUrl: stepPath(page.pending, `${STEP}/again`),
+      resendSeconds: RESEND_SECONDS,
+      backUrl: stepPath(page.pending, 'signup'),
+    },
+    status,
+  );
+}

@@ -1,0 +1,90 @@
+// What a template of an e-mail is filled with.
+import { mailColors } from '../pages/colors.ts';
+import type { Locale } from '../pages/locales.ts';
+import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
+import type { Frozen } from '../records/record.ts';
+import type { TenantRecord } from '../records/tenant.ts';
+import type { EmailKind, Notice, TemplateSettings } from './messages.ts';
+
+/** Default lifetime of links, seconds: five days, as with the hosted service. */
+const LINK_SECONDS = 432_000;
+
+/**
+ * Shorter lifetimes of links that people wait for. A reset link gives the account to whoever finds it in a mailbox.
+ */
+const LIFETIMES: Partial<Record<EmailKind, number>> = {
+  reset_email: 4 * 3600,
+  blocked_account: 86_400,
+  mfa_oob_code: 300,
+};
+
+export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
+  return {
+    // The welcome mail is off by default, as with the hosted service.
+    enabled: own?.enabled ?? kind !== 'welcome_email',
+    urlLifetimeInSeconds: Math.min(
+      own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
+      kind === 'reset_email' ? LONGEST_RESET : Number.POSITIVE_INFINITY,
+    ),
+    ...(own?.resultUrl === undefined ? {} : { resultUrl: own.resultUrl }),
+    includeEmailInRedirect: own?.includeEmailInRedirect ?? true,
+  };
+}
+
+/** Lifetime of the credential in the message, seconds, for its text. */
+export function lifetimeOf(
+  kind: EmailKind,
+  { connection, lifetimeInSeconds }: Notice,
+  own: Frozen<EmailTemplate> | undefined,
+): number {
+  if (lifetimeInSeconds !== undefined) return lifetimeInSeconds;
+  if (kind !== 'passwordless_email') return settingsOf(kind, own).urlLifetimeInSeconds;
+  const { totp } = (connection?.options ?? {}) as { totp?: { time_step?: number } };
+  return totp?.time_step ?? 180;
+}
+
+export function emailModel(
+  kind: EmailKind,
+  { code, url, application, organization, inviter, method, change, address, to }: Notice,
+  { tenant, branding }: Frozen<TenantRecord>,
+  locale: Locale,
+  lifetime: number,
+) {
+  const name = application?.name ?? tenant.friendly_name;
+  const base = kind === 'passwordless_email' ? `${kind}.${url === undefined ? 'code' : 'link'}` : kind;
+  const t = (part: string) =>
+    locale.text(`email.${base}.${part}`, {
+      application: name,
+      tenant: tenant.friendly_name,
+      organization: organization?.display_name ?? organization?.name ?? '',
+      inviter: inviter?.name ?? '',
+      method: method === undefined ? '' : locale.text(`method.${method}`),
+      change: change === undefined ? '' : locale.text(`email.account_changed.change.${change}`),
+      address: address ?? '',
+      to,
+    });
+  const logo = branding.logo_url ?? tenant.picture_url;
+  return {
+    subject: t('subject'),
+    preheader: t('lead'),
+    heading: t('heading'),
+    lead: t('lead'),
+    hint: t('hint'),
+    ...(url === undefined ? {} : { url, button: t('button'), pasteHint: locale.text('email.paste') }),
+    ...(code === undefined ? {} : { code }),
+    ...(url === undefined && code === undefined ? {} : { validity: validityText(locale, lifetime) }),
+    footer: locale.text('email.footer', { tenant: tenant.friendly_name, to }),
+    brand: tenant.friendly_name,
+    ...(logo !== undefined && /^https:/i.test(logo) ? { logo } : {}),
+    supportUrl: tenant.support_url,
+    supportEmail: tenant.support_email,
+    locale: { tag: locale.tag, direction: locale.direction },
+    ...mailColors(branding.colors),
+  };
+}
+
+function validityText(locale: Locale, seconds: number): string {
+  if (seconds < 2 * 3600) return locale.text('email.minutes', { count: Math.ceil(seconds / 60) });
+  if (seconds < 2 * 86_400) return locale.text('email.hours', { count: Math.floor(seconds / 3600) });
+  return locale.text('email.days', { count: Math.floor(seconds / 86_400) });
+}

@@ -1,0 +1,87 @@
+// The body of a connection, as the Management API takes it: what it may say, and with what it is refused.
+import { z } from 'zod';
+import { AuthError } from '../../http/errors.ts';
+import type { Connection, Records } from '../../records/collections.ts';
+import {
+  connectionSchema,
+  DATABASE,
+  databaseSchema,
+  writtenDatabaseSchema,
+} from '../../records/connections.ts';
+import { wayInFault } from '../../records/database-options.ts';
+import { apiError } from '../errors.ts';
+import { checkedBy, merged } from '../resource.ts';
+import { isObject } from '../section.ts';
+import { refuseContradictions } from './database-attributes.ts';
+
+const object = z.record(z.string(), z.unknown());
+
+export const connectionMembers = {
+  display_name: z.string().max(128).nullish(),
+  options: object.nullish(),
+  enabled_clients: z.array(z.string().max(255)).nullish(),
+  is_domain_connection: z.boolean().nullish(),
+  show_as_button: z.boolean().nullish(),
+  realms: z.array(z.string().max(128)).nullish(),
+  metadata: z.record(z.string().max(255), z.string().max(255).nullable()).nullish(),
+  authentication: object.nullish(),
+  connected_accounts: object.nullish(),
+  cross_app_access_requesting_app: object.nullish(),
+  cross_app_access_resource_app: object.nullish(),
+};
+
+export const createBody = z.strictObject({
+  ...connectionMembers,
+  name: z
+    .string()
+    .max(128)
+    .regex(
+      /^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$/,
+      'String does not match pattern ^[a-zA-Z0-9](-[a-zA-Z0-9]|[a-zA-Z0-9])*$',
+    ),
+  strategy: z.string().min(1).max(64),
+});
+
+/** Members of options that are kept when the new options leave them out: exported files hold none of them. */
+const SECRETS = [
+  'client_secret',
+  'app_secret',
+  'twilio_token',
+  'signing_key',
+  'decryptionKey',
+  'gateway_authentication',
+];
+
+/** The same of a database, whose scripts' `configuration` is never read. */
+const DATABASE_SECRETS = [...SECRETS, 'configuration'];
+
+/** The new options, without what is null; secrets that they leave out stay. */
+export function optionsOf(
+  current: Pick<Connection, 'strategy' | 'options'> | undefined,
+  asked: Readonly<Record<string, unknown>>,
+): object {
+  const before = (current?.options ?? {}) as Record<string, unknown>;
+  const secrets = current?.strategy === DATABASE ? DATABASE_SECRETS : SECRETS;
+  const kept = secrets.filter((name) => !(name in asked) && before[name] !== undefined);
+  return { ...Object.fromEntries(kept.map((name) => [name, before[name]])), ...merged({}, asked) };
+}
+
+export const refuseMetadata = (thrown: unknown): never => {
+  throw thrown instanceof AuthError ? apiError(400, thrown.error_description, 'invalid_body') : thrown;
+};
+
+/** @param isWritten whether its options are new: those that were stored before are not refused for what they lack. */
+export function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
+  const database = isWritten ? writtenDatabaseSchema : databaseSchema;
+  if (isWritten && record.strategy === DATABASE && isObject(record.options))
+    refuseContradictions(record.options);
+  const schema = record.strategy === DATABASE ? database : connectionSchema;
+  const read = checkedBy(schema as z.ZodType, record) as Records['connections'];
+  const fault = isWritten && read.strategy === DATABASE ? wayInFault(read) : undefined;
+  if (fault !== undefined) throw apiError(400, fault, 'invalid_body');
+  return read;
+}
+
+/** A query member that may be repeated, as a list. */
+export const textsOf = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);

@@ -1,0 +1,43 @@
+// Signatures of messages in a query (SAML 2.0 Bindings §3.4.4.1).
+import { createVerify } from 'node:crypto';
+import {
+  allowedAlgorithm,
+  HASH,
+  SIGNATURE_URI,
+  type SignatureAlgorithm,
+  type Signer,
+  type Verifier,
+  wrongSignature,
+} from './signature.ts';
+import { badMessage } from './xml.ts';
+
+/** A signed query; the signature covers its octets as sent (Bindings §3.4.4.1). */
+export interface SignedQuery {
+  octets: string;
+  /** URI, decoded. */
+  algorithm: string;
+  /** Base64, decoded from the query. */
+  signature: string;
+}
+
+/** Verifies a redirect's signature. @throws AuthError 400 when it is missing or invalid. */
+export function verifyQuery(query: SignedQuery | undefined, verifier: Verifier): void {
+  if (query === undefined) throw badMessage('The SAML message must be signed.');
+  const uri = allowedAlgorithm(query.algorithm, verifier);
+  const algorithm = (Object.keys(SIGNATURE_URI) as SignatureAlgorithm[]).find(
+    (a) => SIGNATURE_URI[a] === uri,
+  );
+  const isRight = verifier.publicKeys.some((key) =>
+    createVerify(HASH[algorithm ?? 'rsa-sha256'])
+      .update(query.octets, 'latin1')
+      .verify(key, query.signature, 'base64'),
+  );
+  if (!isRight) throw wrongSignature();
+}
+
+/** Adds `SigAlg` and `Signature`. @param query SAMLRequest or SAMLResponse, and RelayState. */
+export async function signQuery(query: string, { sign, signatureAlgorithm }: Signer): Promise<string> {
+  const octets = `${query}&SigAlg=${encodeURIComponent(SIGNATURE_URI[signatureAlgorithm])}`;
+  const signature = Buffer.from(await sign(signatureAlgorithm, Buffer.from(octets))).toString('base64');
+  return `${octets}&Signature=${encodeURIComponent(signature)}`;
+}

@@ -1,0 +1,95 @@
+// The signing keys of one algorithm, as the store has them: which signs, which is next, and the turn from one to the next.
+import { AuthError } from '../http/errors.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
+import type { SigningAlg } from '../records/signing-algs.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Store, Write } from '../store/contract.ts';
+import type { SigningKey } from '../tenant/snapshot.ts';
+import type { KeyHolder } from './holder.ts';
+import { type MadeKey, makeSigningKey, takeHeldKey } from './make-key.ts';
+
+/** Of the keys of an algorithm: the current one, the next, and those before. */
+export interface KeySet {
+  current: SigningKey | undefined;
+  next: SigningKey | undefined;
+  previous: readonly SigningKey[];
+}
+
+export type State = SigningKeyRecord['state'];
+
+/** Whether a key is kept outside: its record has no part of a private half. One that has lost some of it is damaged. */
+export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
+  return jwk.d === undefined && jwk.p === undefined;
+}
+
+/** What keys are made from, or taken from: the holder where there is one. */
+export interface Source {
+  clock: Clock;
+  commonName: string;
+  holder: KeyHolder | undefined;
+}
+
+/** Whether a next key is where keys are from now on. */
+export function isFit(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
+  return next !== undefined && isHeld(next) === (holder !== undefined);
+}
+
+/** Gives a new key with each call; undefined where the holder has no further one. */
+export async function keySupply(
+  { clock, commonName, holder }: Source,
+  alg: SigningAlg,
+  present: readonly (SigningKey | undefined)[],
+): Promise<() => Promise<MadeKey | undefined>> {
+  if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
+  const taken = new Set(present.map((key) => key?.id));
+  const keys = (await holder.keys()).filter((key) => key.alg === alg);
+  // Each is taken once, after those that were: one that was removed here is not taken again.
+  const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
+  return async () => {
+    const key = fresh.shift();
+    return key && takeHeldKey(clock, commonName, key);
+  };
+}
+
+export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
+  const keys = store.collection('signingKeys');
+  const of = async (state: State) =>
+    (await keys.findBy('state', state)).filter(({ jwk }) => jwk.alg === alg) as SigningKey[];
+  const [[current], [next], previous] = await Promise.all([of('current'), of('next'), of('previous')]);
+  return { current, next, previous };
+}
+
+/** One set's rotation. @throws AuthError 409; so do its writes for a set that has turned since. */
+export async function turn(
+  source: Source,
+  alg: SigningAlg,
+  { current, next, previous }: KeySet,
+): Promise<{ kid: string; writes: Write[] }> {
+  const collection = 'signingKeys';
+  const supply = await keySupply(source, alg, [current, next, ...previous]);
+  const isNextFit = isFit(next, source.holder);
+  const follows = isNextFit ? next : await supply();
+  if (follows === undefined) {
+    throw new AuthError(409, 'conflict', `There is no further ${alg} key: make one where the keys are kept.`);
+  }
+  const added = await supply();
+  const to = (from: SigningKey, state: State): Write => ({
+    collection,
+    update: from.id,
+    change: (now) => {
+      if (now.state === from.state) return { ...now, state };
+      throw new AuthError(409, 'conflict', 'The signing keys were rotated at the same time.');
+    },
+  });
+  const writes: Write[] = [
+    ...[...previous, ...(isNextFit || next === undefined ? [] : [next])].map(
+      ({ id }) => ({ collection, delete: id }) as const,
+    ),
+    ...(current === undefined ? [] : [to(current, 'previous')]),
+    isNextFit && next !== undefined
+      ? to(next, 'current')
+      : { collection, insert: { ...follows, state: 'current' } },
+    ...(added === undefined ? [] : [{ collection, insert: { ...added, state: 'next' as const } } as const]),
+  ];
+  return { kid: follows.id, writes };
+}

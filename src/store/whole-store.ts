@@ -1,0 +1,115 @@
+// One store of what is kept in files, in memory, and in the database.
+import { isCached } from '../records/collection-spec.ts';
+import type { CollectionName, Records } from '../records/collections.ts';
+import type { Stored } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Collection, Moment, Store } from './contract.ts';
+import { collectionSpecs } from './keys.ts';
+import type { Configuration } from './lowdb/configuration.ts';
+import type { Commit } from './memory/collection.ts';
+import { tablesMoment } from './memory/moment.ts';
+import { createTable, expired, remove, type Table } from './memory/table.ts';
+import { deletionClock } from './purge.ts';
+import { countWrites } from './revision.ts';
+import type { DatabaseMoment } from './sql/sqlite-moment.ts';
+import type { SqliteStore } from './sql/sqlite-store.ts';
+import { purgedAtOnce, type StoreOptions } from './store-options.ts';
+
+export const deletionOf = ({ clock, wallClock = clock, elapsed }: StoreOptions) =>
+  deletionClock({ wall: wallClock, elapsed });
+
+/** What is kept in memory alone is as durable as it gets. */
+export const nothing: Commit = () => undefined;
+
+export function memoryTables(clock: Clock): Table[] {
+  return collectionSpecs()
+    .filter(([, spec]) => spec.kept === 'memory')
+    .map(([name, spec]) => createTable(name, spec, clock));
+}
+
+/** Deletes some records that have expired. */
+export const purger = (table: Table, commit: Commit, now: Clock) => async () => {
+  const ids = expired(table, purgedAtOnce, now());
+  if (ids.length > 0) await commit(remove(table, ids));
+  return ids.length === purgedAtOnce;
+};
+
+interface Parts {
+  database: SqliteStore;
+  check(): void;
+  /** What is there now, all of it in one turn of the event loop. */
+  holdMoment(): Moment & { close(): void };
+  close(): Promise<void>;
+}
+
+/** A copy of the configuration beside the database as it is. */
+export function momentOf(
+  configuration: readonly Configuration[],
+  database: DatabaseMoment,
+  at: number,
+): Moment & { close(): void } {
+  const files = tablesMoment(
+    configuration.map(({ table }) => table),
+    at,
+  );
+  return {
+    at,
+    records: (name) => (files.has(name) ? files : database).records(name),
+    close: database.close,
+  };
+}
+
+export function storeOf(
+  collections: [string, Collection<Stored>][],
+  { database, check, holdMoment, close }: Parts,
+): Store {
+  let revision = 0;
+  const count = () => {
+    revision += 1;
+  };
+  const cached = new Set(
+    collectionSpecs()
+      .filter(([, spec]) => isCached(spec))
+      .map(([name]) => name),
+  );
+  const byName = new Map(
+    collections.map(([name, collection]) => [
+      name,
+      cached.has(name) ? countWrites(collection, count) : collection,
+    ]),
+  );
+  return {
+    exclusive: true,
+    collection: <N extends CollectionName>(name: N) => {
+      // Below the contract all records are alike; a collection holds only what came in as its own.
+      return byName.get(name) as unknown as Collection<Records[N]>;
+    },
+    revision: () => revision,
+    async batch(writes) {
+      check();
+      try {
+        await database.batch(writes);
+      } finally {
+        if (writes.some(({ collection }) => cached.has(collection))) count();
+      }
+    },
+    async compact() {
+      check();
+      await database.compact();
+    },
+    async atOneMoment(work) {
+      check();
+      const moment = holdMoment();
+      try {
+        return await work(moment);
+      } finally {
+        moment.close();
+      }
+    },
+    async ready() {
+      check();
+      await database.ready();
+    },
+    close,
+  };
+}

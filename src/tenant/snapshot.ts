@@ -1,0 +1,175 @@
+// The whole configuration of a tenant at one revision of its store, as it is read there.
+import { ACTION_MODULE } from '../records/action-modules.ts';
+import { type BoundAction, boundActions } from '../records/actions.ts';
+import { idTokenAlg, responseAlg } from '../records/clients.ts';
+import type {
+  Client,
+  ClientGrant,
+  Connection,
+  Organization,
+  ResourceServer,
+} from '../records/collections.ts';
+import { type CustomDomain, customDomainsOf } from '../records/custom-domains.ts';
+import type { SigningKeyRecord } from '../records/engine.ts';
+import { EXCHANGE_PROFILE, type ExchangeProfile, exchangeProfilesOf } from '../records/exchange-profiles.ts';
+import { leadingDomainsOf } from '../records/organizations.ts';
+import type { Frozen } from '../records/record.ts';
+import { RULE, RULE_VARIABLE, type Rules, rulesOf } from '../records/rules.ts';
+import { isSigningAlg, SIGNING_ALGS, type SigningAlg } from '../records/signing-algs.ts';
+import type { TenantRecord } from '../records/tenant.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
+
+export type SigningKey = Frozen<SigningKeyRecord>;
+
+/** Texts of pages, and the page around them. */
+export interface Look {
+  /** By `<prompt>/<language>`. */
+  texts: ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+  /** The page template, Liquid. */
+  template: string | undefined;
+  /** The theme, as it was given. */
+  theme: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The whole configuration at one revision of the store. */
+export interface Snapshot {
+  revision: number;
+  settings: Frozen<TenantRecord>;
+  look: Look;
+  customDomains: readonly CustomDomain[];
+  signingKeys: readonly SigningKey[];
+  signingAlgs: ReadonlySet<SigningAlg>;
+  detailsTypes: ReadonlySet<string>;
+  /** By trigger. */
+  actions: ReadonlyMap<string, readonly BoundAction[]>;
+  rules: Rules;
+  /** By subject token type. */
+  exchangeProfiles: ReadonlyMap<string, ExchangeProfile>;
+  clients: ReadonlyMap<string, Client>;
+  origins: ReadonlySet<string>;
+  /** By name, in name order. */
+  connections: ReadonlyMap<string, Connection>;
+  resourceServers: ReadonlyMap<string, ResourceServer>;
+  /** By id, and by name. */
+  organizations: ReadonlyMap<string, Organization>;
+  organizationsByDomain: ReadonlyMap<string, Organization>;
+  clientGrants: ReadonlyMap<string, ClientGrant>;
+}
+
+/** @param before the configuration until now: what did not change stays the same object, see {@link derived}. */
+export async function readSnapshot(store: Store, before?: Snapshot): Promise<Snapshot> {
+  // First: what is written while the rest is read is read again.
+  const revision = store.revision();
+  const [settings, keys, clients, connections, apis, organizations, grants, documents] = await Promise.all([
+    store.collection('tenant').get('tenant'),
+    listAll(store.collection('signingKeys')),
+    listAll(store.collection('clients')),
+    listAll(store.collection('connections')),
+    listAll(store.collection('resourceServers')),
+    listAll(store.collection('organizations')),
+    listAll(store.collection('clientGrants')),
+    readDocuments(store),
+  ]);
+  if (settings === undefined) throw new Error('the store holds no tenant: apply a tenant file first');
+  const signingKeys = SIGNING_ALGS.flatMap((alg) => keysFor(keys, alg));
+  return {
+    revision,
+    settings,
+    ...documents,
+    signingKeys: isSame(before?.signingKeys, signingKeys) ? before.signingKeys : signingKeys,
+    signingAlgs: signingAlgsOf(clients, apis),
+    detailsTypes: new Set(
+      apis.flatMap(({ authorization_details: details }) => details?.map(({ type }) => type) ?? []),
+    ),
+    clients: new Map(clients.map((client) => [client.client_id, client])),
+    origins: new Set(clients.flatMap(originsOf)),
+    connections: new Map(
+      connections
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+        .map((connection) => [connection.name, connection]),
+    ),
+    resourceServers: new Map(apis.map((api) => [api.identifier, api])),
+    // An id is no other organization's name, whatever that calls itself.
+    organizations: new Map([
+      ...organizations.map((organization) => [organization.name, organization] as const),
+      ...organizations.map((organization) => [organization.id, organization] as const),
+    ]),
+    organizationsByDomain: new Map(
+      organizations.flatMap((organization) =>
+        leadingDomainsOf(organization).map((domain) => [domain, organization] as const),
+      ),
+    ),
+    clientGrants: new Map(grants.map((grant) => [clientGrantKey(grant.client_id, grant.audience), grant])),
+  };
+}
+
+/** What of the configuration is kept in documents. */
+async function readDocuments(
+  store: Store,
+): Promise<Pick<Snapshot, 'look' | 'customDomains' | 'actions' | 'rules' | 'exchangeProfiles'>> {
+  const documents = store.collection('documents');
+  const [texts, template, themes, domains, actions, triggers, rules, variables, profiles, modules] =
+    await Promise.all([
+      documents.findBy('kind', 'custom-text'),
+      documents.get('universal-login'),
+      documents.findBy('kind', 'theme'),
+      documents.findBy('kind', 'custom-domain'),
+      documents.findBy('kind', 'action'),
+      documents.findBy('kind', 'trigger'),
+      documents.findBy('kind', RULE),
+      documents.findBy('kind', RULE_VARIABLE),
+      documents.findBy('kind', EXCHANGE_PROFILE),
+      documents.findBy('kind', ACTION_MODULE),
+    ]);
+  return {
+    look: {
+      texts: new Map(texts.map(({ id, body }) => [id.slice('custom-text/'.length), body])),
+      template: typeof template?.body.body === 'string' ? template.body.body : undefined,
+      theme: themes[0]?.body,
+    },
+    customDomains: customDomainsOf(domains),
+    actions: boundActions(actions, triggers, modules),
+    rules: rulesOf(rules, variables),
+    exchangeProfiles: exchangeProfilesOf(profiles, actions, modules),
+  };
+}
+
+/** The algorithms that applications and APIs ask for, and the one that there always is. */
+function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer[]): Set<SigningAlg> {
+  const algs = [
+    ...clients.flatMap((client) => [idTokenAlg(client), responseAlg(client)]),
+    ...apis.map(({ signing_alg }) => signing_alg),
+  ];
+  return new Set(['RS256', ...algs.filter(isSigningAlg)]);
+}
+
+export const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
+
+/** The keys of an algorithm, the current one first, then the next, and those before. */
+export function keysFor(keys: readonly SigningKey[], alg: SigningAlg): SigningKey[] {
+  return (['current', 'next', 'previous'] as const).flatMap((state) =>
+    keys.filter((key) => key.state === state && key.jwk.alg === alg),
+  );
+}
+
+function isSame(
+  before: readonly SigningKey[] | undefined,
+  now: readonly SigningKey[],
+): before is readonly SigningKey[] {
+  return before !== undefined && JSON.stringify(before) === JSON.stringify(now);
+}
+
+/** The origins of an application's pages: its allowed and web origins, and those of its callbacks. */
+function originsOf(client: Client): string[] {
+  const callbacks = client.callbacks.flatMap((callback) => URL.parse(callback)?.origin ?? []);
+  // `null` is the origin of every custom scheme, and of every sandboxed page: nobody's own.
+  return [...client.allowed_origins, ...client.web_origins, ...callbacks].filter(
+    (origin) => origin !== '' && origin !== 'null',
+  );
+}
+
+/** Whether pages of this origin are a browser application's: by its allowed or web origins, or by a callback's. */
+export function isOriginOf(client: Client, origin: string): boolean {
+  return originsOf(client).includes(origin);
+}

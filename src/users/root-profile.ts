@@ -1,0 +1,105 @@
+// Which members of a user's record an upstream provider's word gives.
+import { normalizeEmail } from '../records/email.ts';
+import type { UserRecord } from '../records/users.ts';
+import { PROFILE_CLAIMS } from '../records/users.ts';
+import type { UpstreamUser } from './upstream-user.ts';
+
+/** Characters of one attribute of a profile; longer ones are not taken. */
+const LONGEST_ATTRIBUTE = 2048;
+
+/** What of a user's record the provider's profile sets, in the form that it is kept in. */
+export type RootProfile = Partial<Omit<UserRecord, 'id' | 'user_metadata' | 'app_metadata'>>;
+
+/** Names that are the user's record's own, which no profile may set. */
+const OWN_NAMES = new Set([
+  ...PROFILE_CLAIMS,
+  ...[
+    'email',
+    'email_verified',
+    'username',
+    'phone_number',
+    'phone_verified',
+    'phone_number_verified',
+    'address',
+  ],
+  ...[
+    'id',
+    '_id',
+    'user_id',
+    'identities',
+    'user_metadata',
+    'app_metadata',
+    'blocked',
+    'roles',
+    'permissions',
+  ],
+  ...[
+    'created_at',
+    'updated_at',
+    'last_login',
+    'last_ip',
+    'logins_count',
+    'last_password_reset',
+    'multifactor',
+  ],
+  ...['email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
+]);
+
+function persistent({
+  profile,
+  nonPersistent,
+}: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): [string, unknown][] {
+  return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
+}
+
+export function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
+  return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
+}
+
+/** What a profile sets of a user's record; @see RootProfile */
+export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): RootProfile {
+  const said = Object.fromEntries(persistent(upstream));
+  const text = (name: string): string | undefined => {
+    const value = said[name];
+    return typeof value === 'string' && value !== '' && value.length <= LONGEST_ATTRIBUTE ? value : undefined;
+  };
+  const claims = PROFILE_CLAIMS.flatMap((name) => {
+    const value = text(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const address = postalAddress(said.address);
+  const email = normalizeEmail(text('email') ?? '');
+  const phone = text('phone_number');
+  const username = text('username');
+  return {
+    ...Object.fromEntries(claims),
+    ...(address !== undefined && { address }),
+    ...(username !== undefined && { username }),
+    ...(email !== undefined && { email, email_verified: isTrue(said.email_verified) }),
+    ...(phone !== undefined && {
+      phone_number: phone,
+      phone_verified: isTrue(said.phone_number_verified ?? said.phone_verified),
+    }),
+  };
+}
+
+/** The parts of a postal address (OpenID Connect Core §5.1.1). */
+const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
+
+/** A postal address that a provider says; undefined where none of its parts is a text. */
+function postalAddress(said: unknown): UserRecord['address'] {
+  if (typeof said !== 'object' || said === null) return undefined;
+  const parts = Object.entries(said).filter(
+    ([name, value]) =>
+      ADDRESS_PARTS.includes(name) &&
+      typeof value === 'string' &&
+      value !== '' &&
+      value.length <= LONGEST_ATTRIBUTE,
+  );
+  return parts.length === 0 ? undefined : Object.fromEntries(parts);
+}
+
+/** Some providers write booleans as texts. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === 'true';
+}
