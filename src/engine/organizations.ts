@@ -215,8 +215,8 @@ async function adopt({ users }: OrganizationsDependencies, userId: string, invit
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
   await users.update(userId, {}, (now) => ({
-    app_metadata: structuredClone({ ...app_metadata, ...now.app_metadata }) as Record<string, unknown>,
-    user_metadata: structuredClone({ ...user_metadata, ...now.user_metadata }) as Record<string, unknown>,
+    app_metadata: { ...app_metadata, ...now.app_metadata },
+    user_metadata: { ...user_metadata, ...now.user_metadata },
   }));
 }
 

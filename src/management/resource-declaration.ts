@@ -63,11 +63,11 @@ export interface Resource<N extends ConfigurationName, D extends ResourceDepende
     before: Stored<N> | undefined,
   ): Promise<Record<string, unknown>>;
   /** The record that a body asks for. @throws AuthError 4xx */
-  make(deps: D, body: Record<string, unknown>): Promise<Records[N]>;
+  make(deps: D, body: Record<string, unknown>): Promise<Frozen<Records[N]>>;
   /** The record with what a body changes; judged as a whole afterwards. @throws AuthError 4xx */
-  change(deps: D, record: Stored<N>, body: Record<string, unknown>): Records[N];
+  change(deps: D, record: Stored<N>, body: Record<string, unknown>): Frozen<Records[N]>;
   /** Refuses a record that could not work, or that contradicts others. @throws AuthError 4xx */
-  check?(deps: D, record: Records[N]): Promise<void>;
+  check?(deps: D, record: Frozen<Records[N]>): Promise<void>;
   /** What a record needs beside, made once it is written. */
   written?(deps: D, record: Stored<N>): Promise<void>;
   /** As it is answered. */

@@ -6,6 +6,11 @@ export function sha256(data: string | Uint8Array): string {
   return hash('sha256', data, 'base64url');
 }
 
+/** The SHA-256 of a text (in UTF-8), in 64 hexadecimal digits. */
+export function sha256Hex(text: string): string {
+  return hash('sha256', text, 'hex');
+}
+
 /** SHA-256 of a long secret; HMAC with a salt for one short enough to be guessed from its hash. */
 export function hashSecret(secret: string, salt?: string): string {
   return salt === undefined ? sha256(secret) : createHmac('sha256', salt).update(secret).digest('base64url');

@@ -1,12 +1,13 @@
 // Documents of the store in the tenant file, and back: actions and their triggers, rules, themes, log streams, custom domains,
 // texts and parts of prompts, page templates.
-import { createHash } from 'node:crypto';
+
 import { ACTION_MODULE } from '../records/action-modules.ts';
 import { secretNames, withSecretValues } from '../records/actions.ts';
 import { type DocumentRecord, usualMembers } from '../records/documents.ts';
 import { EXCHANGE_PROFILE } from '../records/exchange-profiles.ts';
 import { RULE_VARIABLE, ruleVariableId, ruleVariableKey } from '../records/rules.ts';
 import type { TenantFile } from '../records/tenant.ts';
+import { sha256Hex } from '../runtime/secrets.ts';
 import { bindingsOf, type Document, type Item, LISTS, type ListSection, TEMPLATE } from './document-lists.ts';
 
 /** A document as the file says it: without its dates. */
@@ -92,7 +93,7 @@ function listed(
   if (['action', ACTION_MODULE].includes(list.kind) && Array.isArray(rest.secrets))
     Object.assign(body, { secrets: withSecretValues(named?.body.secrets, rest.secrets, now) });
   if (list.section === 'customDomains') Object.assign(body, keptKeys(body, named?.body));
-  const hex = createHash('sha256').update(`${list.kind}\n${label}`).digest('hex');
+  const hex = sha256Hex(`${list.kind}\n${label}`);
   const id = typeof given === 'string' ? given : (named?.id ?? list.newId(hex));
   return { id, kind: list.kind, ...(list.unique && { name: list.unique(label) }), body };
 }
@@ -152,7 +153,7 @@ function profilesOf(
   return tokenExchangeProfiles.map(({ id: given, action, action_id, ...rest }) => {
     const name = rest.subject_token_type.toLowerCase();
     const before = there.find((one) => one.kind === EXCHANGE_PROFILE && one.name === name);
-    const hex = createHash('sha256').update(`${EXCHANGE_PROFILE}\n${name}`).digest('hex');
+    const hex = sha256Hex(`${EXCHANGE_PROFILE}\n${name}`);
     const id = given ?? before?.id ?? `tep_${hex.slice(0, 16)}`;
     // The file's cross checks have named those that are not there.
     const found = actions.find((one) => one.id === action_id || one.body.name === action);

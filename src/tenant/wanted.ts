@@ -1,5 +1,5 @@
 // The records that a tenant file asks for.
-import { createHash } from 'node:crypto';
+
 import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
 import {
   type AuthenticationMethod,
@@ -10,6 +10,7 @@ import type { Records } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
+import { sha256Hex } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
@@ -89,7 +90,7 @@ function withIds<T extends { id?: string | undefined }>(
 
 /** An id derived from the name, so that a second run finds the same record. */
 function stableId(prefix: string, name: string): string {
-  return `${prefix}_${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
+  return `${prefix}_${sha256Hex(name).slice(0, 16)}`;
 }
 
 /** The tenant record: all sections that are not collections of their own. */

@@ -1,10 +1,11 @@
 // The accounts that users have connected.
-import { createHash } from 'node:crypto';
+
 import type { Connection } from '../records/collections.ts';
 import type { ConnectedAccountRecord } from '../records/connected-accounts.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 
 /** An account as its provider knows it, and what the provider gave for it. */
@@ -56,7 +57,7 @@ export async function keepConnectedAccount(
 
 /** As a text that says nothing of the account. */
 function idOf(...of: readonly string[]): string {
-  return `cac_${createHash('sha256').update(of.join('\n')).digest('base64url').slice(0, 24)}`;
+  return `cac_${sha256(of.join('\n')).slice(0, 24)}`;
 }
 
 /** An account as applications are told of it: never its tokens. */

@@ -1,7 +1,8 @@
 // The authorization request to an OAuth 2.0 provider (RFC 6749 §4.1.1), of a connection's options and of what the
 // application's own request says.
-import { createHash } from 'node:crypto';
+
 import type { OAuth2Options } from '../../records/oauth2.ts';
+import { sha256 } from '../../runtime/secrets.ts';
 import { furtherParameters } from '../further-parameters.ts';
 import type { UpstreamRequest } from '../redirect.ts';
 
@@ -16,7 +17,7 @@ export function authorizationUrl(options: OAuth2Options, request: UpstreamReques
     ...(scope !== '' && { scope }),
     state: request.state,
     ...(options.pkce_enabled && {
-      code_challenge: createHash('sha256').update(request.codeVerifier).digest('base64url'),
+      code_challenge: sha256(request.codeVerifier),
       code_challenge_method: 'S256',
     }),
   };

@@ -1,6 +1,7 @@
 // The authentication request to an OpenID provider (OpenID Connect Core 1.0 §3.1.2.1).
-import { createHash } from 'node:crypto';
+
 import type { OpenIdOptions } from '../../records/openid.ts';
+import { sha256 } from '../../runtime/secrets.ts';
 import { furtherParameters } from '../further-parameters.ts';
 import { asksForLogin, type UpstreamRequest } from '../redirect.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
@@ -64,8 +65,7 @@ export function pkceMethod<Options extends OpenIdOptions>({
 
 function challenge(method: 'S256' | 'plain' | undefined, verifier: string): Record<string, string> {
   if (method === undefined) return {};
-  const code_challenge =
-    method === 'plain' ? verifier : createHash('sha256').update(verifier).digest('base64url');
+  const code_challenge = method === 'plain' ? verifier : sha256(verifier);
   return { code_challenge, code_challenge_method: method };
 }
 

@@ -111,7 +111,7 @@ const themeCalls: Call<KeptDependencies>[] = [
       const before = await documentOf(deps.store, THEMES, params.id);
       const after = await deps.store.collection('documents').update(before.id, (current) => ({
         ...current,
-        body: merged(structuredClone(current.body) as Record<string, unknown>, body),
+        body: merged(current.body, body),
         updated_at: deps.now(),
       }));
       if (after === undefined) throw noTheme();

@@ -60,7 +60,7 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
     id: idOf('cgr', random),
   }),
   change: (_deps, grant, body) => ({
-    ...checkedBy(clientGrantSchema, merged(structuredClone(grant) as Record<string, unknown>, body)),
+    ...checkedBy(clientGrantSchema, merged(grant, body)),
     id: grant.id,
   }),
   check: async ({ store, scopesOf }, { client_id, audience, scope, subject_type }) => {

@@ -151,7 +151,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
   change: ({ random, now }, client, body) => {
     const { id: _, ...before } = client;
     const members = withMetadata(client, withOtherMembers(client, body));
-    const changed = merged(structuredClone(before) as Record<string, unknown>, members);
+    const changed = merged(before, members);
     const asked =
       'client_authentication_methods' in body ? applyKeys(client, changed, { random, now }) : changed;
     const signing =

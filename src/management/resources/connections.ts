@@ -93,7 +93,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   },
   change: (_deps, connection, body) => {
     const { options, ...rest } = body;
-    const { display_name: _, ...before } = structuredClone(connection) as Record<string, unknown>;
+    const { display_name: _, ...before } = connection;
     if (connection.strategy === DATABASE && options != null)
       refuseLateNonUnique(connection.options, options as Record<string, unknown>);
     return {

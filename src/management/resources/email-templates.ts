@@ -59,7 +59,7 @@ const change = (method: 'PUT' | 'PATCH') =>
       const { before, after } = await part.change(deps, (current = []) => {
         const old = current.find((one) => one.template === template);
         if (old === undefined) throw noTemplate();
-        const base = method === 'PUT' ? {} : (structuredClone(old) as object);
+        const base = method === 'PUT' ? {} : old;
         return current.map((one) => (one === old ? { ...merged(base, body), template } : one));
       });
       return ok(

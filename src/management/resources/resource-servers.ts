@@ -93,7 +93,7 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   },
   change: ({ random }, api, body) => {
     const { id, identifier } = api;
-    const asked = merged(structuredClone(api) as Record<string, unknown>, body);
+    const asked = merged(api, body);
     return { ...checkedBy(resourceServerSchema, withSecret(random, { ...asked, identifier })), id };
   },
   view: (_deps, api) => api,

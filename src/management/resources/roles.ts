@@ -55,7 +55,7 @@ const resource: Resource<'roles', RolesDependencies> = {
     ...merged({}, body),
     id: idOf('rol', random),
   }),
-  change: (_deps, role, body) => merged(structuredClone(role) as Records['roles'], body),
+  change: (_deps, role, body) => merged(role, body),
   view: (_deps, role) => ({ id: role.id, name: role.name, description: role.description ?? null }),
   missing,
   taken: conflict('The role already exists.', 'role_conflict'),

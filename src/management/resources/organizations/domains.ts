@@ -1,8 +1,9 @@
 // `/organizations/{id}/discovery-domains`: by whose addresses an organization is found. No two organizations share one.
-import { createHash } from 'node:crypto';
+
 import { z } from 'zod';
 import type { Organization } from '../../../records/collections.ts';
 import { type DiscoveryDomain, discoveryDomainsOf } from '../../../records/organizations.ts';
+import { sha256Hex } from '../../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../../store/contract.ts';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { arrayAnswer, cursorQuery, pageQuery } from '../../list.ts';
@@ -26,7 +27,7 @@ const taken = conflict('An organization discovery domain with the same domain al
 
 /** Made of what it names, so that a domain of a tenant file has one, too. */
 function idOf(organization: string, domain: string, prefix: string): string {
-  return `${prefix}${createHash('sha256').update(`${organization}\n${domain}`).digest('hex').slice(0, 16)}`;
+  return `${prefix}${sha256Hex(`${organization}\n${domain}`).slice(0, 16)}`;
 }
 
 function view({ id }: Organization, { domain, status, use_for_organization_discovery }: DiscoveryDomain) {

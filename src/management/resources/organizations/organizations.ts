@@ -85,7 +85,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     return { ...checkedBy(organizationSchema, merged({}, body)), id: idOf('org', random) };
   },
   change: (_deps, organization, body) => ({
-    ...checkedBy(organizationSchema, merged(structuredClone(organization) as Record<string, unknown>, body)),
+    ...checkedBy(organizationSchema, merged(organization, body)),
     id: organization.id,
   }),
   view: (_deps, organization) =>
