@@ -1,7 +1,7 @@
 // Makes the JavaScript of the published package: each program with all that it loads at its start in a few files. For each of
 // some 1,100 files Node.js would look, read, and take the compiled code from another file: a third of a start, and 40 MB.
-import { readFile } from 'node:fs/promises';
-import { relative } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
@@ -26,7 +26,7 @@ const places: Plugin = {
   },
 };
 
-await build({
+const { outputFiles } = await build({
   entryPoints: PROGRAMS.map((file) => `${SOURCE}${file}`),
   outdir: fileURLToPath(new URL('../dist/', import.meta.url)),
   outbase: SOURCE,
@@ -39,4 +39,14 @@ await build({
   // They keep the versions that whoever installs the package chooses, such as one that mends a vulnerability.
   packages: 'external',
   plugins: [places],
+  write: false,
 });
+for (const { path, text } of outputFiles) {
+  await mkdir(dirname(path), { recursive: true });
+  // With one other character, such as in a comment, Node.js keeps the whole text at two bytes each.
+  const ascii = text.replace(
+    /[^\0-\x7f]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  await writeFile(path, ascii);
+}
