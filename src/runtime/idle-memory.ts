@@ -8,7 +8,10 @@ import { runInNewContext } from 'node:vm';
  * two bursts of requests it would have to be made again and again.
  */
 const QUIET = 60_000;
-/** The same for the first time: the garbage of a start is the most there is, and no code has been made yet that would be missed. */
+/**
+ * The same until it was quiet once: the garbage of a start is the most there is, and little code has been made yet that would be
+ * missed.
+ */
 const QUIET_AT_FIRST = 10_000;
 /** The share of one processor that a quiet process takes at most. */
 const BUSY = 0.02;
@@ -20,21 +23,23 @@ type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resor
 /**
  * Makes the heap as small as it can be whenever the process has been quiet and the heap has grown.
  * @param quiet for how long, milliseconds; tests ask for less.
- * @param first the same from now on, once.
+ * @param first the same until the heap was made small for the first time.
  */
 export function shrinkHeapWhenQuiet(quiet = QUIET, first = QUIET_AT_FIRST): void {
-  let before = process.cpuUsage();
   let left = 0;
-  const look = (ms: number) => {
-    const now = process.cpuUsage();
-    const used = (now.user - before.user + now.system - before.system) / 1_000;
-    before = now;
-    if (used > ms * BUSY || getHeapStatistics().total_heap_size < left * GROWN) return;
-    collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    left = getHeapStatistics().total_heap_size;
+  const watch = (ms: number, isOver: () => boolean) => {
+    let before = process.cpuUsage();
+    const timer = setInterval(() => {
+      if (isOver()) return clearInterval(timer);
+      const { user, system } = process.cpuUsage(before);
+      before = process.cpuUsage();
+      if ((user + system) / 1_000 > ms * BUSY || getHeapStatistics().total_heap_size < left * GROWN) return;
+      collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+      left = getHeapStatistics().total_heap_size;
+    }, ms).unref();
   };
-  setTimeout(look, first, first).unref();
-  setInterval(look, quiet, quiet).unref();
+  watch(first, () => left > 0);
+  watch(quiet, () => false);
 }
 
 /** V8's own function, which it gives to contexts that are made while a flag is set. */
