@@ -4,7 +4,7 @@ import type { DeliveryRecord } from '../records/deliveries.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Store, Write } from '../store/contract.ts';
+import type { Filter, Store, Write } from '../store/contract.ts';
 import { judge } from '../store/judge.ts';
 
 type Record = Frozen<DeliveryRecord>;
@@ -67,14 +67,15 @@ export function createClaims(
     },
     due: async (kinds, isFirst) => {
       const kind = { field: 'kind', in: kinds };
-      // No other process has the store: what is held in it was held by one that has ended.
-      const isFree = isFirst && store.exclusive === true;
-      const isDue = { field: 'dueAt', to: dateOf(clock()) };
-      const isFarOff = { field: 'dueAt', from: dateOf(clock() + FAR) };
-      const where = isFree ? kind : { all: [isFirst ? { any: [isDue, isFarOff] } : isDue, kind] };
-      const { records: found } = await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce });
-      // What this process has just written it is about to begin with itself.
-      return isFree ? found.filter((one) => one.holder !== holder) : found;
+      const find = async (where: Filter) =>
+        (await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce })).records;
+      // No other process has the store: what is held in it was held by one that has ended. What this one has just written it
+      // is about to begin with itself.
+      if (isFirst && store.exclusive === true)
+        return (await find(kind)).filter((one) => one.holder !== holder);
+      const far = isFirst ? await find({ field: 'dueAt', from: dateOf(clock() + FAR) }) : [];
+      const ours = far.filter((one) => kinds.includes(one.kind));
+      return ours.length > 0 ? ours : find({ all: [{ field: 'dueAt', to: dateOf(clock()) }, kind] });
     },
     take: async ({ id, dueAt }, longest) => {
       const until = clock() + longest + MARGIN;

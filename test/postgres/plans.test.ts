@@ -13,7 +13,21 @@ import { openAccount } from '../account/support.ts';
 import { bindActions } from '../actions/support.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { logIn, payload, responseOf, spaTokens, tenant, token, webRequest } from '../support/flows.ts';
+import { createProver } from '../support/dpop.ts';
+import {
+  API,
+  authorize,
+  follow,
+  logIn,
+  payload,
+  responseOf,
+  spaTokens,
+  tenant,
+  token,
+  USER,
+  WEB_CALLBACK,
+  webRequest,
+} from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -57,10 +71,30 @@ const OTHER_WAYS = {
       token_endpoint_auth_method: 'none',
       grant_types: [PASSKEY_GRANT],
     },
+    {
+      client_id: 'hands-over',
+      name: 'hands-over',
+      app_type: 'native',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password', 'refresh_token'],
+      session_transfer: { can_create_session_transfer_token: true },
+    },
+    {
+      client_id: 'takes-over',
+      name: 'takes-over',
+      app_type: 'regular_web',
+      client_secret: 'takes-over-secret',
+      callbacks: [WEB_CALLBACK],
+      grant_types: ['authorization_code'],
+      session_transfer: { allowed_authentication_methods: ['query'] },
+    },
   ],
   connections: [{ name: 'email', strategy: 'email', enabled_clients: ['web'] }],
   databases: [
-    ...tenant.databases,
+    ...tenant.databases.map((one) => ({
+      ...one,
+      enabled_clients: [...one.enabled_clients, 'hands-over', 'takes-over'],
+    })),
     {
       name: 'keys',
       enabled_clients: ['app'],
@@ -265,6 +299,44 @@ describe(`PostgreSQL with ${MANY} rows where a login looks`, function () {
       expect(responseOf(inOrganization).code, inOrganization.text).to.be.a('string');
       const page = await openAccount(agent, server, '/account/security');
       expect(page.status, page.text).to.equal(200);
+    });
+  });
+
+  it('nor for tokens that are bound to a key, and a session that is handed over', async () => {
+    await expectNoScan(OTHER_WAYS, async (server) => {
+      const agent = createAgent(server);
+      const prover = await createProver();
+      const bound = await agent.request('/oauth/token', {
+        json: {
+          grant_type: 'client_credentials',
+          client_id: 'web',
+          client_secret: 'web-secret',
+          audience: API,
+        },
+        headers: { dpop: await prover.proof('POST', `${server.issuer}oauth/token`) },
+      });
+      expect(bound.json().token_type, bound.text).to.equal('DPoP');
+      const app = { client_id: 'hands-over' };
+      const byPassword = await token(agent, {
+        ...app,
+        grant_type: 'password',
+        username: USER.email,
+        password: USER.password,
+        scope: 'openid offline_access',
+      });
+      const handed = await token(agent, {
+        ...app,
+        grant_type: 'refresh_token',
+        refresh_token: byPassword.json().refresh_token,
+        audience: `urn:${new URL(server.url).host}:session_transfer`,
+      });
+      expect(handed.status, handed.text).to.equal(200);
+      const request = webRequest({
+        client_id: 'takes-over',
+        session_transfer_token: handed.json().access_token,
+      });
+      const back = await follow(agent, await authorize(agent, request), server.url);
+      expect(responseOf(back).code, back.text).to.be.a('string');
     });
   });
 
