@@ -8,9 +8,11 @@ import Provider, {
   type KoaContextWithOIDC,
   type Session,
 } from 'oidc-provider';
+import als from 'oidc-provider/lib/helpers/als.js';
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
 import initializeKeys from 'oidc-provider/lib/helpers/initialize_keystore.js';
+import Router from 'oidc-provider/lib/helpers/router.js';
 import { getDpopJwt } from 'oidc-provider/lib/helpers/validate_dpop.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
@@ -26,6 +28,7 @@ import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
 import type { LoginActions } from './login-actions.ts';
 import { refreshTokenId } from './refresh-families.ts';
 import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
+import { withPlainContexts } from './request-context.ts';
 import { readOwnParameters } from './token-parameters.ts';
 import type { Nonces, UsedProofs } from './used-proofs.ts';
 
@@ -39,6 +42,10 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
  * would drift from it.
  */
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
+
+/** Makes a provider. Imported because the engine takes no other way to keep what it knows of a request. */
+export const makeProvider = (...made: ConstructorParameters<typeof Provider>): Provider =>
+  withPlainContexts({ router: Router, storage: als }, () => new Provider(...made));
 
 /** What the engine issues tokens from: the shape of its authorization code. */
 type GrantSource = InstanceType<Provider['AuthorizationCode']>;

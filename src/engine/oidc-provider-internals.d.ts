@@ -53,3 +53,19 @@ declare module 'oidc-provider/lib/shared/client_auth.js' {
   const stack: ((ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> | void)[];
   export default stack;
 }
+
+declare module 'oidc-provider/lib/helpers/als.js' {
+  import type { AsyncLocalStorage } from 'node:async_hooks';
+
+  const storage: AsyncLocalStorage<object>;
+  export default storage;
+}
+
+declare module 'oidc-provider/lib/helpers/router.js' {
+  import type { KoaContextWithOIDC } from 'oidc-provider';
+
+  type Middleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => unknown;
+  type Register = (this: object, name: string, path: string, ...middleware: Middleware[]) => unknown;
+  const Router: { prototype: Record<'get' | 'post' | 'put' | 'delete' | 'options', Register> };
+  export default Router;
+}

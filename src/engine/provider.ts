@@ -21,7 +21,7 @@ import { keepGrants } from './grants.ts';
 import type { ReadIdTokenHint } from './id-token-hint.ts';
 import { interactions } from './interaction.ts';
 import { bindBrowser } from './interaction-browser.ts';
-import { adaptEngine, aroundGrants } from './internals.ts';
+import { adaptEngine, aroundGrants, makeProvider } from './internals.ts';
 import type { Introspect } from './introspection.ts';
 import { INTERACTION_SECONDS, sessionLifetime } from './lifetimes.ts';
 import { type LoginActions, loginActions } from './login-actions.ts';
@@ -109,7 +109,7 @@ function adaptedProvider(
   },
   configuration: Configuration,
 ): Provider {
-  const provider = new Provider(deps.settings.issuer, configuration);
+  const provider = makeProvider(deps.settings.issuer, configuration);
   // Forwarding headers were handled before the engine.
   provider.proxy = false;
   const bindToCertificate = certificateBinding(deps);
