@@ -116,6 +116,33 @@ describe('actions of custom-token-exchange', () => {
     expect(open.status, JSON.stringify(open.body)).to.equal(200);
   });
 
+  it('tell those of the login which exchange it is of, and who acts for the user', async () => {
+    await profile(
+      judge(
+        "api.authentication.setUserById(id); api.authentication.setActor({ sub: 'agent-7', desk: 'north' });",
+      ),
+    );
+    await bindActions(server, 'post-login', {
+      code: `exports.onExecutePostLogin = async ({ transaction }, api) => {
+        api.accessToken.setCustomClaim('https://example.test/exchange', transaction);
+      };`,
+    });
+    const token = `good:${await ada()}`;
+    const { body } = await exchange(token, {
+      actor_token: 'of-the-agent',
+      actor_token_type: 'urn:example:agent',
+    });
+    const told = payload(body.access_token)['https://example.test/exchange'];
+    expect(told).to.deep.include({
+      protocol: 'oauth2-token-exchange',
+      subject_token_type: TYPE,
+      actor_token_type: 'urn:example:agent',
+      actor: { sub: 'agent-7', desk: 'north' },
+    });
+    // The tokens themselves are for the action that judges them.
+    expect(JSON.stringify(told)).not.to.include('of-the-agent').and.not.include(token);
+  });
+
   it('come to no administrator: nothing of theirs is read or changed', async () => {
     await addAdministrators(server);
     const [owner] = await server.administrators.withEmail(addressOf('owner'));
