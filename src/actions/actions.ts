@@ -93,7 +93,7 @@ export function createActions(deps: ActionsDependencies): Actions {
   /** Adds commands to what was asked for. @returns that, or which of them must not be left out and cannot be taken. */
   const take: TakeAll = (trigger, { commands, methods, of, about }, outcome) => {
     // Nothing is left of one that fails in the middle.
-    const asked = structuredClone(outcome);
+    const asked = commands.length === 0 ? outcome : structuredClone(outcome);
     for (const command of commands) {
       const taken = cache.take(trigger, command) || takeCommand(methods, asked, command);
       if (taken === 'failed') return { fault: `${command.method} was called with what it does not take` };

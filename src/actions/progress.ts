@@ -69,14 +69,19 @@ export function runThrough(
   { bound, rules }: { bound: readonly BoundAction[]; rules: object | undefined },
   before: Progress | undefined,
 ): Run {
-  const of = fingerprint(bound, rules);
-  const from = before?.of === of ? before : undefined;
+  let known: string | undefined;
+  // Most runs come to their end, and nobody asks.
+  const of = () => {
+    known ??= fingerprint(bound, rules);
+    return known;
+  };
+  const from = before !== undefined && before.of === of() ? before : undefined;
   let outcome = from === undefined ? nothingAsked() : structuredClone(from.outcome);
   delete outcome.login.redirect;
   delete outcome.login.factors;
   let reached = from?.request === undefined ? from : undefined;
-  let again: Progress | undefined;
-  const at = (next: number): Progress => ({ of, next, outcome: structuredClone(outcome) });
+  let again: Omit<Progress, 'of'> | undefined;
+  const at = (next: number): Progress => ({ of: of(), next, outcome: structuredClone(outcome) });
   const isAtRules = from?.next === RULES;
   return {
     next: Math.max(from?.next ?? 0, 0),
@@ -86,7 +91,7 @@ export function runThrough(
     begin: (asked) => {
       outcome = asked;
       // They run as a whole when the user is back; and not once more when that was told.
-      if (outcome.login.redirect !== undefined) reached = { of, next: RULES, outcome: nothingAsked() };
+      if (outcome.login.redirect !== undefined) reached = { of: of(), next: RULES, outcome: nothingAsked() };
       else reached = isAtRules && from.request !== undefined ? at(0) : undefined;
     },
     step: (index, canRedirect) => {
@@ -102,7 +107,7 @@ export function runThrough(
       };
     },
     done: (index, asked) => {
-      again = at(index);
+      again = { next: index, outcome };
       outcome = asked;
       if (outcome.login.redirect !== undefined) reached = at(index);
       else if (outcome.login.factors !== undefined) reached = at(index + 1);
@@ -116,7 +121,10 @@ export function runThrough(
       const isOver = redirect === undefined && factors === undefined;
       return isOver && primaryUser !== undefined ? at(bound.length) : reached;
     },
-    again: () => again,
+    again: () =>
+      again === undefined || outcome.login.primaryUser === undefined
+        ? undefined
+        : structuredClone({ of: of(), ...again }),
   };
 }
 
