@@ -130,7 +130,8 @@ for (const parallel of [1, 20, PARALLEL]) {
     'without, ms': Number(without.toFixed(1)),
     'with two actions, ms': Number(withTwo.toFixed(1)),
     'more, ms': Number((withTwo - without).toFixed(1)),
-    'processor more, ms': Number((cpuWith - cpuWithout).toFixed(1)),
+    'processor without, ms': Number(cpuWithout.toFixed(2)),
+    'processor with, ms': Number(cpuWith.toFixed(2)),
     goal: GOAL,
   });
 }
