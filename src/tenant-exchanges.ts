@@ -2,6 +2,7 @@
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { customExchange } from './connections/exchange/custom.ts';
+import { actorOfIdToken } from './engine/actor-token.ts';
 import type { CheckPossession } from './engine/proof-of-possession.ts';
 import { subjectTokenReader } from './engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
@@ -18,19 +19,25 @@ export function tokenExchanges(
   const own = { ...reading, config: capabilities.config, users, wallClock };
   return {
     exchangeToken: tokenExchange(own),
-    exchangeForeign: foreignExchange(deps, capabilities),
+    exchangeForeign: foreignExchange(deps, capabilities, reading),
     readSubjectToken: subjectTokenReader(own),
   };
 }
 
 /** The exchange of tokens that the tenant's own actions judge. */
-function foreignExchange(deps: TenantDependencies, capabilities: Capabilities): ExchangeToken {
+function foreignExchange(
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'>,
+): ExchangeToken {
   const { baseUrl } = deps.settings;
+  // Whom an action names, or is told of, is nobody who administers the tenant.
+  const users = capabilities.apiUsers;
   return customExchange({
     ...deps,
     ...capabilities,
-    // Whom an action names is read and changed before the login is judged.
-    users: capabilities.apiUsers,
+    users,
+    actorOfIdToken: (token) => actorOfIdToken({ ...deps, ...reading, users }, token),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = await capabilities.config.client(clientId);
       await askToVerify({ ...capabilities, baseUrl }, { user, connection, client, languages: [], ip });

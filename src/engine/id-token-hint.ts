@@ -3,6 +3,7 @@ import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload, error
 import { idTokenAlg } from '../records/clients.ts';
 import type { Client } from '../records/collections.ts';
 import { SIGNING_ALGS } from '../records/signing-algs.ts';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
@@ -15,6 +16,9 @@ export interface IdTokenHint {
   sid: string | undefined;
   /** Epoch seconds; 0 where it does not say. */
   expiresAt: number;
+  /** Whether it is signed with the application's own secret: that application can write one of any user. */
+  isBySecret: boolean;
+  claims: JWTPayload;
 }
 
 /** Verifies a hint; expired tokens are accepted (§2). @returns undefined when it is not our ID token. */
@@ -33,12 +37,36 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
         userId: String(claims.sub),
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
         expiresAt: claims.exp ?? 0,
+        isBySecret: decodeProtectedHeader(token).alg === 'HS256',
+        claims,
       };
     } catch (thrown) {
       if (thrown instanceof joseErrors.JOSEError || thrown instanceof TypeError) return undefined;
       throw thrown;
     }
   };
+}
+
+/**
+ * Reads an ID token that proves now who its user is: it has not expired, its session is open, and no application can have
+ * written it.
+ * @returns undefined for any other.
+ */
+export async function provingIdToken(
+  { readIdTokenHint, wallClock, isOpen }: ProvingDependencies,
+  token: string,
+): Promise<IdTokenHint | undefined> {
+  const read = await readIdTokenHint(token);
+  if (read === undefined || read.isBySecret || read.expiresAt <= epochSeconds(wallClock)) return undefined;
+  return read.sid === undefined || (await isOpen(read.sid)) ? read : undefined;
+}
+
+interface ProvingDependencies {
+  readIdTokenHint: ReadIdTokenHint;
+  /** The wall clock, by which tokens end. */
+  wallClock: Clock;
+  /** Whether a session is still there. */
+  isOpen(sid: string): Promise<boolean>;
 }
 
 async function audience(config: Config, { aud }: JWTPayload): Promise<Client | undefined> {

@@ -1,19 +1,20 @@
 // Token exchange of tokens of our own (RFC 8693): an application gets another token for the same user by one that it was
 // given, for the same API or less.
-import { decodeJwt, type JWTPayload } from 'jose';
+import type { JWTPayload } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
 import type { Client } from '../records/collections.ts';
 import { scopeValues } from '../records/scope.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Login } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
+import { isBeforeReset } from './actor-token.ts';
 import { TOKEN_EXCHANGE } from './applications.ts';
 import { toResource } from './audience.ts';
 import { OIDC_SCOPES } from './claims.ts';
-import type { ReadIdTokenHint } from './id-token-hint.ts';
+import { provingIdToken, type ReadIdTokenHint } from './id-token-hint.ts';
 import type { Organizations } from './organizations.ts';
 import { readOwnToken } from './own-tokens.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -23,7 +24,7 @@ import type { Granted, GrantRequest, Handed } from './tokens.ts';
 
 /** RFC 8693 §3. */
 const TYPE = 'urn:ietf:params:oauth:token-type:';
-const ID_TOKEN = `${TYPE}id_token`;
+export const ID_TOKEN = `${TYPE}id_token`;
 export const ACCESS_TOKEN = `${TYPE}access_token`;
 
 export interface ExchangeDependencies {
@@ -122,9 +123,7 @@ export async function subjectOf(
   const found =
     type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
   const user = found && (await deps.users.get(found.userId));
-  // A password set since ends what came before.
-  const resetAt = Date.parse(user?.last_password_reset ?? '') / 1000;
-  if (found === undefined || user === undefined || Number(found.claims.iat) < resetAt) throw NOT_GOOD();
+  if (found === undefined || user === undefined || isBeforeReset(user, found.claims)) throw NOT_GOOD();
   if (!(await isByGoodLogin(deps, found))) throw NOT_GOOD();
   return found;
 }
@@ -154,15 +153,13 @@ const NOT_GOOD = (which = 'subject_token') =>
 
 /** An ID token that the application itself was given, whose session has not ended. */
 async function ofIdToken(
-  { readIdTokenHint, wallClock, isOpen }: ExchangeDependencies,
+  deps: ExchangeDependencies,
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
-  const read = await readIdTokenHint(token);
+  const read = await provingIdToken(deps, token);
   if (read === undefined || read.client.client_id !== clientId) return undefined;
-  if (read.expiresAt <= epochSeconds(wallClock)) return undefined;
-  if (read.sid !== undefined && !(await isOpen(read.sid))) return undefined;
-  const claims = decodeJwt(token);
+  const { claims } = read;
   const amr = Array.isArray(claims.amr) ? claims.amr.map(String) : [];
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = OIDC_SCOPES.filter((scope) => scope !== 'offline_access');
@@ -209,7 +206,10 @@ async function actorOf(
   const actor =
     type === ID_TOKEN ? await ofIdToken(deps, clientId, token) : await ofAccessToken(deps, clientId, token);
   const user = actor && (await deps.users.get(actor.userId));
-  if (user === undefined || user.blocked === true) throw NOT_GOOD('actor_token');
+  if (user === undefined || user.blocked === true || isBeforeReset(user, actor?.claims ?? {}))
+    throw NOT_GOOD('actor_token');
+  // Its user is not who acts: who does would be forgotten.
+  if (actor?.claims.act !== undefined) throw NOT_GOOD('actor_token');
   return { sub: user.id, ...before };
 }
 

@@ -1,5 +1,6 @@
 // Actions of custom-token-exchange: whose a foreign token is, and what becomes of one that is nobody's.
 import { expect } from 'chai';
+import { SignJWT } from 'jose';
 import { tenant as base } from '../factors/tenant.ts';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
@@ -11,6 +12,7 @@ import { actionFailures, bindActions, eventsOf, managed, printed } from './suppo
 
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const TYPE = 'urn:acme:legacy-token';
+const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 const TRIGGER = 'custom-token-exchange';
 const { guardianPolicies: _everybody, ...rest } = base;
 const tenant = {
@@ -141,6 +143,81 @@ describe('actions of custom-token-exchange', () => {
     });
     // The tokens themselves are for the action that judges them.
     expect(JSON.stringify(told)).not.to.include('of-the-agent').and.not.include(token);
+  });
+
+  it('are told whose an ID token of an actor is, and of no token that does not prove it', async () => {
+    await profile(
+      judge(`api.authentication.setUserById(id);
+        const { actor_token_user: user } = event.transaction;
+        if (user) api.authentication.setActor({ sub: user.user_id, mail: user.email, of: user.identities[0].connection });`),
+    );
+    const logIn = async (client_id: string) => {
+      const answer = await createAgent(server).request('/oauth/token', {
+        json: {
+          grant_type: 'password',
+          client_id,
+          client_secret: `${client_id}-secret`,
+          username: USER.email,
+          password: USER.password,
+          scope: 'openid',
+        },
+      });
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.json() as { id_token: string; access_token: string };
+    };
+    const id = await ada();
+    const staff = (await server.users.findInConnection({ name: 'staff' }, 'staff@example.test'))?.id ?? '';
+    const actorOf = async (actor_token: string, actor_token_type = ID_TOKEN) => {
+      const over = { scope: 'openid', actor_token, actor_token_type };
+      const { status, body } = await exchange(`good:${staff}`, over);
+      expect(status, JSON.stringify(body)).to.equal(200);
+      return payload(body.access_token).act;
+    };
+    const good = await logIn('web');
+    const act = { sub: id, mail: USER.email, of: 'users' };
+    expect(await actorOf(good.id_token)).to.deep.equal(act);
+    expect(await actorOf((await logIn('leeway')).id_token), 'of another application').to.deep.equal(act);
+
+    const [head, body, signature] = good.id_token.split('.') as [string, string, string];
+    const written = (claims: object) =>
+      `${head}.${Buffer.from(JSON.stringify({ ...payload(good.id_token), ...claims })).toString('base64url')}.${signature}`;
+    const none = Buffer.from(JSON.stringify({ alg: 'none', typ: 'JWT' })).toString('base64url');
+    const forged = await new SignJWT({ ...payload(good.id_token), aud: 'hs256' })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .sign(new TextEncoder().encode('a-secret-of-at-least-32-characters!'));
+    const acted = await exchange(`good:${staff}`, {
+      scope: 'openid',
+      actor_token: good.id_token,
+      actor_token_type: ID_TOKEN,
+    });
+    for (const [what, bad] of Object.entries({
+      'of another user by hand': written({ sub: 'auth0|other' }),
+      'of another issuer': written({ iss: 'https://other.example.test/' }),
+      'without a signature': `${none}.${body}.`,
+      'that an application signed': forged,
+      'of a user for whom somebody acts': acted.body.id_token,
+      'that is an access token': good.access_token,
+      'that is none': 'x',
+    }))
+      expect(await actorOf(bad), what).to.equal(undefined);
+    expect(await actorOf(good.id_token, 'urn:acme:id_token'), 'of another type').to.equal(undefined);
+
+    const { id_token } = await logIn('leeway');
+    await managed(server, 'PATCH', '/clients/leeway', { is_first_party: false });
+    expect(await actorOf(id_token), 'of a third party').to.equal(undefined);
+    server.tick(11 * 3600 * 1000);
+    expect(await actorOf(good.id_token), 'that has expired').to.equal(undefined);
+    const before = (await logIn('web')).id_token;
+    const last_password_reset = new Date((payload(before).iat + 1) * 1000).toISOString();
+    await server.users.update(id, { last_password_reset });
+    expect(await actorOf(before), 'of before a new password').to.equal(undefined);
+    server.tick(2000);
+    const last = (await logIn('web')).id_token;
+    expect(await actorOf(last), 'of after it').to.deep.equal(act);
+    await server.users.update(id, { blocked: true });
+    expect(await actorOf(last), 'of a user who is blocked').to.equal(undefined);
+    await server.users.remove(id);
+    expect(await actorOf(last), 'of a user who is deleted').to.equal(undefined);
   });
 
   it('come to no administrator: nothing of theirs is read or changed', async () => {

@@ -1,5 +1,6 @@
 // Token exchange of tokens of our own (RFC 8693).
 import { expect } from 'chai';
+import { SignJWT } from 'jose';
 import { createAgent } from '../support/agent.ts';
 import {
   API,
@@ -18,11 +19,15 @@ import { told } from './tenant.ts';
 const GRANT = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const type = (name: string) => `urn:ietf:params:oauth:token-type:${name}`;
 
+const HS256_SECRET = 'a-secret-of-at-least-32-characters!';
+
 const ownTenant = {
   ...tenant,
   clients: [
     ...tenant.clients.map((client) =>
-      client.client_id === 'web' ? { ...client, grant_types: [...client.grant_types, GRANT] } : client,
+      ['web', 'hs256'].includes(client.client_id)
+        ? { ...client, grant_types: [...client.grant_types, GRANT] }
+        : client,
     ),
     {
       client_id: 'things',
@@ -136,6 +141,21 @@ describe('token exchange of our own tokens', () => {
     expect(told(await ask({ audience: API }))[1]).to.equal('invalid_target');
     await agent.get('/v2/logout');
     expect(told(await ask())[1]).to.equal('invalid_request');
+  });
+
+  it('takes no ID token that the application could have written itself, and none of an actor for another', async () => {
+    const { access_token } = await tokens();
+    const { sub, iss, iat, exp } = payload(access_token);
+    const written = await new SignJWT({ iss, sub, aud: 'hs256', iat, exp })
+      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+      .sign(new TextEncoder().encode(HS256_SECRET));
+    const asked = { client_secret: HS256_SECRET, subject_token_type: type('id_token') };
+    expect(told(await exchange(written, asked, 'hs256'))[1]).to.equal('invalid_request');
+
+    const actor = { actor_token: access_token, actor_token_type: type('access_token') };
+    const acted = (await exchange(access_token, actor)).json().access_token;
+    const beneath = { ...actor, actor_token: acted };
+    expect(told(await exchange(access_token, beneath))[1]).to.equal('invalid_request');
   });
 
   it('gives no more than the token is good for', async () => {

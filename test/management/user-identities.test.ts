@@ -315,6 +315,26 @@ describe('identities of a user', () => {
       ).to.equal(201);
     });
 
+    it('refuses an ID token that an application signs with its secret: it could write one of anybody', async () => {
+      const [first, second] = [await someone(), await someone('users', VERIFIED)];
+      const { id_token } = (
+        await token(agent, {
+          grant_type: 'password',
+          client_id: 'hs256',
+          client_secret: 'a-secret-of-at-least-32-characters!',
+          username: second.email,
+          password: second.password,
+          scope: 'openid',
+        })
+      ).json();
+      expect(payload(id_token).sub).to.equal(second.id);
+      const refused = await link(first.id, { link_with: id_token });
+      expect([refused.status, refused.json().message]).to.deep.equal([
+        400,
+        'Invalid id token on link_with property',
+      ]);
+    });
+
     it("refuses somebody else's id, an access token in place of an ID token, one that expired, a blocked account", async () => {
       const first = await someone();
       const second = await someone('users', VERIFIED);

@@ -4,7 +4,7 @@ import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
 import { withMembers } from '../../actions/event-now.ts';
 import type { Actor } from '../../actions/exchange-asked.ts';
-import { clientOf } from '../../actions/facts.ts';
+import { clientOf, userOf as factsOf, identityOf } from '../../actions/facts.ts';
 import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
@@ -15,7 +15,7 @@ import {
   transferAsked,
   transferFrom,
 } from '../../engine/session-transfer.ts';
-import { ACCESS_TOKEN, type ExchangeToken } from '../../engine/token-exchange.ts';
+import { ACCESS_TOKEN, type ExchangeToken, ID_TOKEN } from '../../engine/token-exchange.ts';
 import type { GrantRequest, Handed } from '../../engine/tokens.ts';
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -29,9 +29,12 @@ import { scopeValues } from '../../records/scope.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Login } from '../../users/login.ts';
+import type { User } from '../../users/user.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
 interface CustomExchangeDependencies extends ExchangedUserDependencies {
+  /** Reads an ID token of an actor; @see actorOfIdToken. */
+  actorOfIdToken(token: string): Promise<User | undefined>;
   actions: Pick<Actions, 'run' | 'refused'>;
   attempts: Attempts;
   /** What logins are dated by. */
@@ -121,10 +124,11 @@ function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest):
  * @throws AuthError when it refuses the token, or fails; 429 when there were too many from that address.
  */
 async function judged(
-  { actions, attempts, config }: CustomExchangeDependencies,
+  deps: CustomExchangeDependencies,
   { clientId, params, ip, ctx }: GrantRequest,
   { client, profile }: { client: Client; profile: ExchangeProfile },
 ): Promise<ActionOutcome> {
+  const { actions, attempts, config } = deps;
   const token = requiredField(params, 'subject_token');
   const { action } = profile;
   if (action === undefined)
@@ -134,7 +138,7 @@ async function judged(
     ...apiOf(transferAsked(ctx) ?? requestedAudience(params)),
     ...(await organizationPart(config, params.organization)),
     request: engineRequestOf(ctx),
-    transaction: transactionOf(params),
+    transaction: { ...transactionOf(params), ...(await actorPart(deps, params)) },
   };
   const hidden = [token, ...(params.actor_token ? [params.actor_token] : [])];
   let outcome: ActionOutcome | undefined;
@@ -167,6 +171,17 @@ function transactionOf(params: GrantRequest['params']): Record<string, unknown> 
     subject_token_type,
     ...(actor_token !== undefined && { actor_token, actor_token_type }),
   };
+}
+
+/** `event.transaction.actor_token_user`: whose ID token of ours the actor token is, where it proves that. */
+async function actorPart(
+  { actorOfIdToken, users }: CustomExchangeDependencies,
+  { actor_token: token, actor_token_type: type }: GrantRequest['params'],
+): Promise<Record<string, unknown>> {
+  const user = token !== undefined && type === ID_TOKEN ? await actorOfIdToken(token) : undefined;
+  if (user === undefined) return {};
+  const identities = (await users.identitiesOf(user.id)).map(identityOf);
+  return { actor_token_user: { ...factsOf(user), identities } };
 }
 
 /** Whom the action named, with the metadata that it set. @throws AuthError where that is nobody, or may not come in. */

@@ -78,6 +78,8 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
   const read = await deps.readIdTokenHint(token);
   const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
   if (read === undefined || read.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
+  // An application whose secret signs its tokens could take any account over.
+  if (read.isBySecret) throw invalid;
   // A token that was given to another application proves nothing to this one.
   if (caller.isUser && read.client.client_id !== caller.clientId) throw invalid;
   const other = await deps.users.get(read.userId);
