@@ -77,6 +77,7 @@ describe('applications at the console', () => {
     expect((await sendForm(owner, page, at)).status).to.equal(303);
     const [database] = (await server.store.collection('connections').list({ limit: 100 })).records;
     expect(database?.enabled_clients).not.to.include(id);
+    expect(page.text).to.contain(`href="/console/connections/${database?.id}"`);
     expect((await sendForm(owner, await owner.get(at), at)).status).to.equal(303);
     const [again] = (await server.store.collection('connections').list({ limit: 100 })).records;
     expect(again?.enabled_clients).to.include(id);

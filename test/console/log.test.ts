@@ -6,7 +6,7 @@ import { EVENTS } from '../../src/features.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';
-import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
+import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { submitLogin, token, USER, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { byPassword, openPage } from '../support/ways.ts';
@@ -204,6 +204,17 @@ describe('the log of the console', () => {
     expect(text)
       .to.contain('gave a wrong password or code')
       .and.to.contain('No tokens were given for a password');
+  });
+
+  it('leads from an event to its user, and nowhere where there is no such user', async () => {
+    const opened = async (user_id: string) =>
+      (await console.get(`/console/log/${await logged(1_000, { user_id, user_name: 'x' })}`)).text;
+    const user = (await server.users.withEmail(USER.email))[0]?.id ?? '';
+    expect(await opened(user)).to.contain(`href="/console/users/${encodeURIComponent(user)}"`);
+    const own = (await server.administrators.withEmail(addressOf('owner')))[0]?.id ?? '';
+    expect(own).to.match(/^gatehouse\|/);
+    for (const gone of [own, 'auth0|deleted'])
+      expect(await opened(gone)).not.to.contain('href="/console/users/');
   });
 
   it('says that there is no such event', async () => {

@@ -4,7 +4,7 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
-import { type AskDependencies, ask } from '../ask.ts';
+import { type AskDependencies, ask, askIfThere } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { EVENT_GROUPS } from '../event-groups.ts';
 import { type AtConsole, type ConsolePageDependencies, consolePage, renderConsole } from '../page.ts';
@@ -145,7 +145,6 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
   const outcome = outcomeOf(story);
   const { text } = deps.views.locale(ctx);
   const who = story.map(whoOf).find((one) => one !== undefined) ?? text('console.log.somebody');
-  const users = deps.paths.has(`${CONSOLE}/users/:id`);
   const shown = shownBy(deps, ctx);
   await renderConsole(deps, ctx, here, {
     template: 'console/log-event',
@@ -154,9 +153,7 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
       path: PATH,
       event: { ...shown(event), meaning: deps.meanings[event.type] ?? event.type },
       fields: fieldsOf(event),
-      ...(users && event.user_id !== undefined && here.can('read:users')
-        ? { userPath: `${CONSOLE}/users/${encodeURIComponent(event.user_id)}` }
-        : {}),
+      userPath: await pathOfUser(deps, ctx, here, event.user_id),
       json: JSON.stringify(event, undefined, 2),
       story: {
         outcome: outcomeWords(outcome.is, outcome.why),
@@ -172,6 +169,19 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
       },
     },
   });
+}
+
+/** Where the user of an event is shown: nowhere for administrators, who are no users of the tenant, and for who was deleted. */
+async function pathOfUser(
+  deps: LogDependencies,
+  ctx: Context,
+  here: AtConsole,
+  id: string | undefined,
+): Promise<string | undefined> {
+  if (id === undefined || !deps.paths.has(`${CONSOLE}/users/:id`) || !here.can('read:users'))
+    return undefined;
+  const found = await askIfThere(deps, ctx, here, 'GET /users/:id', { params: { id } });
+  return found && `${CONSOLE}/users/${encodeURIComponent(id)}`;
 }
 
 /** The message key of what came of a login. */
