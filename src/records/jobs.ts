@@ -1,4 +1,5 @@
 // Work that the Management API begins and that outlives the request: imports, exports, mails.
+import type { JobFaultRecord } from './job-faults.ts';
 import type { Stored } from './record.ts';
 
 type JobStatus = 'pending' | 'processing' | 'completed' | 'failed';
@@ -16,6 +17,8 @@ export interface JobRecord extends Stored {
   external_id?: string;
   /** Why it failed, for people. */
   status_details?: string;
+  /** The same, for whoever words it. */
+  fault?: JobFaultRecord;
   /** Of an import. */
   upsert?: boolean;
   /** Users that were looked at, whatever came of them. */

@@ -13,7 +13,7 @@ export const importedEmail = z
   .string()
   .max(320)
   .refine((value) => normalizeEmail(value) !== undefined, {
-    params: { code: 'FORMAT' },
+    params: { code: 'FORMAT', fault: 'format' },
     message: "Object didn't pass validation for format email",
   });
 

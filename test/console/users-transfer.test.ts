@@ -1,7 +1,9 @@
 // Importing and exporting users at the console.
+import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { JOB_FAULTS } from '../../src/records/job-faults.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -9,6 +11,7 @@ import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const TRANSFER = '/console/users/transfer';
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll("'", '&#39;');
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
 describe('the import and export of users at the console', () => {
@@ -81,6 +84,45 @@ describe('the import and export of users at the console', () => {
     expect(logged).to.contain('/jobs/users-imports').and.to.not.contain('one@import.test');
   });
 
+  it('tell in the reader’s language whatever can be wrong with a user', async () => {
+    const email = (n: number) => `wrong${n}@import.test`;
+    const hash = { algorithm: 'md5', hash: { value: 'x', encoding: 'rot13' } };
+    const refused: Record<string, object | number> = {
+      format: { email: HOSTILE },
+      noAddress: {},
+      type: { email: email(1), name: 5 },
+      minimum: { email: email(2), name: '' },
+      maximum: { email: email(3), name: 'x'.repeat(301) },
+      unknown: { email: email(4), [HOSTILE]: 1 },
+      reserved: { email: email(5), app_metadata: { blocked: true } },
+      username: { username: email(6) },
+      hash: { email: email(7), password_hash: 'x' },
+      choice: { email: email(8), custom_password_hash: hash },
+      missing: { email: email(9), custom_password_hash: {} },
+      twoHashes: { email: email(10), password_hash: 'x', custom_password_hash: hash },
+      there: { email: 'ada@example.test' },
+      twice: { email: 'ada@example.test' },
+    };
+    const fields = { _csrf: await tokenOf(), connection_id: await connection() };
+    const { location } = await upload(fields, JSON.stringify(Object.values(refused)));
+    const { text } = await finished(location);
+    expect(text).to.match(new RegExp(`Refused</dt><dd>${Object.keys(refused).length}<`));
+    for (const language of ['en', 'de', 'ar']) {
+      const words = JSON.parse(
+        readFileSync(new URL(`../../views/locales/console/users/${language}.json`, import.meta.url), 'utf8'),
+      ) as Record<string, string>;
+      const wordsOf = (name: string) =>
+        words[`console.users.job.fault.${name}`]?.split(/\{\w+\}/).map(escaped) ?? [];
+      for (const name of JOB_FAULTS) expect(wordsOf(name).join(''), `${language} ${name}`).to.not.equal('');
+      const page = await owner.get(new URL(location).pathname, { 'accept-language': language });
+      for (const name of Object.keys(refused))
+        expect(page.text, `${language} ${name}`).to.contain(
+          wordsOf(name).toSorted((a, b) => b.length - a.length)[0],
+        );
+      expect(page.text).to.not.contain('<img src=x').and.not.contain('rot13');
+    }
+  });
+
   it('change those who are there where that is asked for', async () => {
     const fields = { _csrf: await tokenOf(), connection_id: await connection(), upsert: 'yes' };
     const begun = await upload(fields, JSON.stringify([{ email: 'ada@example.test', name: 'Ada King' }]));
@@ -107,7 +149,7 @@ describe('the import and export of users at the console', () => {
     const empty = (await upload(fields, '{"email":"a@import.test"}\n{')).location;
     await finished(empty);
     for (const [language, words] of Object.entries({
-      de: 'Das Lesen scheiterte in Zeile 2',
+      de: 'Das Lesen scheiterte in Zeile 2, Spalte 2.',
       ar: 'فشلت القراءة في السطر',
     }))
       expect((await owner.get(new URL(empty).pathname, { 'accept-language': language })).text).to.contain(

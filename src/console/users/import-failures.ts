@@ -1,9 +1,12 @@
 // What of an import failed, as a page lists it.
+import type { Locale } from '../../pages/locales.ts';
+import type { JobFaultRecord } from '../../records/job-faults.ts';
+import { jobWords } from './job-words.ts';
 
 /** A user that was not imported, as the Management API tells it. */
 export interface ImportFailure {
   user: Readonly<Record<string, unknown>>;
-  errors: readonly { code: string; message: string; path?: string }[];
+  errors: readonly { code: string; message: string; path?: string; fault?: JobFaultRecord }[];
   /** Where the file has them: which of its users, and in which line where each has one. Older jobs do not tell. */
   place?: { number: number; line?: number };
 }
@@ -14,10 +17,10 @@ const MOST = 200;
 /** By what somebody is found in their file, the best first. */
 const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
 
-/** A line for each user, and how many more there are. @param worded a message in the reader's language. */
+/** A line for each user, and how many more there are. */
 export function failuresOf(
   failed: readonly ImportFailure[],
-  worded: (message: string) => string,
+  locale: Locale,
 ): {
   lines: {
     user: string | undefined;
@@ -31,8 +34,8 @@ export function failuresOf(
     user: NAMES.map((name) => user[name]).find((one) => typeof one === 'string' && one !== '') as
       | string
       | undefined,
-    errors: errors.map(({ message, path }) => ({
-      message: worded(message),
+    errors: errors.map(({ message, path, fault }) => ({
+      message: jobWords(locale, message, fault),
       ...(path !== undefined && { path }),
     })),
   }));

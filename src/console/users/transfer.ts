@@ -5,6 +5,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
+import type { JobFaultRecord } from '../../records/job-faults.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
@@ -26,6 +27,7 @@ interface JobAnswer {
   status: string;
   created_at: string;
   status_details?: string;
+  fault?: JobFaultRecord;
   percentage_done?: number;
   summary?: { total: number; inserted: number; updated: number; failed: number };
   location?: string;
@@ -125,16 +127,17 @@ async function begin(
 /** A job: how far it is, and what of it failed. Its page is loaded again until it is done. */
 async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const params = { id: (ctx.params as Record<string, string>).job ?? '' };
-  const job = (await ask(deps, ctx, here, 'GET /jobs/:id', { params })).body as JobAnswer;
+  const query = { include_places: 'true', include_faults: 'true' };
+  const job = (await ask(deps, ctx, here, 'GET /jobs/:id', { params, query: { include_faults: 'true' } }))
+    .body as JobAnswer;
   const isOpen = job.status === 'pending' || job.status === 'processing';
   const isImport = job.type === 'users_import';
   const failed =
     isImport && !isOpen
-      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params, query: { include_places: 'true' } }))
-          .body ?? []) as ImportFailure[])
+      ? (((await ask(deps, ctx, here, 'GET /jobs/:id/errors', { params, query })).body ??
+          []) as ImportFailure[])
       : [];
   const locale = deps.views.locale(ctx);
-  const worded = (said: string) => jobWords(locale, said);
   await renderConsole(deps, ctx, here, {
     template: 'console/users-job',
     section: 'users',
@@ -146,14 +149,14 @@ async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): 
         isImport,
         isOpen,
         isFailed: job.status === 'failed',
-        details: job.status_details && worded(job.status_details),
+        details: job.status_details && jobWords(locale, job.status_details, job.fault),
         done: job.percentage_done ?? 0,
         summary: job.summary,
         begun: timesOf(deps, ctx)(job.created_at),
         format: job.format,
         location: job.location,
       },
-      failures: failuresOf(failed, worded),
+      failures: failuresOf(failed, locale),
     },
   });
 }

@@ -21,7 +21,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
   return async (current) => {
     const connection = await deps.store.collection('connections').get(current.connection_id ?? '');
     if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere')
-      throw new JobFault('The connection does not exist.');
+      throw new JobFault('The connection does not exist.', { name: 'connection' });
     const { processed, upsert = false } = current;
     const some = users.slice(processed, processed + AT_A_TIME);
     const note = (outcome: Imported): Write[] => [
@@ -57,7 +57,7 @@ function usersOf(text: string) {
   try {
     return readFile(text, DATABASE).users;
   } catch (thrown) {
-    if (thrown instanceof FileFault) throw new JobFault(thrown.message);
+    if (thrown instanceof FileFault) throw new JobFault(thrown.message, thrown.fault);
     throw thrown;
   }
 }

@@ -2,6 +2,7 @@
 // what it did, so that a restart takes every job up where it was.
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
+import type { JobFaultRecord } from '../../records/job-faults.ts';
 import type { JobPartRecord, JobRecord } from '../../records/jobs.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { Background } from '../../runtime/background.ts';
@@ -40,7 +41,15 @@ export interface JobsDependencies {
 export type Step = (job: Job) => Promise<boolean>;
 
 /** What a job fails of, in words for whoever began it. */
-export class JobFault extends Error {}
+export class JobFault extends Error {
+  readonly fault: JobFaultRecord | undefined;
+
+  /** @param fault the same for whoever words it. */
+  constructor(message: string, fault?: JobFaultRecord) {
+    super(message);
+    this.fault = fault;
+  }
+}
 
 export interface Jobs {
   /** Begins a job. @throws AuthError 429 when too many are under way. */
@@ -119,14 +128,16 @@ function workers(deps: JobsDependencies, stepOf: (job: Job) => Promise<Step>) {
   const { store, background, log, leases, ending } = deps;
   const queue = new PQueue({ concurrency: AT_ONCE });
   const work = async (id: string, lost: AbortSignal): Promise<void> => {
-    const fail = (status_details: string) =>
-      store.collection('jobs').update(id, (job) => ({ ...job, status: 'failed', status_details }));
+    const fail = ({ message: status_details, fault }: JobFault) =>
+      store
+        .collection('jobs')
+        .update(id, (job) => ({ ...job, status: 'failed', status_details, ...(fault && { fault }) }));
     try {
       await run({ ...deps, ending: AbortSignal.any([ending, lost]) }, id, stepOf);
     } catch (thrown) {
       const isOurs = thrown instanceof JobFault;
       if (!isOurs) log.error({ err: thrown, job: id }, 'a job failed');
-      await fail(isOurs ? thrown.message : 'An unexpected error occurred.');
+      await fail(isOurs ? thrown : new JobFault('An unexpected error occurred.', { name: 'unexpected' }));
     }
     // Nobody asks for the input again; it may hold hashes.
     if (!ending.aborted && !lost.aborted) await removeInput(store, id);
@@ -174,7 +185,8 @@ async function run(
   }));
   const step = job && (await stepOf(job));
   while (job !== undefined && step !== undefined) {
-    if (clock() - (job.startedAt ?? 0) > LONGEST) throw new JobFault('The job took longer than two hours.');
+    if (clock() - (job.startedAt ?? 0) > LONGEST)
+      throw new JobFault('The job took longer than two hours.', { name: 'long' });
     const isMore = await step(job);
     if (!isMore) {
       await jobs.update(id, (current) => ({ ...current, status: 'completed' }));

@@ -6,7 +6,7 @@ import { customDatabase } from '../../records/database-options.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
-import type { FailedUser } from '../../users/transfer/file.ts';
+import { type FailedUser, withoutFaults } from '../../users/transfer/file.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Answer, type Call, callsWith, noContent, ok } from '../call.ts';
@@ -212,11 +212,14 @@ export const jobCalls: Call<JobsDependencies>[] = [
     path: '/jobs/:id',
     scopes: READ,
     summary: 'Get a job',
-    handle: async (deps, { params, caller }) => {
+    query: z.strictObject({ include_faults: flag.optional() }),
+    handle: async (deps, { params, query, caller }) => {
       const job = await jobOf(deps, params.id);
       // The link to an export is for those who may read users.
       const { location, ...view } = viewOf(deps, job) as { location?: string };
-      return ok(location !== undefined && caller.scopes.has('read:users') ? { ...view, location } : view);
+      const isToldLink = location !== undefined && caller.scopes.has('read:users');
+      const isToldFault = query.include_faults === true && job.fault !== undefined;
+      return ok({ ...view, ...(isToldLink && { location }), ...(isToldFault && { fault: job.fault }) });
     },
   }),
   call({
@@ -224,13 +227,14 @@ export const jobCalls: Call<JobsDependencies>[] = [
     path: '/jobs/:id/errors',
     scopes: READ,
     summary: 'Get job error details',
-    query: z.strictObject({ include_places: flag.optional() }),
+    query: z.strictObject({ include_places: flag.optional(), include_faults: flag.optional() }),
     handle: async (deps, { params, query }) => {
       const job = await jobOf(deps, params.id);
       const parts = await deps.jobs.parts(job.id, 'errors');
       if (parts.length === 0) return noContent();
       const failed = parts.flatMap((part) => JSON.parse(part) as FailedUser[]);
-      return ok(query.include_places === true ? failed : failed.map(({ place: _, ...one }) => one));
+      const told = query.include_faults === true ? failed : failed.map(withoutFaults);
+      return ok(query.include_places === true ? told : told.map(({ place: _, ...one }) => one));
     },
   }),
 ];

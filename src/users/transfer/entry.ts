@@ -6,14 +6,8 @@ import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
 import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
 import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
+import { type EntryError, errorOf } from './entry-error.ts';
 import { fromHashExport } from './hash-export.ts';
-
-/** Why a user is not imported; the codes are those of the hosted service. */
-export interface EntryError {
-  code: string;
-  message: string;
-  path?: string;
-}
 
 /** Where in its file a user is. */
 export interface Place {
@@ -56,7 +50,10 @@ const entrySchema = z.strictObject({
   user_id: z.string().min(1).max(255).regex(/^\S*$/).optional(),
   // An address as a username would answer to somebody else's login by e-mail.
   username: text(128)
-    .refine((value) => normalizeEmail(value) === undefined, 'A username must be no e-mail address')
+    .refine((value) => normalizeEmail(value) === undefined, {
+      params: { fault: 'username' },
+      message: 'A username must be no e-mail address',
+    })
     .optional(),
   given_name: text(150).optional(),
   family_name: text(150).optional(),
@@ -81,6 +78,7 @@ const entrySchema = z.strictObject({
   app_metadata: z
     .record(z.string(), z.unknown())
     .refine((value) => !Object.keys(value).some((name) => RESERVED.has(name)), {
+      params: { fault: 'reserved' },
       message: `app_metadata must not have ${[...RESERVED].join(', ')}`,
     })
     .optional(),
@@ -109,9 +107,8 @@ export function readEntry(value: unknown, provider: string): { entry: Entry } | 
   const { data } = read;
   const addresses: Entry['addresses'] = addressesOfNew(data);
   if (Object.keys(addresses).length === 0) {
-    return {
-      errors: [{ code: 'ANY_OF_MISSING', message: 'One of email, username, phone_number is required' }],
-    };
+    const message = 'One of email, username, phone_number is required';
+    return { errors: [{ code: 'ANY_OF_MISSING', message, fault: { name: 'noAddress' } }] };
   }
   const hash = hashOf(data);
   if (hash !== undefined && 'error' in hash) return { errors: [hash.error] };
@@ -138,7 +135,8 @@ function hashOf(data: z.output<typeof entrySchema>): { hash: string } | { error:
   const { password_hash: plain, custom_password_hash: custom } = data;
   if (plain !== undefined && custom !== undefined) {
     const message = 'password_hash and custom_password_hash are not given together';
-    return { error: { code: 'NOT_PASSED', message, path: 'custom_password_hash' } };
+    const fault = { name: 'twoHashes' } as const;
+    return { error: { code: 'NOT_PASSED', message, path: 'custom_password_hash', fault } };
   }
   if (custom !== undefined) {
     const judged = judgeHash(custom);
@@ -147,34 +145,17 @@ function hashOf(data: z.output<typeof entrySchema>): { hash: string } | { error:
       const error = errorOf(judged.issue);
       return { error: { ...error, path: ['custom_password_hash', error.path].filter(Boolean).join('.') } };
     }
-    return { error: { code: 'FORMAT', message: judged.fault, path: 'custom_password_hash' } };
+    return { error: hashError(judged.fault, 'custom_password_hash') };
   }
   if (plain === undefined) return undefined;
   const judged = judgeBcrypt(plain);
   if ('hash' in judged) return judged;
-  return { error: { code: 'FORMAT', message: judged.fault, path: 'password_hash' } };
+  return { error: hashError(judged.fault, 'password_hash') };
 }
 
-/** A fault of the schema in the codes of the hosted service. */
-function errorOf(issue: z.core.$ZodIssue): EntryError {
-  const path = issue.path.map(String).join('.');
-  return { code: codeOf(issue), message: issue.message, ...(path === '' ? {} : { path }) };
+function hashError(why: string, path: string): EntryError {
+  return { code: 'FORMAT', message: why, path, fault: { name: 'hash', values: { why } } };
 }
-
-function codeOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type') return issue.input === undefined ? 'OBJECT_REQUIRED' : 'INVALID_TYPE';
-  if (issue.code === 'too_small') return SIZES[issue.origin]?.small ?? 'MINIMUM';
-  if (issue.code === 'too_big') return SIZES[issue.origin]?.big ?? 'MAXIMUM';
-  if (issue.code === 'invalid_format') return issue.format === 'regex' ? 'PATTERN' : 'FORMAT';
-  if (issue.code === 'invalid_value') return 'ENUM_MISMATCH';
-  if (issue.code === 'invalid_union') return 'ANY_OF_MISSING';
-  return issue.code === 'custom' && issue.params?.code === 'FORMAT' ? 'FORMAT' : 'NOT_PASSED';
-}
-
-const SIZES: Readonly<Record<string, { small: string; big: string }>> = {
-  string: { small: 'MIN_LENGTH', big: 'MAX_LENGTH' },
-  array: { small: 'ARRAY_LENGTH_SHORT', big: 'ARRAY_LENGTH_LONG' },
-};
 
 /** A user of a file as an error tells of them: without what proves who they are. */
 export function withoutSecrets(source: unknown): Record<string, unknown> {

@@ -1,7 +1,9 @@
 // An import file: a JSON array of users, or one user a line.
 import { checkedJson } from '../../http/body.ts';
 import { jsonFaultAt } from '../../http/json-fault.ts';
-import { type Entry, type EntryError, type Place, readEntry, withoutSecrets } from './entry.ts';
+import type { JobFaultRecord } from '../../records/job-faults.ts';
+import { type Entry, type Place, readEntry, withoutSecrets } from './entry.ts';
+import type { EntryError } from './entry-error.ts';
 
 /** A user that was not imported. */
 export interface FailedUser {
@@ -11,6 +13,11 @@ export interface FailedUser {
   place?: Place;
 }
 
+/** A user that was not imported as the hosted service tells of them: in English. */
+export function withoutFaults({ errors, ...failed }: FailedUser): FailedUser {
+  return { ...failed, errors: errors.map(({ fault: _, ...error }) => error) };
+}
+
 /** What a file holds. */
 export interface ImportFile {
   /** In the order of the file. */
@@ -18,7 +25,15 @@ export interface ImportFile {
 }
 
 /** Thrown for a file that is no list of users. */
-export class FileFault extends Error {}
+export class FileFault extends Error {
+  /** What is wrong, where others than the command line are told. */
+  readonly fault: JobFaultRecord | undefined;
+
+  constructor(message: string, fault?: JobFaultRecord) {
+    super(message);
+    this.fault = fault;
+  }
+}
 
 /** Reads a file. @param provider of the connection that its users come to. @throws FileFault */
 export function readFile(text: string, provider: string): ImportFile {
@@ -49,7 +64,7 @@ function valuesOf(text: string): PlacedValue[] {
   }
   const lines = whole.split('\n').map((line, at) => ({ line, number: at + 1 }));
   const filled = lines.filter(({ line }) => line.trim() !== '');
-  if (filled.length === 0) throw new FileFault('The file holds no users.');
+  if (filled.length === 0) throw new FileFault('The file holds no users.', { name: 'empty' });
   return filled.map(({ line, number }, at) => ({
     value: orFault(line, number, () => checkedJson(line)),
     place: { number: at + 1, line: number },
@@ -67,8 +82,18 @@ function orFault<T>(text: string, first: number | undefined, read: () => T): T {
     // JSON that is refused all the same: no object, nested too deep, or with a name that no body may have.
     const why =
       where === '' ? 'Something in it is refused in any request.' : `Reading it failed at ${where}.`;
-    throw new FileFault(`The users file is neither a JSON array nor one JSON object a line. ${why}`);
+    throw new FileFault(
+      `The users file is neither a JSON array nor one JSON object a line. ${why}`,
+      placeFault(line, at?.column),
+    );
   }
+}
+
+function placeFault(line: number | undefined, column: number | undefined): JobFaultRecord {
+  if (line === undefined) return { name: 'refused' };
+  return column === undefined
+    ? { name: 'line', values: { line } }
+    : { name: 'place', values: { line, column } };
 }
 
 function readUser(value: unknown, provider: string, seen: Set<string>): ImportFile['users'][number] {
@@ -82,5 +107,6 @@ function readUser(value: unknown, provider: string, seen: Set<string>): ImportFi
   const double = names.find((name) => seen.has(name))?.split('\n')[0];
   for (const name of names) seen.add(name);
   if (double === undefined) return read;
-  return fail([{ code: 'DUPLICATED_USER', message: 'The file has this user twice', path: double }]);
+  const error = { code: 'DUPLICATED_USER', message: 'The file has this user twice', path: double };
+  return fail([{ ...error, fault: { name: 'twice' } }]);
 }

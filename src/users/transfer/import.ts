@@ -8,7 +8,8 @@ import { idByAddress } from '../identities.ts';
 import { factorWrites } from '../imported-factors.ts';
 import { FIRST_VERSION } from '../login.ts';
 import type { User, UsersDependencies } from '../user.ts';
-import { type Entry, type EntryError, withoutSecrets } from './entry.ts';
+import { type Entry, withoutSecrets } from './entry.ts';
+import type { EntryError } from './entry-error.ts';
 import type { FailedUser, ImportFile } from './file.ts';
 
 /** How an import goes. */
@@ -141,24 +142,32 @@ async function sameAs(
 const ALREADY_THERE: EntryError = {
   code: 'DUPLICATED_USER',
   message: 'The user already exist and upsert parameter is false',
+  fault: { name: 'there' },
 };
 
 function conflictOf(key: string): EntryError {
   const codes: Readonly<Record<string, string>> = { email: 'CONFLICT_EMAIL', username: 'CONFLICT_USERNAME' };
   const path = key === 'id' ? 'user_id' : key;
-  return { code: codes[key] ?? 'CONFLICT', message: `A user with the same ${path} exists`, path };
+  return {
+    code: codes[key] ?? 'CONFLICT',
+    message: `A user with the same ${path} exists`,
+    path,
+    fault: { name: 'same', values: { path } },
+  };
 }
 
 const READS_AS_ADDRESS: EntryError = {
   code: 'NOT_PASSED',
   message: 'A username must be no e-mail address or phone number that others log in with',
   path: 'username',
+  fault: { name: 'username' },
 };
 
 const lackOf = (path: AddressKind): EntryError => ({
   code: 'OBJECT_REQUIRED',
   message: `Missing required property: ${path}`,
   path,
+  fault: { name: 'missing', values: { path } },
 });
 
 function failure({ source, place }: Entry, error: EntryError): FailedUser {
@@ -184,6 +193,7 @@ async function update(deps: ImportDependencies, user: User, entry: Entry): Promi
       code: 'MFA_FACTORS_FAILED',
       message: 'The user has second factors already',
       path: 'mfa_factors',
+      fault: { name: 'factors' },
     };
   }
   try {

@@ -5,7 +5,7 @@ import { checkedJson } from '../../http/body.ts';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
 import { customDatabase } from '../../records/database-options.ts';
-import { type FailedUser, FileFault, type ImportFile, userReader } from './file.ts';
+import { type FailedUser, FileFault, type ImportFile, userReader, withoutFaults } from './file.ts';
 import { type ImportDependencies, type ImportOptions, importUsers } from './import.ts';
 import { usersOf } from './split.ts';
 
@@ -71,7 +71,7 @@ export async function* importFile(
     await rest(performance.now() - began);
     if (isEnding())
       throw new Error(`the server is about to end: ${counts.total} users of the file were looked at`);
-    return outcome.failed.map((failed) => ({ failed }));
+    return outcome.failed.map((failed) => ({ failed: withoutFaults(failed) }));
   };
   let some: ImportFile['users'][number][] = [];
   for await (const text of usersOf(chunks)) {
