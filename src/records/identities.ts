@@ -35,6 +35,8 @@ export interface IdentityRecord extends Stored {
   attributes?: Record<string, unknown>;
   /** What an upstream provider gave at the last login; stored sealed. */
   upstream?: UpstreamGrant;
+  /** Whoever was made before a login brings their second factors with their first one. */
+  awaitsFactors?: boolean;
   /** Ids of users whom their owner, being asked, did not want it linked to. */
   link_declined?: string[];
   /** Lower case. */

@@ -1,9 +1,10 @@
 // Users who are kept in a database elsewhere, password and all: what it says of them at a login is written down here, so that
 // they have an id, metadata, roles and sessions as every other user.
 import { DATABASE } from '../records/connections.ts';
-import { identityId } from '../records/identities.ts';
+import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
+import { factorsOf } from './brought-factors.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { type Identity, isLinked } from './identities.ts';
 import { factorWrites } from './imported-factors.ts';
@@ -18,6 +19,8 @@ export interface MirroredUser extends DatabaseUser {
   rootAttributes: RootAttributes;
   /** Members of the profile that are not stored. */
   nonPersistent: readonly string[];
+  /** Whether nobody has logged in: what is not said of second factors now may be said at the first login. */
+  isBeforeLogin?: boolean;
 }
 
 /**
@@ -44,12 +47,14 @@ export async function mirrorUser(
       profile,
       unique,
       also: ({ id }) => factorWrites(deps, id, mirrored.factors),
+      awaitsFactors: mirrored.isBeforeLogin === true && mirrored.factors.length === 0,
       // Without its addresses a user of a database could not be found.
       rootAttributes: rootAttributes === 'never_on_login' ? 'on_first_login' : rootAttributes,
     });
     if (written === undefined || written.isNew) return written;
     // Another login was sooner: whether it was of the same user is known now.
     if (identity === undefined) return mirrorUser(deps, mirrored);
+    if (mirrored.isBeforeLogin !== true) await bringFactors(deps, identity, mirrored.factors);
     if (isLinked(identity)) return written;
     return { user: await withMetadata(deps, written.user, metadata), isNew: false };
   } catch (thrown) {
@@ -57,6 +62,31 @@ export async function mirrorUser(
     throw thrown;
   }
 }
+
+/** Gives somebody who was made before their first login the second factors that come with it, where they have none. */
+async function bringFactors(
+  deps: UsersDependencies,
+  { id, awaitsFactors }: Identity,
+  factors: MirroredUser['factors'],
+): Promise<void> {
+  if (awaitsFactors !== true) return;
+  const end = (current: Identity): IdentityRecord => {
+    // Another login was sooner: what it brought is not brought twice.
+    if (current.awaitsFactors !== true) throw BROUGHT;
+    const { awaitsFactors: _, ...rest } = current;
+    return structuredClone(rest) as IdentityRecord;
+  };
+  try {
+    const identity = await deps.store.collection('identities').get(id);
+    const brought = identity === undefined ? [] : await factorsOf(deps, identity, factors);
+    await deps.store.batch([{ collection: 'identities', update: id, change: end }, ...brought]);
+  } catch (thrown) {
+    if (thrown !== BROUGHT) throw thrown;
+  }
+}
+
+/** Thrown within a batch, which then changes nothing. */
+const BROUGHT = new Error('the second factors have been brought');
 
 /** Whether an address is known to be that of the user, who has it still. */
 async function hasProved(

@@ -2,11 +2,12 @@
 // on their password is kept here.
 import { DATABASE } from '../records/connections.ts';
 import { identityId } from '../records/identities.ts';
-import { UniqueKeyError, type Write } from '../store/contract.ts';
+import { UniqueKeyError } from '../store/contract.ts';
+import { factorsOf } from './brought-factors.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
-import { homeOf, type Identity, isLinked } from './identities.ts';
+import { homeOf } from './identities.ts';
 import { factorWrites } from './imported-factors.ts';
 import { rootProfile } from './root-profile.ts';
 import type { User, UsersDependencies } from './user.ts';
@@ -51,16 +52,4 @@ export async function moveUser(
     await credentials.setFirst(homeOf(before), passwordHash, await factorsOf(deps, before, factors));
   const user = await deps.store.collection('users').get(before.user_id);
   return user && { user, verify: await credentials.load(user.id, homeOf(before)) };
-}
-
-/** What gives somebody who was made before their first password the factors that they bring, where they have none yet. */
-async function factorsOf(
-  deps: UsersDependencies,
-  identity: Identity,
-  factors: MovedUser['factors'],
-): Promise<Write[]> {
-  // One that was linked is another user's, who has factors of their own.
-  if (factors.length === 0 || isLinked(identity)) return [];
-  const present = await deps.store.collection('authenticators').findBy('user', identity.user_id);
-  return present.length === 0 ? factorWrites(deps, identity.user_id, factors) : [];
 }

@@ -24,6 +24,8 @@ export interface UpstreamUser {
   nonPersistent: readonly string[];
   /** The kinds of addresses by which users are found, and which nobody else in the connection may have; none by default. */
   unique?: readonly AddressKind[];
+  /** Whether a new user brings second factors with their first login. */
+  awaitsFactors?: boolean | undefined;
   /** What is written with a new user, or not at all. */
   also?: AlsoWritten;
 }

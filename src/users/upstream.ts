@@ -43,7 +43,7 @@ async function create(
   deps: UsersDependencies,
   upstream: UpstreamUser,
 ): Promise<{ user: User; isNew: boolean } | undefined> {
-  const { connection, provider, upstreamId, rootAttributes, metadata, unique = [] } = upstream;
+  const { connection, provider, upstreamId, rootAttributes, metadata, awaitsFactors, unique = [] } = upstream;
   const root = rootAttributes === 'never_on_login' ? {} : rootProfile(upstream);
   const { email: _email, ...profile } = root;
   const addresses = addressesIn(root, unique);
@@ -52,7 +52,10 @@ async function create(
   try {
     await deps.store.batch([
       { collection: 'users', insert: user },
-      { collection: 'identities', insert: { ...made, ...identityMembers(upstream, made) } },
+      {
+        collection: 'identities',
+        insert: { ...made, ...identityMembers(upstream, made), ...(awaitsFactors && { awaitsFactors }) },
+      },
       ...(provider === DATABASE ? [unlessPasswordKept(user.id)] : []),
       ...(upstream.also?.(user) ?? []),
     ]);

@@ -40,7 +40,7 @@ export async function fromElsewhere(
   const made =
     mode === 'moves'
       ? await users.move({ ...there, connection: connection.name })
-      : await users.mirror(mirroredIn(connection, there));
+      : await users.mirror({ ...mirroredIn(connection, there), isBeforeLogin: true });
   if (made === undefined) customDatabases.refused(asked, 'get_user', foreignId(there));
   return made?.user;
 }

@@ -53,6 +53,7 @@ const PEOPLE: Readonly<Record<string, string>> = {
   both: profile(`mfa_factors: [{ totp: { secret: '${SECRET}' } }, { phone: { value: '+15551234567' } }]`),
   none: profile('mfa_factors: []'),
   late: profile(TOTP),
+  seen: profile(TOTP),
   own: profile(`constructor: 'c', prototype: 'p', toString: 't', blocked: true, roles: ['admin'], logins_count: 99,
     created_at: '2001-01-01', identities: [{ user_id: 'x' }], multifactor: ['guardian'], sub: 'auth0|other',
     app_metadata: JSON.parse('{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"x":1}},"plan":"gold"}'),
@@ -75,10 +76,12 @@ const LOGIN = `async function login(email, password, callback) {
 }`;
 const GET_USER = `function getByEmail(email, callback) {
   const name = email.split('@')[0];
-  if (name === 'late') return callback(null, { user_id: name, email, email_verified: true });
+  if (name === 'late' || name === 'seen') return callback(null, { user_id: name, email, email_verified: true });
   callback(null, (${table({ ...ANSWERS, ...PEOPLE })}[name] ?? (() => null))());
 }`;
 const CREATE = `function create(user, callback) { callback(new ValidationError('user_exists')); }`;
+
+const CHANGE = `function changePassword(email, password, callback) { callback(null, true); }`;
 
 describe('answers of the scripts of a database elsewhere', () => {
   let server: TestServer;
@@ -91,7 +94,7 @@ describe('answers of the scripts of a database elsewhere', () => {
       options: {
         enabledDatabaseCustomization: true,
         import_mode,
-        customScripts: { login: LOGIN, get_user: GET_USER, create: CREATE },
+        customScripts: { login: LOGIN, get_user: GET_USER, create: CREATE, change_password: CHANGE },
         authentication_methods: { password: { enabled: true }, passkey: { enabled: true } },
       },
     });
@@ -190,6 +193,26 @@ describe('answers of the scripts of a database elsewhere', () => {
       // Whoever was judged before the factors were there is asked for them all the same: they are judged last.
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([403]));
       expect((await authenticatorsOf('auth0|late')).map(({ kind }) => kind)).to.deep.equal(['otp']);
+    });
+
+    it('come at the first login of somebody who stays there, and whom a stranger has had made here without', async () => {
+      const askForLink = () =>
+        createAgent(server).request('/dbconnections/change_password', {
+          json: { connection: 'stays', email: addressOf('seen') },
+        });
+      await askForLink();
+      await nextMessageTo(server, addressOf('seen'), 1, 'link');
+      expect(await authenticatorsOf('auth0|seen')).to.deep.equal([]);
+      const answers = await Promise.all(Array.from({ length: 5 }, () => grant('seen', 'stays')));
+      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([403]));
+      const [brought, ...more] = await authenticatorsOf('auth0|seen');
+      expect([brought?.kind, more]).to.deep.equal(['otp', []]);
+      // What is removed here does not come back.
+      await server.store.collection('authenticators').delete(brought?.id ?? '');
+      await grant('seen', 'stays');
+      await askForLink();
+      await grant('seen', 'stays');
+      expect(await authenticatorsOf('auth0|seen')).to.deep.equal([]);
     });
 
     it('may be an empty list', async () => {
