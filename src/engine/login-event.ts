@@ -8,6 +8,7 @@ import type { Trail } from '../runtime/trail.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../users/identities.ts';
+import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import { apiOf, engineRequestOf, organizationPart } from './action-event.ts';
 import { anonymousSessionPart } from './anonymous-transfer.ts';
@@ -75,7 +76,7 @@ export async function loginEvent(
     rolesOf(deps, login),
     deps.secondFactor.enrolled(user),
     sessionPart(deps, login),
-    refreshTokenPart(deps, login),
+    refreshTokenPart(deps, login, transferOf(ctx.oidc.entities.Grant)),
   ]);
   const event = {
     user: { ...userOf(user), enrolledFactors, identities: identities.map(identityOf) },
@@ -113,24 +114,46 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   const { session_metadata = {}, authentication: _, ...known } = shown;
   // One that begins with this very request is not stored yet.
   const created_at = known.created_at ?? known.authenticated_at;
-  const { act: actor } = transferOf(session) ?? {};
-  return { ...known, created_at, metadata: session_metadata, ...(actor && { actor }) };
+  const transfer = transferOf(session);
+  const actor = transfer?.act;
+  const parent = await parentPart(deps, transfer);
+  return { ...known, created_at, metadata: session_metadata, ...(actor && { actor }), ...parent };
 }
 
 /** `event.session_transfer_token`, in a session that was handed over. */
 function transferPart(session: object | undefined): Record<string, unknown> {
   const transfer = transferOf(session);
   if (transfer === undefined) return {};
-  const { clientId: client_id, ip, userAgent: user_agent } = transfer;
-  return { session_transfer_token: { client_id, request: { ip, user_agent, geoip: {} } } };
+  const { clientId: client_id, ip, userAgent: user_agent, scopes = [] } = transfer;
+  return { session_transfer_token: { client_id, request: { ip, user_agent, geoip: {} }, scope: scopes } };
 }
 
-async function refreshTokenPart(deps: LoginEventDependencies, { refreshToken }: LoginToJudge) {
+/**
+ * `session_transfer` of a session that was handed over, and of a refresh token that was given in it: the refresh token for
+ * which, as long as that is there, with what is noted of it now.
+ */
+async function parentPart(
+  { store, config }: Pick<LoginEventDependencies, 'store' | 'config'>,
+  transfer: Transfer | undefined,
+): Promise<Record<string, unknown>> {
+  if (transfer === undefined) return {};
+  const { parent } = transfer;
+  const family = parent === undefined ? undefined : await store.collection('artifacts').get(parent);
+  if (family === undefined) return { session_transfer: {} };
+  const { id, refresh_token_metadata: metadata = {} } = await describeRefreshToken(config, family);
+  return { session_transfer: { parent_refresh_token: { id, metadata } } };
+}
+
+async function refreshTokenPart(
+  deps: LoginEventDependencies,
+  { refreshToken }: LoginToJudge,
+  transfer: Transfer | undefined,
+) {
   const key = refreshToken && familyKey(refreshToken.jti);
   const family = key === undefined ? undefined : await deps.store.collection('artifacts').get(key);
   if (family === undefined) return undefined;
   const { refresh_token_metadata = {}, ...known } = await describeRefreshToken(deps.config, family);
-  return { ...known, metadata: refresh_token_metadata };
+  return { ...known, metadata: refresh_token_metadata, ...(await parentPart(deps, transfer)) };
 }
 
 /** Who acts for the user of a token exchange, and what the tokens were that it was asked for with. */

@@ -7,6 +7,7 @@ import { AuthError } from '../http/errors.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { Client } from '../records/collections.ts';
 import type { Frozen } from '../records/record.ts';
+import { scopeValues } from '../records/scope.ts';
 import type { SessionTransfer } from '../records/session-transfer.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -84,10 +85,14 @@ export async function giveTransferToken(
   };
 }
 
-/** Where a session is handed over from. */
-export function transferFrom(ctx: Context, clientId: string, wallClock: Clock): Transfer {
+/** Where a session is handed over from, and for what. @param scope of the token request. */
+export function transferFrom(
+  ctx: Context,
+  { clientId, scope }: { clientId: string; scope: string | undefined },
+  wallClock: Clock,
+): Transfer {
   const { last_user_agent: userAgent, last_ip: ip } = deviceOf(ctx, undefined);
-  return { clientId, at: epochSeconds(wallClock), ip, userAgent };
+  return { clientId, at: epochSeconds(wallClock), ip, userAgent, scopes: scopeValues(scope) };
 }
 
 /** @throws AuthError 403 for an application that hands no sessions over. */
@@ -133,7 +138,11 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       if (token === undefined || grant === undefined || client === undefined)
         throw new TypeError('a refresh without its token');
       believeUserAddress(ctx as unknown as Context, client);
-      const transfer = transferFrom(ctx as unknown as Context, client.clientId, deps.wallClock);
+      const transfer = transferFrom(
+        ctx as unknown as Context,
+        { clientId: client.clientId, scope: ctx.oidc.params?.scope as string | undefined },
+        deps.wallClock,
+      );
       const handed = await ofRefreshToken(deps, token, grant, transfer);
       const { scope, id_token, refresh_token } = ctx.body as Record<string, unknown>;
       ctx.body = { ...(await giveTransferToken(deps, handed)), scope, id_token, refresh_token };

@@ -35,6 +35,8 @@ export interface Transfer {
   /** Where the application had asked from: the address, and the user agent. */
   ip: string;
   userAgent: string;
+  /** The scopes that it had asked for; undefined in what was handed over before they were kept. */
+  scopes?: readonly string[];
   /** The key of the refresh token that it was handed over for, where it was for one. */
   parent?: string;
   /** Who acts for the user in it (RFC 8693 §4.1), where anybody does. */

@@ -7,7 +7,7 @@ import { API, payload, spaTokens, token, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
-import { bindActions, eventsOf } from './support.ts';
+import { bindActions, eventsOf, managed } from './support.ts';
 
 const CLAIM = 'https://example.test/event';
 const tenant = {
@@ -74,6 +74,19 @@ describe('the event of actions', () => {
     expect(connection).to.deep.equal(payload(access_token)[CLAIM].connection);
     expect(resource_server).to.deep.equal({ identifier: API });
     expect(request.body).not.to.have.property('refresh_token');
+  });
+
+  it('says which APIs an application may have refresh tokens for', async () => {
+    const policies = [{ audience: API, scope: ['read:things'] }];
+    const refreshing = { rotation_type: 'rotating', expiration_type: 'expiring', policies };
+    const set = await managed(server, 'PATCH', '/clients/web', { refresh_token: refreshing });
+    expect(set.status, JSON.stringify(set.body)).to.equal(200);
+    const { client } = await byPassword(USER.email);
+    expect(client.refresh_token).to.deep.equal({ policies });
+    await managed(server, 'PATCH', '/clients/web', { refresh_token: { ...refreshing, policies: [] } });
+    expect((await byPassword(USER.email)).client.refresh_token).to.deep.equal({ policies: [] });
+    await managed(server, 'PATCH', '/clients/web', { refresh_token: null });
+    expect((await byPassword(USER.email)).client).not.to.have.property('refresh_token');
   });
 
   it('names the API as the application does, in every request', async () => {

@@ -112,6 +112,9 @@ describe('session transfer', () => {
       code: `exports.onExecutePostLogin = async (event, api) => {
         const { session, session_transfer_token: handed } = event;
         if (handed) api.idToken.setCustomClaim('${CLAIM}', { by: handed.client_id, actor: session.actor });
+        if (handed) api.idToken.setCustomClaim('${CLAIM}/scope', handed.scope);
+        if (session) api.idToken.setCustomClaim('${CLAIM}/session', session.session_transfer);
+        if (event.refresh_token) api.idToken.setCustomClaim('${CLAIM}/token', event.refresh_token.session_transfer);
       };`,
     });
   });
@@ -210,6 +213,39 @@ describe('session transfer', () => {
         ...withToken((await handed()).access_token),
       });
       expect(responseOf(silent)).to.have.property('code');
+    });
+
+    it('tells actions what is noted of the refresh token that it was given for, in the session and its refresh tokens', async () => {
+      const given = await refreshToken('loose');
+      const [parent] = (
+        await managed(server, 'GET', `/users/${encodeURIComponent(await ada())}/refresh-tokens`)
+      ).body.tokens.filter(({ client_id }: { client_id: string }) => client_id === 'loose');
+      const notes = { refresh_token_metadata: { device: 'Ada’s phone' } };
+      const noted = await managed(server, 'PATCH', `/refresh-tokens/${parent.id}`, notes);
+      expect(noted.status, JSON.stringify(noted.body)).to.equal(200);
+      const { access_token } = (await transfer('loose', given, { scope: 'openid profile' })).json();
+      const asked = { ...withToken(access_token), scope: 'openid offline_access' };
+      const first = await tokens('online', responseOf(await open(createAgent(server), 'online', asked)));
+      const told = { parent_refresh_token: { id: parent.id, metadata: { device: 'Ada’s phone' } } };
+      expect(payload(first.id_token)).to.deep.include({
+        [`${CLAIM}/session`]: told,
+        [`${CLAIM}/scope`]: ['openid', 'profile'],
+      });
+      const refreshed = async () => {
+        const grant = { grant_type: 'refresh_token', client_id: 'online', ...SECRET };
+        const answer = await token(createAgent(server), { ...grant, refresh_token: first.refresh_token });
+        expect(answer.status, answer.text).to.equal(200);
+        return payload(answer.json().id_token);
+      };
+      expect(await refreshed()).to.deep.include({ [`${CLAIM}/token`]: told });
+      // It may go on without it, by the application's own setting; there is nothing to tell of it then.
+      await managed(server, 'DELETE', `/refresh-tokens/${parent.id}`);
+      expect(await refreshed()).to.deep.include({ [`${CLAIM}/token`]: {} });
+      // A login of its own has no such thing.
+      const own = await refreshToken('site', SECRET);
+      const plain = { grant_type: 'refresh_token', client_id: 'site', ...SECRET, refresh_token: own };
+      const { id_token } = (await token(createAgent(server), plain)).json();
+      expect(payload(id_token)).to.include({ [`${CLAIM}/token`]: null });
     });
 
     it('is once: one of fifty browsers at once has the session', async () => {

@@ -91,7 +91,7 @@ async function handedOver(
     throw new AuthError(400, 'invalid_request', 'A session has one actor, who acts for themselves.');
   const asked = named ?? params.organization;
   const organization = asked ? (await namedOrganization(deps.config, asked)).id : undefined;
-  const transfer = { ...transferFrom(ctx, clientId, deps.wallClock), act: actor };
+  const transfer = { ...transferFrom(ctx, { clientId, scope: params.scope }, deps.wallClock), act: actor };
   const answer = await giveTransferToken(deps, { login: { ...login, transfer }, organization });
   return { answer, userId: login.userId, connection: login.connection };
 }
