@@ -111,15 +111,28 @@ describe('the overview of the console', () => {
       },
     };
     await start({ connections: [gone] });
-    const { get } = await openConsole(server);
-    await get('/console');
-    const until = Date.now() + 20_000;
-    let text = '';
-    while (!text.includes('Nobody can log in with the connection gone') && Date.now() < until) {
-      await aMoment();
-      text = attention((await get('/console')).text);
-    }
-    expect(text).to.contain('Nobody can log in with the connection gone now.');
+    const owner = await openConsole(server);
+    const shown = async () => attention((await owner.get('/console')).text);
+    const found = async () => {
+      const until = Date.now() + 20_000;
+      let text = await shown();
+      while (!text.includes('Nobody can log in with the connection gone') && Date.now() < until) {
+        await aMoment();
+        text = await shown();
+      }
+      expect(text).to.contain('Nobody can log in with the connection gone now.');
+    };
+    await found();
+    // One that is changed is asked anew at once: nobody is told for ten minutes of what they have mended, or not of what they broke.
+    const [{ id = '' } = {}] = (
+      await server.store.collection('connections').list({ limit: 100 })
+    ).records.filter(({ name }) => name === 'gone');
+    const switches = (on: Record<string, string>) =>
+      owner.post(`/console/connections/${id}/applications`, { page: '0', ...on });
+    await switches({ 'was.web': 'true' });
+    expect(await shown()).to.not.contain('the connection gone');
+    await switches({ 'was.web': 'false', 'application.web': 'true' });
+    await found();
   });
 
   it('says when a key that signs is old', async () => {

@@ -88,16 +88,13 @@ async function descriptionOf(deps: AttentionDependencies, ctx: Context, here: At
 
 const connections: Look = async ({ connectionChecks }, _ctx, here) =>
   here.can('read:connections')
-    ? connectionChecks
-        .broken()
-        .slice(0, MOST)
-        .map(({ name, why }) => ({
-          isBad: true,
-          text: 'console.attention.connection',
-          name,
-          why,
-          path: `${CONSOLE}/connections`,
-        }))
+    ? (await connectionChecks.broken()).slice(0, MOST).map(({ name, why }) => ({
+        isBad: true,
+        text: 'console.attention.connection',
+        name,
+        why,
+        path: `${CONSOLE}/connections`,
+      }))
     : [];
 
 const certificates: Look = async (deps, _ctx, here, now) => {

@@ -1,4 +1,5 @@
 // Which connections nobody can log in with now. Providers are asked in the background and seldom: no page waits for them.
+import { isDeepStrictEqual } from 'node:util';
 import type { Connection } from '../../records/collections.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -10,8 +11,8 @@ interface BrokenConnection {
 }
 
 export interface ConnectionChecks {
-  /** What was found the last time; asks anew where that was long ago. */
-  broken(): readonly BrokenConnection[];
+  /** What was found the last time of connections as they are now; asks anew where that was long ago, or they have changed. */
+  broken(): Promise<readonly BrokenConnection[]>;
 }
 
 interface ConnectionChecksDependencies {
@@ -28,34 +29,55 @@ const GOOD = 600_000;
 const AT_ONCE = 4;
 const MOST = 200;
 
+/** What was found of a connection as it was then. */
+interface Answer {
+  as: Connection;
+  at: number;
+  why: string | undefined;
+}
+
 /** The checks of a tenant. */
 export function connectionChecks(deps: ConnectionChecksDependencies): ConnectionChecks {
   const { config, background, clock, faultOf, ending } = deps;
-  let found: readonly BrokenConnection[] = [];
-  let askedAt = Number.NEGATIVE_INFINITY;
-  const ask = async () => {
-    const inUse = (await config.connections()).filter(
-      ({ enabled_clients: clients, is_domain_connection: isForAll }) =>
-        clients.length > 0 || isForAll === true,
-    );
-    const left = inUse.slice(0, MOST);
-    const broken: BrokenConnection[] = [];
+  const answers = new Map<string, Answer>();
+  let isAsking = false;
+  /** The answer about a connection as it is now: whoever has mended one is not told for ten minutes that it is broken. */
+  const answerOf = (one: Connection): Answer | undefined => {
+    const answer = answers.get(one.id);
+    return answer !== undefined && isDeepStrictEqual(answer.as, one) ? answer : undefined;
+  };
+  const ask = async (due: Connection[]) => {
     const work = async () => {
-      for (let one = left.shift(); one !== undefined && !ending.aborted; one = left.shift()) {
+      for (let one = due.shift(); one !== undefined && !ending.aborted; one = due.shift()) {
         const why = await faultOf(one);
-        if (why !== undefined) broken.push({ name: one.name, why });
+        answers.set(one.id, { as: one, at: clock(), why });
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
-    found = broken.sort((a, b) => (a.name < b.name ? -1 : 1));
   };
   return {
-    broken: () => {
-      if (clock() - askedAt >= GOOD && !ending.aborted) {
-        askedAt = clock();
-        background.run('asking whether connections work', ask);
+    broken: async () => {
+      const looked = (await config.connections()).filter(isInUse).slice(0, MOST);
+      const ids = new Set(looked.map(({ id }) => id));
+      for (const id of answers.keys()) if (!ids.has(id)) answers.delete(id);
+      const due = looked.filter((one) => clock() - (answerOf(one)?.at ?? Number.NEGATIVE_INFINITY) >= GOOD);
+      if (due.length > 0 && !isAsking && !ending.aborted) {
+        isAsking = true;
+        const asked = () =>
+          ask(due).finally(() => {
+            isAsking = false;
+          });
+        background.run('asking whether connections work', asked);
       }
-      return found;
+      return looked
+        .flatMap((one) => {
+          const why = answerOf(one)?.why;
+          return why === undefined ? [] : [{ name: one.name, why }];
+        })
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
     },
   };
 }
+
+const isInUse = ({ enabled_clients: clients, is_domain_connection: isForAll }: Connection): boolean =>
+  clients.length > 0 || isForAll === true;
