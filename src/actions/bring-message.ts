@@ -6,6 +6,9 @@ import { withoutSecrets } from '../scripts/scripts.ts';
 import type { Actions, ActionsAbout } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
+/** Characters of a reason, as published: of a longer one the rest is left out. */
+const LONGEST = 1024;
+
 interface Brought {
   event: ActionEvent;
   about: ActionsAbout;
@@ -29,5 +32,7 @@ export async function bringMessage(
   });
   if (notification === undefined) return;
   const { isFinal, reason } = notification;
-  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', withoutSecrets(reason, hidden));
+  // What is cut first may end in a part of a link, which is not found in it any more.
+  const told = withoutSecrets(reason, hidden).slice(0, LONGEST);
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', told);
 }

@@ -5,7 +5,7 @@ import { type Take, taking } from './taking.ts';
 export interface NotificationAsked {
   /** Whether it is given up; otherwise it is tried again. */
   isFinal: boolean;
-  /** For the log. */
+  /** For the log, in any length. */
   reason: string;
 }
 
@@ -13,10 +13,7 @@ interface WithNotification {
   notification?: NotificationAsked;
 }
 
-/** Characters of a reason, as published: of a longer one the rest is left out. */
-const LONGEST = 1024;
-
-const reasons = z.tuple([z.string().transform((reason) => reason.slice(0, LONGEST))]).rest(z.unknown());
+const reasons = z.tuple([z.string()]).rest(z.unknown());
 
 /** The last one counts. */
 const ends = (isFinal: boolean) =>

@@ -115,6 +115,22 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(event.connection).to.include({ name: 'email', strategy: 'email' });
     });
 
+    it('leave no part of a link in the log where their reason is cut', async () => {
+      const code = `exports.onExecuteCustomEmailProvider = async (event, api) => {
+        const link = /https:\\S+reset-password\\?\\S+/.exec(event.notification.text.replaceAll('https://', 'https:'))[0];
+        await fetch(event.secrets.GATEWAY, { method: 'POST', body: JSON.stringify({ link }) });
+        api.notification.drop('-'.repeat(1024 - link.length + 4) + link);
+      };`;
+      await bindMail('/echo', code);
+      await reset();
+      await until(async () => (await descriptionsOf('fcpr')).some((one) => one?.startsWith('---')));
+      const [{ link }] = told();
+      const value = [...new URL(link).searchParams.values()].find((one) => one.length >= 16) ?? '';
+      const reasons = (await descriptionsOf('fcpr')).filter((one) => one?.startsWith('---'));
+      expect(value).not.to.equal('');
+      expect(reasons.join() + server.logged()).not.to.include(value.slice(0, 12));
+    });
+
     it('are asked again after `retry`, with the same message', async () => {
       failures = 0;
       await bindMail('/busy-once');
