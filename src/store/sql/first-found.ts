@@ -5,6 +5,7 @@ import { defaultLimit, matches } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import { alive, type Branch, branchesOf, type Statement, source } from './any-order.ts';
+import type { Found } from './collection.ts';
 import type { Dialect } from './dialect.ts';
 import { rarerFirst } from './rarer-first.ts';
 
@@ -36,10 +37,8 @@ export interface Asking {
 interface FirstFound {
   /** What is asked, its filter in the order in which it is to be read: that of what was found. */
   query: Query;
-  /** The page, with one record more than its limit where more follow; undefined where that is not told by so few. */
-  page?: AnyRecord[];
-  /** Whether others may match, which were not looked at. */
-  isCut?: boolean;
+  /** Its page; undefined where that is not told by so few. */
+  found?: Found;
 }
 
 interface Collection {
@@ -67,7 +66,8 @@ export async function firstFound(
     !branches.some(({ rest }) => rest.some(asksOthers))
   )
     return { query: asked };
-  const reach = (page + 1) * limit + 1;
+  const end = (page + 1) * limit;
+  const reach = end + 1;
   const bounds = [
     ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * branches.length }] : []),
     { each: MOST, all: MOST },
@@ -78,15 +78,19 @@ export async function firstFound(
     held: branches.flatMap(({ rest }) => rest.flatMap(heldIn)),
     dialect,
   };
-  let found: Judged = { met: [], isAll: false };
+  const pageIn = (met: AnyRecord[]): Found => ({
+    records: met.slice(page * limit, end),
+    more: met.length > end,
+    total: undefined,
+  });
+  let last: Judged = { met: [], isAll: false };
   for (const bound of bounds) {
-    found = judged(judging, bound, reach, await asking.candidates(candidatesOf(judging, bound)));
-    if (found.isAll || found.met.length === reach)
-      return { query: asked, page: found.met.slice(page * limit) };
+    last = judged(judging, bound, reach, await asking.candidates(candidatesOf(judging, bound)));
+    if (last.isAll || last.met.length === reach) return { query: asked, found: pageIn(last.met) };
   }
   // Whom another collection says may be few of many: the statement reads those alone.
   const isCut = query.isBounded === true && judging.held.length === 0;
-  return { query: asked, ...(isCut && { page: found.met.slice(page * limit), isCut }) };
+  return { query: asked, ...(isCut && { found: { ...pageIn(last.met), isCut } }) };
 }
 
 interface Judging {

@@ -22,10 +22,7 @@ export async function search({ run }: Pool, table: PostgresTable, query: Query):
       candidates: async (statement) =>
         (await ask(statement)).map((row) => candidateOf(row, () => recordIn(table, row))),
     });
-    if (first.page !== undefined) {
-      const { page, isCut } = first;
-      return { records: page.slice(0, limit), more: page.length > limit, total: undefined, isCut };
-    }
+    if (first.found !== undefined) return first.found;
     const { page, total } = queryStatements(table, first.query, now, postgresDialect);
     const [found, counted] = await Promise.all([
       limit === 0 ? { rows: [] } : run({ text: page.sql }, page.parameters),

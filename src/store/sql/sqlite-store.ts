@@ -171,15 +171,12 @@ async function find(threads: SearchThreads, file: string, table: SqlTable, query
   const first = await firstFound({ ...collection, now }, query, sqliteDialect, {
     numbers: async (statement) => {
       const [row = {}] = await threads.ask({ read: statement });
-      return Object.keys(row).map((_, n) => Number(row[`n${n}`]));
+      return Object.values(row).map(Number);
     },
     candidates: async (statement) =>
       (await threads.ask({ read: statement })).map((row) => candidateOf(row, () => open(row))),
   });
-  if (first.page !== undefined) {
-    const { page, isCut } = first;
-    return { records: page.slice(0, limit), more: page.length > limit, total: undefined, isCut };
-  }
+  if (first.found !== undefined) return first.found;
   const { page, total } = queryStatements(collection, first.query, now, sqliteDialect);
   const [rows, counted] = await Promise.all([
     limit === 0 ? [] : threads.ask({ read: page }),
