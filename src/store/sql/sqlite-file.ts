@@ -198,7 +198,7 @@ function indexAgain(database: DatabaseSync, collection: SqlCollection): void {
   const known = database.prepare('SELECT value FROM meta WHERE name = ?').get(`keys of ${name}`);
   if (known?.value === declared) return;
   const [unique = [], indexes = []] = JSON.parse(String(known?.value ?? '[]')) as string[][];
-  const added = known === undefined ? undefined : addedIndexes(spec, { unique, indexes });
+  const added = addedIndexes(spec, { unique, indexes });
   for (const kind of added === undefined ? ['unique', 'index'] : []) {
     const table = database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(`${name}_${kind}`);
     if (table !== undefined) database.exec(`DELETE FROM "${name}_${kind}"`);
