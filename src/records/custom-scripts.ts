@@ -1,6 +1,7 @@
 // The scripts of a database connection whose users are kept, or were kept, elsewhere.
 import { Script } from 'node:vm';
 import { z } from 'zod';
+import { LONGEST_SCRIPT } from './script-length.ts';
 
 /** What scripts are for, by the hosted service's names. */
 const CUSTOM_SCRIPTS = [
@@ -15,12 +16,9 @@ const CUSTOM_SCRIPTS = [
 ] as const;
 export type CustomScriptName = (typeof CUSTOM_SCRIPTS)[number];
 
-/** As long as one may be that is run. Characters. */
-const LONGEST = 102_400;
-
 const scriptSchema = z
   .string()
-  .max(LONGEST, `is longer than ${LONGEST} characters`)
+  .max(LONGEST_SCRIPT, `is longer than ${LONGEST_SCRIPT} characters`)
   .refine(isJavaScript, 'is no JavaScript')
   .nullish();
 

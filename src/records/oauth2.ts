@@ -1,10 +1,8 @@
 // The options of custom social connections, `oauth2` (docs/connections.md).
 import { z } from 'zod';
 import { isHttpsOrLoopback } from './logout.ts';
+import { LONGEST_SCRIPT } from './script-length.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
-
-/** Characters of a script. */
-const LONGEST_SCRIPT = 102_400;
 
 /** Headers that the request itself decides. */
 const OWN_HEADERS = new Set([

@@ -1,4 +1,5 @@
 // What a run of a script may use.
+import { LONGEST_SCRIPT } from '../records/script-length.ts';
 
 export interface ScriptLimits {
   /** Time, waiting included, milliseconds. */
@@ -32,7 +33,7 @@ export const SCRIPT_LIMITS: ScriptLimits = {
   graceMs: 500,
   memoryBytes: 64 * 1024 * 1024,
   outputBytes: 100_000,
-  sourceLength: 102_400,
+  sourceLength: LONGEST_SCRIPT,
   requests: 10,
 };
 
