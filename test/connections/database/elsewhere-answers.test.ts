@@ -13,7 +13,7 @@ import {
   webRequest,
 } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';
-import { aMoment, PATIENCE } from '../../support/patience.ts';
+import { until } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
@@ -132,13 +132,15 @@ describe('answers of the scripts of a database elsewhere', () => {
     ask({ grant_type: REALM, username: addressOf(name), password, realm });
   /** What the newest failure of somebody says, once there are as many: they are written beside the request. */
   const eventOf = async (name: string, count = 1) => {
-    for (const deadline = performance.now() + PATIENCE; performance.now() < deadline; await aMoment()) {
+    let newest: unknown[] = [];
+    await until(async () => {
       const { records } = await server.store.collection('logs').list({ limit: 1000 });
       const theirs = records.filter((one) => one.user_name === addressOf(name) && /^f[pu]?$/.test(one.type));
       const { type, description } = theirs.at(-1) ?? {};
-      if (theirs.length >= count) return [type, description];
-    }
-    throw new Error(`there are not ${count} events of ${name}`);
+      newest = [type, description];
+      return theirs.length >= count;
+    });
+    return newest;
   };
   const authenticatorsOf = (id: string) => server.store.collection('authenticators').findBy('user', id);
 
