@@ -22,6 +22,7 @@ export const FEATURES: NonNullable<Configuration['features']> = {
   },
 };
 
+/** How applications may authenticate. */
 export const CLIENT_AUTHENTICATION = [
   'client_secret_basic',
   'client_secret_post',
@@ -31,6 +32,7 @@ export const CLIENT_AUTHENTICATION = [
   'none',
 ] as const;
 
+/** What may be signed and encrypted by. */
 export const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   clientAuthSigningAlgValues: [...CREDENTIAL_ALGORITHMS],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
@@ -39,6 +41,7 @@ export const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
 };
 
+/** Where the engine's endpoints are. */
 export const ROUTES: NonNullable<Configuration['routes']> = {
   authorization: '/authorize',
   token: '/oauth/token',

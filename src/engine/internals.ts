@@ -43,7 +43,7 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
  */
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
 
-/** Makes a provider. Imported because the engine takes no other way to keep what it knows of a request. */
+/** Makes a provider whose requests have their context as a plain member, which the engine has no setting for (request-context.ts). */
 export const makeProvider = (...made: ConstructorParameters<typeof Provider>): Provider =>
   withPlainContexts({ router: Router, storage: als }, () => new Provider(...made));
 

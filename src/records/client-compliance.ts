@@ -20,8 +20,10 @@ const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
 /** The grants of all profiles. */
 const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
+/** Whether a profile is held to a standard. */
 export const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
 
+/** Whether a profile lets something be signed by an algorithm (JWA). */
 export const isAlgorithm = (alg: string, profile: Profile) =>
   (isHeld(profile, 'fapi2') ? ALGORITHMS_2 : ALGORITHMS).includes(alg);
 

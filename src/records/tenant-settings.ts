@@ -90,6 +90,7 @@ const settingsSchema = z.looseObject({
 /** An empty text for one of these is none: tools and exports of the hosted service say so where nothing was chosen. */
 const CHOICES = ['default_directory', 'default_audience'];
 
+/** The section `tenant`. */
 export const tenantSettingsSchema = z.preprocess(
   (value) =>
     typeof value === 'object' && value !== null

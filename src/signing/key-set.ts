@@ -15,6 +15,7 @@ export interface KeySet {
   previous: readonly SigningKey[];
 }
 
+/** What a key is at present. */
 export type State = SigningKeyRecord['state'];
 
 /** Whether a key is kept outside: its record has no part of a private half. One that has lost some of it is damaged. */
@@ -51,6 +52,7 @@ export async function keySupply(
   };
 }
 
+/** Reads the keys of an algorithm. */
 export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
   const keys = store.collection('signingKeys');
   const of = async (state: State) =>

@@ -29,5 +29,3 @@ export interface StoreOptions {
   /** Where the thread comes from that commits; its own unless said otherwise. */
   spareThreads?: SpareThreads | undefined;
 }
-
-export const purgedAtOnce = 500;

@@ -13,21 +13,25 @@ import { deletionClock } from './purge.ts';
 import { countWrites } from './revision.ts';
 import type { DatabaseMoment } from './sql/sqlite-moment.ts';
 import type { SqliteStore } from './sql/sqlite-store.ts';
-import { purgedAtOnce, type StoreOptions } from './store-options.ts';
+import type { StoreOptions } from './store-options.ts';
 
+const purgedAtOnce = 500;
+
+/** The clock by which a store deletes what has expired. */
 export const deletionOf = ({ clock, wallClock = clock, elapsed }: StoreOptions) =>
   deletionClock({ wall: wallClock, elapsed });
 
 /** What is kept in memory alone is as durable as it gets. */
 export const nothing: Commit = () => undefined;
 
+/** The tables of all collections that are kept in memory alone, empty. */
 export function memoryTables(clock: Clock): Table[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === 'memory')
     .map(([name, spec]) => createTable(name, spec, clock));
 }
 
-/** Deletes some records that have expired. */
+/** Deletes some records that have expired. @returns what does so, and says whether there may be more. */
 export const purger = (table: Table, commit: Commit, now: Clock) => async () => {
   const ids = expired(table, purgedAtOnce, now());
   if (ids.length > 0) await commit(remove(table, ids));
@@ -59,6 +63,11 @@ export function momentOf(
   };
 }
 
+/**
+ * The store of some collections.
+ * @param collections by name.
+ * @param parts what its methods that are of no single collection call; `check` throws when the store is not to be used.
+ */
 export function storeOf(
   collections: [string, Collection<Stored>][],
   { database, check, holdMoment, close }: Parts,

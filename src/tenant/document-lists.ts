@@ -4,10 +4,13 @@ import type { DocumentRecord, usualMembers } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
 import { RULE } from '../records/rules.ts';
 
+/** A record of such a section as the file says it. */
 export type Item = Record<string, unknown>;
 
+/** A record of such a section as the store has it. */
 export type Document = Frozen<DocumentRecord>;
 
+/** How the records of a section are kept. */
 export interface ListSection {
   section: 'actions' | 'actionModules' | 'rules' | 'themes' | 'logStreams' | 'customDomains';
   kind: keyof typeof usualMembers;
@@ -20,6 +23,7 @@ export interface ListSection {
   newId(hex: string): string;
 }
 
+/** All these sections. */
 export const LISTS: readonly ListSection[] = [
   {
     section: 'actions',
@@ -71,8 +75,10 @@ export const LISTS: readonly ListSection[] = [
   },
 ];
 
+/** The id of the document that has the page template. */
 export const TEMPLATE = 'universal-login';
 
+/** What the file says of a trigger: its actions by name, in the order in which they run. */
 export function bindingsOf(body: Readonly<Item>): Item[] {
   const bindings = (body.bindings ?? []) as {
     display_name?: string;

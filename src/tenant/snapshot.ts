@@ -144,6 +144,7 @@ function signingAlgsOf(clients: readonly Client[], apis: readonly ResourceServer
   return new Set(['RS256', ...algs.filter(isSigningAlg)]);
 }
 
+/** By what the snapshot finds the grant of an application for an API. */
 export const clientGrantKey = (clientId: string, audience: string) => `${clientId}\n${audience}`;
 
 /** The keys of an algorithm, the current one first, then the next, and those before. */

@@ -52,6 +52,7 @@ function persistent({
   return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
 }
 
+/** What else a profile says: kept with the identity, and under no name that is the user record's own. */
 export function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
   return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
 }

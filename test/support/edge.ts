@@ -1,4 +1,4 @@
-// An edge network in front of the server (docs/mtls.md, mTLS): it ends TLS, asks clients for certificates, and
+// An edge network in front of the server (docs/mtls.md): it ends TLS, asks clients for certificates, and
 // says in headers what came of it.
 import { once } from 'node:events';
 import http from 'node:http';
