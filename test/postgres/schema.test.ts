@@ -119,7 +119,7 @@ describe('the schema of a PostgreSQL database', () => {
     expect(rows[0].data).to.contain('sealed').and.not.contain('"open"');
   });
 
-  it('has the values of an index that is new added to the keys that there are', async () => {
+  it('has the values of an index that is new added to the keys that there are, while others read', async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     const login = { last_login: '2026-11-20T09:00:00.000Z' };
@@ -132,7 +132,14 @@ describe('the schema of a PostgreSQL database', () => {
       `UPDATE users SET indexes = array_remove(indexes, E'lastLoginDay\n2026-11-20')`,
       `UPDATE users_index SET value = 'seen@example.com' WHERE key = 'email' AND id = 'auth0|2'`,
     ]);
+    const reader = new pg.Client(url);
+    reader.on('error', () => undefined);
+    await reader.connect();
+    // Ended by the database, it can commit no more.
+    await reader.query(`SET idle_in_transaction_session_timeout = '20s'`);
+    await reader.query('BEGIN; SELECT FROM users');
     const newer = await open(url);
+    await reader.query('COMMIT').finally(() => reader.end());
     const users = newer.collection('users');
     const idsOf = async (index: string, equals: string) =>
       (await users.list({ where: { index, equals } })).records.map(({ id }) => id);

@@ -121,12 +121,17 @@ export async function addDeclared(
   for (const [name, spec] of collectionSpecs()) {
     const [before, after] = [known[name], declared[name]];
     if (JSON.stringify(before) === JSON.stringify(after)) continue;
-    for (const statement of creation(name, spec)) await run({ text: statement }, []);
-    if (before !== undefined) {
+    const added = before && onlyIndexes(before, after) ? addedIndexes(spec, before) : undefined;
+    if (added !== undefined) {
+      // The tables are there: to create what is there would keep readers out, too.
       onRewrite(name);
-      const added = onlyIndexes(before, after) ? addedIndexes(spec, before) : undefined;
-      if (added === undefined) await rewrite(run, name, spec, key);
-      else await addKeys(run, name, { spec, added, key });
+      await addKeys(run, name, { spec, added, key });
+    } else {
+      for (const statement of creation(name, spec)) await run({ text: statement }, []);
+      if (before !== undefined) {
+        onRewrite(name);
+        await rewrite(run, name, spec, key);
+      }
     }
     // A table that nothing else of is changed gets these while it is written to (postgres-indexes.ts).
     for (const { sql } of textIndexes(name, spec, postgresDialect)) await run({ text: sql }, []);
