@@ -110,7 +110,13 @@ describe('the actions of the console', () => {
   it('write secrets and never show them, and keep those that are not written anew', async () => {
     const { path } = await make('Secrets');
     await owner.post(`${path}/secrets`, { name: 'ONE', value: 'value-of-one' });
-    await owner.post(`${path}/secrets`, { name: 'TWO', value: 'value-of-two' });
+    await owner.post(`${path}/secrets`, {
+      name: 'TWO',
+      value: 'value-of-two',
+      updated_at: HOSTILE,
+      all_changes_deployed: 'true',
+    });
+    expect((await owner.get(path)).text).to.not.contain('onerror=alert(1)');
     await saveDraft(
       path,
       'exports.onExecutePostLogin = async ({ secrets }, api) => {\n  api.idToken.setCustomClaim("https://e.test/length", secrets.ONE.length + secrets.TWO.length);\n  console.log(secrets.ONE);\n};',

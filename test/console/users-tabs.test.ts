@@ -207,6 +207,22 @@ describe('the tabs of a user of the console', () => {
       model: 'DeviceCredential',
       payload: { accountId: user.id, clientId: 'spa', device_name: HOSTILE, device_id: HOSTILE },
     } as never);
+    const factors: Record<string, object> = {
+      push: { name: HOSTILE },
+      sms: { phone_number: HOSTILE },
+      email: { email: HOSTILE },
+      'webauthn-roaming': { name: HOSTILE },
+      [HOSTILE]: {},
+    };
+    for (const [kind, fields] of Object.entries(factors))
+      await server.store.collection('authenticators').insert({
+        id: `${kind}|dev_hostile`,
+        user_id: user.id,
+        kind,
+        active: true,
+        created_at: new Date(0).toISOString(),
+        ...fields,
+      });
     await owner.post(`${path}/roles`, { role: 'rol_writer' });
     const pages = [
       ...TABS.map((tab) => path + tab),
@@ -224,6 +240,9 @@ describe('the tabs of a user of the console', () => {
       expect(text.split('&lt;img').length, page).to.be.greaterThan(1);
     }
     expect((await owner.get(`${path}/sessions`)).text).to.contain('onerror=alert(1)&gt;');
+    expect((await owner.get(`${path}/factors`)).text.split('onerror=alert(1)&gt;').length).to.be.greaterThan(
+      3,
+    );
     expect((await owner.get(`${path}/devices`)).text).to.contain('onerror=alert(1)&gt;');
   });
 });

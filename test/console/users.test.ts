@@ -29,6 +29,16 @@ function userOf(made: object): { id: string } {
   return made.user as { id: string };
 }
 
+/** Members that import files, scripts and the API know, and no form has. */
+const INTRUDING = {
+  mfa_factors: '[{"totp":{"secret":"JBSWY3DPEHPK3PXPJBSWY3DP"}}]',
+  password_hash: '$2b$10$nothing',
+  custom_password_hash: '{"algorithm":"md5","hash":{"value":"x"}}',
+  multifactor: '["none"]',
+  identities: '[]',
+  session_metadata: '{"admin":true}',
+};
+
 describe('the users of the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
@@ -138,6 +148,7 @@ describe('the users of the console', () => {
         blocked: 'true',
         'app_metadata[admin]': 'yes',
         app_metadata_more: 'yes',
+        ...INTRUDING,
       });
       expect(answer.status, answer.text).to.equal(303);
       const [user] = await server.users.withEmail(form.email);
@@ -145,6 +156,10 @@ describe('the users of the console', () => {
       expect(user?.id).to.not.contain('chosen');
       expect(user?.blocked).to.not.equal(true);
       expect(user?.app_metadata).to.deep.equal({});
+      expect(user).to.not.have.any.keys(Object.keys(INTRUDING));
+      expect(await server.store.collection('authenticators').findBy('user', user?.id ?? '')).to.deep.equal(
+        [],
+      );
       expect(await canLogIn(form.email)).to.equal(true);
     });
 
@@ -175,12 +190,15 @@ describe('the users of the console', () => {
         email: 'stolen@example.test',
         blocked: 'true',
         email_verified: 'no',
+        ...INTRUDING,
       };
       const answer = await owner.post(`${path}/profile`, form);
       expect(answer.status, answer.text).to.equal(303);
       const user = await recordOf(id);
       expect(user).to.include({ name: 'Grace', email_verified: true });
       expect(user.email).to.not.equal('stolen@example.test');
+      expect(user).to.not.have.any.keys(Object.keys(INTRUDING));
+      expect(await server.store.collection('authenticators').findBy('user', id)).to.deep.equal([]);
       expect(user.blocked).to.not.equal(true);
       const refused = await owner.post(`${path}/profile`, { picture: 'no address' });
       expect(refused.status).to.equal(400);
