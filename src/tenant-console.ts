@@ -8,6 +8,7 @@ import { CONSOLE } from './console/callbacks.ts';
 import { TRIED } from './console/connections/shared.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
+import { usersReadAhead } from './console/users/read-ahead.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
@@ -54,6 +55,7 @@ function consoleDependencies(
     meanings: EVENTS,
     paths: CONSOLE_PATHS,
     retentionDays: () => retentionDays(capabilities.config),
+    readUsersAhead: usersReadAhead({ store, background: capabilities.background }),
     removeUser: endings.removeUser,
     scopes: managementApi(settings.issuer).scopes.map(({ value }) => value),
     serverCertificate: () => certificateFile(settings),

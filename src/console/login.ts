@@ -14,6 +14,8 @@ import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved
 export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
   consoleLogins: DelegatedLogins;
   sessions: Pick<Sessions, 'end' | 'forget'>;
+  /** Begins to read what the list of users will show, and waits for nothing. */
+  readUsersAhead(): void;
 }
 
 /** @param as who has to prove anew who they are. */
@@ -84,6 +86,7 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
   deps.sessions.forget(ctx);
   if (!isTheirs) throw new AuthError(403, 'access_denied', 'You are no administrator here.');
   if (!isEnough) throw refusal ?? new AuthError(403, 'access_denied', 'The login is no longer valid.');
+  deps.readUsersAhead();
   const form = typeof data.form === 'string' ? data.form : undefined;
   await enterConsole(deps, ctx, { ...kept, ...(form !== undefined && { form }) });
   ctx.redirect(form === undefined ? to : AGAIN);

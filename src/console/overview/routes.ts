@@ -16,6 +16,8 @@ export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
 };
 
 async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtConsole): Promise<void> {
+  // Whoever was logged in before the start begins here.
+  if (here.can('read:users')) deps.readUsersAhead();
   const now = deps.clock();
   const range = rangeNamed(ctx.query.range);
   // One after the other: where there is much to count, one of them waits for some of it, and not both.

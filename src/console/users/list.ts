@@ -13,7 +13,9 @@ import { userQuery } from './search-text.ts';
 import { rowOf, type UserAnswer } from './view.ts';
 
 /** Users of a page. */
-const PER_PAGE = 25;
+export const PER_PAGE = 25;
+/** The order of the list where nothing is searched. */
+export const NEWEST_FIRST = { field: 'created_at', descending: true } as const;
 /** Pages by number end where the Management API's do: whoever looks further, searches. */
 const LAST_PAGE = 1000 / PER_PAGE - 1;
 
@@ -57,7 +59,7 @@ async function showList(
     page: String(page),
     per_page: String(PER_PAGE),
     // Of what is searched, how many there are and which is newest costs more than all else: it is in the order of its index.
-    ...(!isSearch && { include_totals: 'true', sort: 'created_at:-1' }),
+    ...(!isSearch && { include_totals: 'true', sort: `${NEWEST_FIRST.field}:-1` }),
     ...(q !== '' && { q, bounded: 'true' }),
     ...(connection !== '' && { connection }),
     fields: FIELDS,
