@@ -50,7 +50,7 @@ export function consolePage<D extends ConsolePageDependencies>(
   handle: Handle<D>,
 ): RouteDeclaration<D> {
   return declared({ scopes, isDangerous: false }, async (deps, ctx) => {
-    ctx.state.section = section;
+    enter(ctx, section);
     const here = await atConsole(deps, ctx);
     if (here === undefined) {
       requirePage(ctx);
@@ -69,7 +69,7 @@ export function consoleForm<D extends ConsolePageDependencies>(
   handle: Handle<D>,
 ): RouteDeclaration<D> {
   return declared({ scopes, isDangerous, ...(file && { file }) }, async (deps, ctx) => {
-    ctx.state.section = section;
+    enter(ctx, section);
     const here = await atConsole(deps, ctx);
     if (here === undefined) return afterTheEnd(deps, ctx, section, file);
     requireScopes(here, scopes);
@@ -80,6 +80,12 @@ export function consoleForm<D extends ConsolePageDependencies>(
     if (isDangerous && !here.isFresh) return keepAndLogIn(deps, ctx, here, section);
     await handle(deps, ctx, here);
   });
+}
+
+/** Notes which part of the console a request is for, and where its error page leads back to. */
+function enter(ctx: Context, section: string): void {
+  ctx.state.section = section;
+  ctx.state.home = CONSOLE;
 }
 
 /** Whether a browser asks as for a page, and not as a script or a frame does. */

@@ -160,6 +160,7 @@ function describeError(ctx: Context, { status, error, error_description, extra }
     error,
     description: error_description,
     requestId: ctx.state.requestId,
+    home: ctx.state.home,
   };
 }
 

@@ -120,6 +120,8 @@ function copyTexts() {
     button.addEventListener('click', async () => {
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = button.dataset.done;
+      // Its label names what is to be copied, and would still do so.
+      button.ariaLabel = null;
     });
   }
 }

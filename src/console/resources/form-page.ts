@@ -109,6 +109,10 @@ export async function renderForm(
 ): Promise<void> {
   const { place, call, record, fields, queryFields, isJson } = drawn;
   const filling = { posted, faults: faults.at };
+  const filled = [
+    ...filledFields(queryFields, {}, { ...filling, isNew: true }),
+    ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
+  ];
   await renderConsole(deps, ctx, here, {
     template: 'console/resources-form',
     section: sectionOf(place),
@@ -120,14 +124,19 @@ export async function renderForm(
       isHarmless: isHarmless(place),
       hasJson: isChange(drawn) && call.body !== undefined,
       general: faults.general,
-      ...partedFields([
-        ...filledFields(queryFields, {}, { ...filling, isNew: true }),
-        ...filledFields(fields, record, { ...filling, isNew: !isChange(drawn) }),
-      ]),
+      faulty: firstFaulty(filled),
+      ...partedFields(filled),
       cancel: place.read === undefined ? undefined : pageOf(place.path, paramsOf(ctx)),
     },
     status,
   });
+}
+
+/** The first field at which something is wrong, in the order of the page. */
+function firstFaulty(fields: readonly FilledField[]): FilledField | undefined {
+  return fields.flatMap((field) =>
+    field.fault === undefined ? (firstFaulty(field.fields ?? []) ?? []) : field,
+  )[0];
 }
 
 /** Fields that say something, or must, or name the record; and all others, which stand below them. */
