@@ -57,9 +57,33 @@ export function consolePage<D extends ConsolePageDependencies>(
       return goToLogin(deps, ctx, { to: ctx.url });
     }
     if (!isPage(ctx)) requireOwn(ctx, here, deps.consoleUrl, ctx.get('X-Console-Token') || ctx.query._csrf);
-    requireScopes(here, scopes);
-    await handle(deps, ctx, here);
+    await orRefused(deps, ctx, here, () => {
+      requireScopes(here, scopes);
+      return handle(deps, ctx, here);
+    });
   });
+}
+
+/** Does something; what is not there, or not for the role, is said within the console, whose places stay in reach. */
+async function orRefused(
+  deps: ConsolePageDependencies,
+  ctx: Context,
+  here: AtConsole,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (thrown) {
+    const isSaidHere = thrown instanceof AuthError && [403, 404].includes(thrown.status) && isPage(ctx);
+    if (!isSaidHere) throw thrown;
+    const { status, error_description: description } = thrown;
+    await renderConsole(deps, ctx, here, {
+      template: 'console/refused',
+      title: status === 404 ? 't:console.refused.missing' : 't:console.refused.role',
+      status,
+      model: { description, requestId: ctx.state.requestId },
+    });
+  }
 }
 
 /** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */

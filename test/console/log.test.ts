@@ -218,7 +218,10 @@ describe('the log of the console', () => {
   });
 
   it('says that there is no such event', async () => {
-    expect((await console.get('/console/log/2026nothing')).status).to.equal(404);
+    const { status, text } = await console.get('/console/log/2026nothing');
+    expect(status).to.equal(404);
+    // Within the console, from which one goes on.
+    expect(text).to.contain('<h1>There is nothing here</h1>').and.to.contain('href="/console/users"');
   });
 
   it('answers its own script, and no other', async () => {
