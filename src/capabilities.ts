@@ -199,8 +199,9 @@ function delivery(
     wallClock,
   });
   const { rateLimits } = own;
-  const email = emailActions(own.actions, transports.email, isMailCustom);
-  const sms = limitedSms(phoneActions(own.actions, transports.sms, hasSmsProvider), {
+  const bringing = { actions: own.actions, wallClock };
+  const email = emailActions(bringing, transports.email, isMailCustom);
+  const sms = limitedSms(phoneActions(bringing, transports.sms, hasSmsProvider), {
     take: (number) => rateLimits.spend('smsDestination', number),
     giveBack: (number) => rateLimits.giveBack('smsDestination', number),
   });

@@ -29,6 +29,9 @@ export interface ActionsAbout {
   execution?: string | undefined;
 }
 
+/** The longest that a single action takes with its wait for a thread, milliseconds. */
+export const LONGEST_OF_ONE = 30_000;
+
 interface RunOptions {
   /** Where they go on. */
   progress?: Progress | undefined;

@@ -6,7 +6,7 @@ import { TooManyWaiting } from '../delivery/delivery-kind.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Store, Write } from '../store/contract.ts';
-import type { Actions, ActionsAbout } from './actions.ts';
+import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
 /** What actions are to be told: JSON, kept sealed. @template E what their event is made of. */
@@ -42,8 +42,8 @@ export interface AfterwardsDependencies<E> {
 
 /** How many run at once, so that logins have the threads that they need; and how many a process holds. */
 const [CONCURRENCY, CAPACITY] = [2, 1_000];
-/** The longest that the actions of one trigger take together, milliseconds; and a single one of them, with its wait for a thread. */
-const [LONGEST, LONGEST_OF_ONE] = [300_000, 30_000];
+/** The longest that the actions of one trigger take together, milliseconds. */
+const LONGEST = 300_000;
 /** Pauses before the event is made again, where the store could not be read, milliseconds. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 

@@ -1,13 +1,21 @@
 // Actions that bring messages in place of a provider. What one fails with is told the operator alone.
+import { LONGEST_TRY } from '../delivery/deliver.ts';
 import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Trigger } from '../records/actions.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { withoutSecrets } from '../scripts/scripts.ts';
-import type { Actions, ActionsAbout } from './actions.ts';
+import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
 /** Characters of a reason, as published: of a longer one the rest is left out. */
 const LONGEST = 1024;
+
+/** What bringing a message needs. */
+export interface BringingDependencies {
+  actions: Pick<Actions, 'isBound' | 'run'>;
+  wallClock: Clock;
+}
 
 interface Brought {
   event: ActionEvent;
@@ -21,15 +29,19 @@ interface Brought {
  * @throws DeliveryError `unavailable` where they ask for another try; `rejected` where they give it up, or have failed.
  */
 export async function bringMessage(
-  actions: Pick<Actions, 'run'>,
+  { actions, wallClock }: BringingDependencies,
   trigger: Trigger,
   { event, about, hidden }: Brought,
 ): Promise<void> {
-  const { notification } = await actions.run(trigger, event, about, { hidden }).catch((thrown: unknown) => {
-    if (!(thrown instanceof AuthError)) throw thrown;
-    // It may have been sent all the same, so it is not tried again.
-    throw new DeliveryError('rejected', 'the action that sends messages has failed', { cause: thrown });
-  });
+  // None begins so late that another process may try the message before it has ended.
+  const until = wallClock() + LONGEST_TRY - LONGEST_OF_ONE;
+  const { notification } = await actions
+    .run(trigger, event, about, { hidden, until })
+    .catch((thrown: unknown) => {
+      if (!(thrown instanceof AuthError)) throw thrown;
+      // It may have been sent all the same, so it is not tried again.
+      throw new DeliveryError('rejected', 'the action that sends messages has failed', { cause: thrown });
+    });
   if (notification === undefined) return;
   const { isFinal, reason } = notification;
   // What is cut first may end in a part of a link, which is not found in it any more.

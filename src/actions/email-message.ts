@@ -1,8 +1,7 @@
 // Actions of `custom-email-provider`: they bring the e-mails of a tenant whose provider is called `custom`.
 import type { EmailKind } from '../delivery/messages.ts';
 import type { OutgoingEmail, Transport } from '../delivery/transport.ts';
-import type { Actions } from './actions.ts';
-import { bringMessage } from './bring-message.ts';
+import { type BringingDependencies, bringMessage } from './bring-message.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
 const TRIGGER = 'custom-email-provider';
@@ -22,14 +21,14 @@ const TRIED = 'try_provider_configuration_email';
  * @param isCustom whether the tenant's provider is `custom`.
  */
 export function emailActions(
-  actions: Pick<Actions, 'isBound' | 'run'>,
+  deps: BringingDependencies,
   provider: Transport<OutgoingEmail>,
   isCustom: () => boolean,
 ): Transport<OutgoingEmail> {
   return {
     ...provider,
     deliver: async (message, id) => {
-      if (!isCustom() || !actions.isBound(TRIGGER)) return provider.deliver(message, id);
+      if (!isCustom() || !deps.actions.isBound(TRIGGER)) return provider.deliver(message, id);
       const { kind, notice, locale } = message.about ?? {};
       const { application, connection, organization, user, ip, userAgent } = notice ?? {};
       const { from, to, subject, html, text } = message;
@@ -44,7 +43,7 @@ export function emailActions(
         notification: { from, to, subject, html, text, locale, message_type },
       };
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: to, ip };
-      await bringMessage(actions, TRIGGER, { event, about, hidden: provingIn(message) });
+      await bringMessage(deps, TRIGGER, { event, about, hidden: provingIn(message) });
     },
   };
 }

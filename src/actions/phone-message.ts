@@ -1,8 +1,7 @@
 // Actions of `send-phone-message` and `custom-phone-provider`: they bring codes to phones in place of the SMS provider. A
 // message that one fails with is not delivered, as if a provider had refused it.
 import type { OutgoingSms, Transport } from '../delivery/transport.ts';
-import type { Actions } from './actions.ts';
-import { bringMessage } from './bring-message.ts';
+import { type BringingDependencies, bringMessage } from './bring-message.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
 /** The first of them that has an action brings the message; the first is the older one. */
@@ -15,7 +14,7 @@ const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
  *   hosted service's does.
  */
 export function phoneActions(
-  actions: Pick<Actions, 'isBound' | 'run'>,
+  deps: BringingDependencies,
   provider: Transport<OutgoingSms>,
   isReal: (message: OutgoingSms) => boolean,
 ): Transport<OutgoingSms> {
@@ -24,7 +23,7 @@ export function phoneActions(
     deliver: async (message, id) => {
       const { kind, notice } = message.about;
       const isOurs = kind === 'mfa_sms' || !isReal(message);
-      const trigger = isOurs ? TRIGGERS.find((one) => actions.isBound(one)) : undefined;
+      const trigger = isOurs ? TRIGGERS.find((one) => deps.actions.isBound(one)) : undefined;
       if (trigger === undefined) return provider.deliver(message, id);
       const { application, user, ip } = notice;
       const about = { client_id: application?.client_id, user_id: user?.id, user_name: message.to, ip };
@@ -34,7 +33,7 @@ export function phoneActions(
           : { ...wayOf(message), notification: notificationOf(message) };
       const event = { ...factsOf(message), ...said };
       const hidden = message.code === undefined ? [] : [message.code];
-      await bringMessage(actions, trigger, { event, about, hidden });
+      await bringMessage(deps, trigger, { event, about, hidden });
     },
   };
 }

@@ -50,7 +50,7 @@ const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
 /** The longest that a try may take, milliseconds: the transports end theirs before. */
-const LONGEST = 60_000;
+export const LONGEST_TRY = 60_000;
 
 /** The messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
@@ -122,7 +122,7 @@ function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKin
       if (content.credential !== undefined) await deps.takeBack(content.credential);
     },
     pauses: BACKGROUND_PAUSES,
-    longest: LONGEST,
+    longest: LONGEST_TRY,
     concurrency: CONCURRENCY,
     capacity: CAPACITY,
   };

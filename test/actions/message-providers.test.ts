@@ -33,6 +33,10 @@ describe('actions that bring messages by a provider of the tenant', () => {
   before(async () => {
     gateway = await startProvider({
       '/busy-once': (_request, response) => response.writeHead(failures++ === 0 ? 503 : 200).end(),
+      '/for-half-a-minute': (_request, response) => {
+        server.tick(31_000);
+        response.end();
+      },
     });
     server = await startManaged({
       ...tenant,
@@ -113,6 +117,17 @@ describe('actions that bring messages by a provider of the tenant', () => {
       expect(event.user).to.include({ email });
       expect(event.client).to.deep.include({ client_id: 'web', metadata: {} });
       expect(event.connection).to.include({ name: 'email', strategy: 'email' });
+    });
+
+    it('do not begin so late that the message could be brought by another process at the same time', async () => {
+      const secrets = { GATEWAY: `${gateway.url}/for-half-a-minute` };
+      const one = { code: MAIL, secrets };
+      await bindActions(server, 'custom-email-provider', one, one);
+      await reset();
+      const late = async () =>
+        (await actionFailures(server)).filter((told) => told.includes('those before it took too long'));
+      await until(async () => (await late()).length > 0);
+      expect(gateway.seen).to.have.length(1);
     });
 
     it('leave no part of a link in the log where their reason is cut', async () => {
