@@ -3,7 +3,13 @@ import type { BoundAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
-import type { ScriptOutcome, ScriptRun, Scripts } from '../scripts/scripts.ts';
+import {
+  type ScriptOutcome,
+  type ScriptRun,
+  type Scripts,
+  textsIn,
+  withoutSecrets,
+} from '../scripts/scripts.ts';
 import { requiringOf } from './action-packages.ts';
 import { type Command, commandsSchema, PASSING } from './commands.ts';
 import type { Asking } from './progress.ts';
@@ -68,13 +74,23 @@ export async function askActions(deps: AskDependencies, calls: readonly Call[]):
     runs.push(run);
   }
   const outcomes = await deps.scripts.runAll({ runs, passing: PASSING });
-  return outcomes.map(answerOf);
+  return outcomes.map((outcome, index) => answerOf(outcome, textsIn(secretsOf(calls[index]))));
+}
+
+/** What is to be read nowhere of what an action says. */
+function secretsOf(call: Call | undefined): string[] {
+  if (call === undefined) return [];
+  const { action, asked } = call;
+  const modules = action.modules.flatMap(({ found }) => found ?? []);
+  return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets)).concat(asked.hidden ?? []);
 }
 
 async function runOf(
   { packages, wallClock, hostname }: AskDependencies,
-  { action, asked: { event, how, kept, hidden = [] } }: Call,
+  call: Call,
 ): Promise<ScriptRun | { fault: string }> {
+  const { action, asked } = call;
+  const { event, how, kept } = asked;
   const missing = action.modules.find(({ found }) => found === undefined);
   if (missing !== undefined) return { fault: `the module ${missing.name} is not there any more` };
   const modules = action.modules.flatMap(({ found }) => found ?? []);
@@ -101,12 +117,29 @@ async function runOf(
       },
     ],
     files,
-    hidden: [action, ...modules].flatMap(({ secrets }) => Object.values(secrets)).concat(hidden),
+    hidden: secretsOf(call),
   };
 }
 
-function answerOf({ result, failure, ...ran }: ScriptOutcome): Answered {
+/** What is said in words, for the log and for whoever is refused. */
+const SAYING: ReadonlySet<string> = new Set([
+  'access.deny',
+  'access.rejectInvalidSubjectToken',
+  'validation.error',
+  'notification.drop',
+  'notification.retry',
+  'session.revoke',
+  'refreshToken.revoke',
+]);
+
+/** @param secrets that no word of it has. */
+function answerOf({ result, failure, ...ran }: ScriptOutcome, secrets: readonly string[]): Answered {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);
-  return read.success ? { commands: read.data, ran } : { fault: 'what it recorded cannot be read', ran };
+  if (!read.success) return { fault: 'what it recorded cannot be read', ran };
+  const shown = (arg: unknown) => (typeof arg === 'string' ? withoutSecrets(arg, secrets) : arg);
+  const commands = read.data.map((command) =>
+    SAYING.has(command.method) ? { ...command, args: command.args.map(shown) } : command,
+  );
+  return { commands, ran };
 }

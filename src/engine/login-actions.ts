@@ -8,9 +8,10 @@ import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
 import type { ActionClaims } from './action-claims.ts';
 import { keepRefreshToken } from './action-effects.ts';
+import { keepMetadata } from './action-metadata.ts';
 import { type ActionStep, type RunLogin, type StepDependencies, stepOf } from './action-steps.ts';
 import type { LoginToJudge } from './login-event.ts';
-import { aboutOf, claimsIn, keepMetadata, runForLogin, TRIGGER } from './login-runs.ts';
+import { aboutOf, claimsIn, runForLogin, TRIGGER } from './login-runs.ts';
 import { loginOfGrant } from './logins-to-judge.ts';
 import { type PrimaryUser, primaryOf, stillPrimary } from './primary-user.ts';
 import { answeredActions } from './waiting-actions.ts';
@@ -55,7 +56,8 @@ export function loginActions(deps: StepDependencies): LoginActions {
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
     if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
-    const keep = () => keepMetadata(deps, primary?.userId ?? login.user.id, outcome);
+    const userId = primary?.userId ?? login.user.id;
+    const keep = () => keepMetadata(deps, { trigger: TRIGGER, userId, about: aboutOf(ctx, login) }, outcome);
     return { outcome, lacksFactor, primary, keep };
   };
   return {

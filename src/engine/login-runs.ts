@@ -2,13 +2,13 @@
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Actions, type ActionsAbout, executionDetails } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
-import { withMembers } from '../actions/event-now.ts';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { ActionRun } from '../actions/progress.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Users } from '../users/users.ts';
 import { type ActionClaims, allowedClaims } from './action-claims.ts';
 import { type EffectDependencies, revokeAsked } from './action-effects.ts';
+import { keepMetadata } from './action-metadata.ts';
 import { type LoginEventDependencies, type LoginToJudge, loginEvent } from './login-event.ts';
 import type { LoginExecutions } from './login-executions.ts';
 import { inEngineTerms } from './machine-actions.ts';
@@ -67,7 +67,7 @@ export async function runForLogin(
   const { denied } = outcome;
   if (denied === undefined) return outcome;
   // What was asked for of the user stays: only the login is refused.
-  await keepMetadata(deps, login.user.id, outcome);
+  await keepMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
   await revokeAsked(deps, ctx, outcome, about);
   deps.events.record({
     type: 'f',
@@ -77,19 +77,6 @@ export async function runForLogin(
   });
   // `deny(code, reason)` is not of this trigger: the code is the protocol's.
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
-}
-
-/** Keeps the metadata that actions set. */
-export async function keepMetadata(
-  { users }: Pick<LoginRunDependencies, 'users'>,
-  userId: string,
-  { userMetadata, appMetadata }: ActionOutcome,
-): Promise<void> {
-  if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
-  await users.update(userId, {}, (now) => ({
-    user_metadata: withMembers(now.user_metadata, userMetadata),
-    app_metadata: withMembers(now.app_metadata, appMetadata),
-  }));
 }
 
 /**

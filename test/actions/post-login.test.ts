@@ -156,6 +156,23 @@ describe('actions of post-login', () => {
     });
   });
 
+  it('say no secret of theirs, whatever they refuse a login with', async () => {
+    const refusing = async (body: string) => {
+      const code = `exports.onExecutePostLogin = async (event, api) => { const { KEY } = event.secrets; ${body} };`;
+      await bindActions(server, TRIGGER, { code, secrets: { KEY: 'a-secret-"of"-it', MODE: 'is' } });
+      return (await password()).body.error_description;
+    };
+    expect(await refusing("api.access.deny('The key is ' + KEY);")).to.equal('The key is ***');
+    expect(await refusing("api.validation.error('code', JSON.stringify({ KEY }));")).to.equal(
+      '{"KEY":"***"}',
+    );
+    expect(await refusing("api.access.deny('x', encodeURIComponent(KEY));")).to.equal('***');
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    expect(JSON.stringify(records))
+      .to.contain('The key is ***')
+      .and.not.match(/a-secret-/);
+  });
+
   it('that fail end a login', async () => {
     await bind('event.nothing.deep;');
     expect((await password()).status).to.equal(403);
@@ -176,6 +193,28 @@ describe('actions of post-login', () => {
     expect(second[`${NS}plan`]).to.equal('none');
     const { body } = await managed(server, 'GET', `/users/${encodeURIComponent(first.sub)}`);
     expect(body.user_metadata).to.deep.equal({ theme: { dark: true } });
+  });
+
+  it('keep no more metadata of a user than a million characters, however many logins add to it', async () => {
+    const { id } = (await server.users.findInConnection({ name: 'users' }, USER.email)) ?? { id: '' };
+    await server.users.update(id, {}, () => ({ user_metadata: { text: 'x'.repeat(990_000) } }));
+    await bind(`api.user.setAppMetadata('part' + Object.keys(event.user.app_metadata).length, 'x'.repeat(6000));
+`);
+    const parts = async () => {
+      expect((await password()).status).to.equal(200);
+      return Object.keys((await server.users.get(id))?.app_metadata ?? {});
+    };
+    expect(await parts()).to.deep.equal(['plan', 'part1']);
+    expect(await actionFailures(server)).to.deep.equal([]);
+    expect(await parts()).to.deep.equal(['plan', 'part1']);
+    expect((await actionFailures(server)).join()).to.match(
+      /^An action of post-login was refused metadata of a user of more than 1000000 characters\.$/,
+    );
+    // What was set otherwise, of any size, can be taken away.
+    await server.users.update(id, {}, () => ({ user_metadata: { text: 'x'.repeat(1_100_000), more: 1 } }));
+    await bind(`api.user.setUserMetadata('more', null);`);
+    await password();
+    expect(Object.keys((await server.users.get(id))?.user_metadata ?? {})).to.deep.equal(['text']);
   });
 
   it('keep the metadata that logins at once set, and what the Management API sets meanwhile', async () => {

@@ -2,10 +2,10 @@
 // is what follows every login.
 import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
-import { withMembers } from '../../actions/event-now.ts';
 import type { Actor } from '../../actions/exchange-asked.ts';
 import { clientOf, userOf as factsOf, identityOf } from '../../actions/facts.ts';
 import { apiOf, engineRequestOf, organizationPart } from '../../engine/action-event.ts';
+import { keepMetadata } from '../../engine/action-metadata.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
 import { namedOrganization } from '../../engine/organization-parameter.ts';
@@ -188,20 +188,21 @@ async function actorPart(
 async function userOf(
   deps: CustomExchangeDependencies,
   request: GrantRequest,
-  { exchange, userMetadata, appMetadata }: ActionOutcome,
+  outcome: ActionOutcome,
 ): Promise<NamedUser> {
+  const { exchange } = outcome;
+  const about = { client_id: request.clientId, ip: request.ip };
   const [named, ...others] = exchange.users;
   if (named === undefined || others.length > 0) {
-    const about = { client_id: request.clientId, ip: request.ip };
     deps.actions.refused(TRIGGER, 'an exchange for other than one user', about);
     throw new AuthError(400, 'invalid_request', 'The subject_token is not of one user.');
   }
   const found = await namedUser(deps, request, named);
-  if (Object.keys({ ...userMetadata, ...appMetadata }).length > 0) {
-    await deps.users.update(found.user.id, {}, (now) => ({
-      user_metadata: withMembers(now.user_metadata, userMetadata),
-      app_metadata: withMembers(now.app_metadata, appMetadata),
-    }));
-  }
+  const to = {
+    trigger: TRIGGER,
+    userId: found.user.id,
+    about: { ...about, user_id: found.user.id },
+  } as const;
+  await keepMetadata(deps, to, outcome);
   return found;
 }

@@ -1,0 +1,38 @@
+// Metadata that actions set of a user, which is kept with the user.
+import type { Actions, ActionsAbout } from '../actions/actions.ts';
+import type { ActionOutcome } from '../actions/commands.ts';
+import { withMembers } from '../actions/event-now.ts';
+import type { Trigger } from '../records/actions.ts';
+import type { Users } from '../users/users.ts';
+
+/** Characters that both may have together as JSON: every login of the user reads and passes them on. */
+const MOST = 1_000_000;
+
+interface MetadataDependencies {
+  users: Pick<Users, 'update'>;
+  actions: Pick<Actions, 'refused'>;
+}
+
+/** Keeps the metadata that actions set; all or nothing. What would make too much of it is left out, and the log says so. */
+export async function keepMetadata(
+  { users, actions }: MetadataDependencies,
+  { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionsAbout },
+  { userMetadata, appMetadata }: Pick<ActionOutcome, 'userMetadata' | 'appMetadata'>,
+): Promise<void> {
+  if (Object.keys(userMetadata).length + Object.keys(appMetadata).length === 0) return;
+  let isTooLarge = false;
+  await users.update(userId, {}, ({ user_metadata, app_metadata }) => {
+    const before = { user_metadata, app_metadata };
+    const after = {
+      user_metadata: withMembers(user_metadata, userMetadata),
+      app_metadata: withMembers(app_metadata, appMetadata),
+    };
+    const size = sizeOf(after);
+    // What was set by other means can be made smaller.
+    isTooLarge = size > MOST && size > sizeOf(before);
+    return isTooLarge ? {} : after;
+  });
+  if (isTooLarge) actions.refused(trigger, `metadata of a user of more than ${MOST} characters`, about);
+}
+
+const sizeOf = (metadata: object) => JSON.stringify(metadata).length;
