@@ -1,5 +1,6 @@
 // SIGNING=pkcs11: keys in a token of PKCS #11, by OpenSC's pkcs11-tool (docs/keys.md "A PKCS #11 token").
 import { createHash, createPublicKey } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { isSigningAlg } from '../records/signing-algs.ts';
 import type { SignatureAlg } from './local.ts';
@@ -13,6 +14,12 @@ interface Token {
   token: string;
   pin: string;
 }
+
+/** What the tool says of a token that another program is writing. */
+const HALF_WRITTEN = /No slot with token named|CKR_USER_PIN_NOT_INITIALIZED/;
+const MOST_TRIES = 6;
+/** Milliseconds, after the first run; after the next ones twice that, and so on. */
+const PAUSE = 10;
 
 const hash = (name: string, data: Uint8Array) => createHash(name).update(data).digest();
 
@@ -32,14 +39,16 @@ const MECHANISMS: Record<SignatureAlg, { args: readonly string[]; input?: (data:
 /** A key is one of ours when its label begins with an algorithm: `RS256`, `ES256-2026-11`. */
 export function hardwareToken({ module, token, pin }: Token): KeyPlace {
   const run = (args: readonly string[], signal: AbortSignal, input?: Uint8Array) =>
-    runProgram({
-      program: 'pkcs11-tool',
-      // By the environment, where other users of the machine do not see it.
-      args: ['--module', module, '--token-label', token, '--login', '--pin', 'env:GATEHOUSE_PIN', ...args],
-      env: { GATEHOUSE_PIN: pin },
-      signal,
-      ...(input !== undefined && { input }),
-    });
+    whenFound(() =>
+      runProgram({
+        program: 'pkcs11-tool',
+        // By the environment, where other users of the machine do not see it.
+        args: ['--module', module, '--token-label', token, '--login', '--pin', 'env:GATEHOUSE_PIN', ...args],
+        env: { GATEHOUSE_PIN: pin },
+        signal,
+        ...(input !== undefined && { input }),
+      }),
+    );
   /** The ids of the keys in the token, by their `kid`. */
   let ids: ReadonlyMap<string, string> = new Map();
   const keys: KeyPlace['keys'] = async (signal) => {
@@ -64,6 +73,22 @@ export function hardwareToken({ module, token, pin }: Token): KeyPlace {
       return run(['--sign', '--id', id, '--mechanism', ...args], signal, input?.(data) ?? data);
     },
   };
+}
+
+/**
+ * Runs the tool again while it does not find the token: under SoftHSM, programs that run at the same time now and then read
+ * the token's file half written, and take it for none or for one without a PIN. No PIN was tried then.
+ * @throws Error of the last run.
+ */
+async function whenFound(run: () => Promise<Buffer>): Promise<Buffer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run();
+    } catch (thrown) {
+      if (tries === MOST_TRIES || !HALF_WRITTEN.test(String(thrown))) throw thrown;
+      await setTimeout(tries * PAUSE);
+    }
+  }
 }
 
 /** What the tool lists, in the order of the labels: of older keys those of the same algorithm come first. */

@@ -85,6 +85,28 @@ describe('keys in a PKCS #11 token (SoftHSM)', () => {
     });
   }
 
+  it('sign for many at once, and for the processes of another server meanwhile', async () => {
+    const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: PIN };
+    const start = () => startServer({ tenant, ownKeys: true, env });
+    const servers: TestServer[] = [];
+    try {
+      for (let i = 0; i < 2; i++) servers.push(await start());
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, i) =>
+          token(createAgent(servers[i % 2] as TestServer), {
+            grant_type: 'client_credentials',
+            client_id: 'web',
+            client_secret: 'web-secret',
+            audience: 'https://api.example.test/',
+          }),
+        ),
+      );
+      expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).to.deep.equal([]);
+    } finally {
+      for (const server of servers) await server.stop();
+    }
+  });
+
   it('are refused at start by a wrong PIN, in words', async () => {
     const env = { SIGNING: 'pkcs11', PKCS11_MODULE: MODULE, PKCS11_TOKEN: 'gatehouse', PKCS11_PIN: '999999' };
     const refused = await startServer({ tenant, ownKeys: true, env }).then(
