@@ -1,14 +1,12 @@
 // Commands that take a store elsewhere: into a file and back, and from one engine to the other.
 import type { KeyObject } from 'node:crypto';
-import { open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Logger } from 'pino';
 import { fetchBackup, writeBackup } from './administration/backup.ts';
 import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
-import { directorySync, fileMode, naming } from './store/files.ts';
+import { naming, statOf, writeWhole } from './store/files.ts';
 import { archiveParts, checkArchive } from './store/moving/archive.ts';
 import { fillStore, type Progress } from './store/moving/fill.ts';
 import { movedParts } from './store/moving/moved.ts';
@@ -18,49 +16,26 @@ import { checkOf, keyFile, readKey } from './store/sealing/key.ts';
 const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
   secretsKey === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
 
-/**
- * Writes a backup to a file that is not there yet, and reads it through before it says that it is one. Until then it has another
- * name, so that nobody takes one that was cut short for whole.
- */
+/** Writes a backup to a file that is not there yet, and reads it through before it says that it is one. */
 export async function backup(file: string, host: CommandProcess, log: Logger): Promise<void> {
   const settings = readSettings(host.env);
   await refusePresent(file);
-  const unfinished = `${file}.unfinished`;
-  // Whoever may not read the data may not read its backup, from the first byte on.
-  const handle = await open(unfinished, 'wx', fileMode).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code !== 'EEXIST') throw thrown;
-    throw new Error(
-      `${unfinished} is there already: another backup is at it, or one was cut short; remove it then`,
-    );
-  });
-  try {
-    await naming(unfinished, writeTo(settings, handle.createWriteStream({ flush: true }), log));
-    const { records } = await checkArchive(unfinished);
+  const records = await writeWhole(file, async (unfinished, to) => {
+    await naming(unfinished, writeTo(settings, to, log));
+    const checked = await checkArchive(unfinished);
     await refusePresent(file);
-    await rename(unfinished, file);
-    const sync = await directorySync(dirname(file));
-    await sync.now();
-    await sync.end();
-    print(host, `${file}: ${records} records`);
-    print(
-      host,
-      `its secrets are sealed with ${keyName(settings)}, which is not in it: keep that elsewhere, a backup without it is not whole`,
-    );
-  } catch (thrown) {
-    await rm(unfinished, { force: true });
-    throw thrown;
-  } finally {
-    await handle.close().catch(() => undefined);
-  }
+    return checked.records;
+  });
+  print(host, `${file}: ${records} records`);
+  print(
+    host,
+    `its secrets are sealed with ${keyName(settings)}, which is not in it: keep that elsewhere, a backup without it is not whole`,
+  );
 }
 
 /** @throws Error when there is a file of that name. */
 async function refusePresent(file: string): Promise<void> {
-  const found = await stat(file).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return undefined;
-    throw thrown;
-  });
-  if (found !== undefined) throw new Error(`${file} is there already`);
+  if ((await statOf(file)) !== undefined) throw new Error(`${file} is there already`);
 }
 
 /** By the server that has the embedded store open; a database is read beside all that use it. */

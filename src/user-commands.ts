@@ -1,6 +1,7 @@
 // What the command does with many users at once: take them in and out.
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { sendTransfer } from './administration/send.ts';
@@ -9,6 +10,7 @@ import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings } from './settings.ts';
+import { naming, statOf, writeWhole } from './store/files.ts';
 import { openStore } from './store/open.ts';
 import { alone, checkFile } from './users/transfer/whole-file.ts';
 
@@ -85,14 +87,20 @@ function tellImport(host: CommandProcess, news: TransferNews): void {
   if (failed > 0) host.exitCode = 1;
 }
 
-/** Writes users in the form of import files, one a line. */
+/** Writes users in the form of import files, one a line. A file has its name when all of them are in it. */
 async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, taken: Taken): Promise<void> {
   const { output, connection, withHashes = false } = options;
-  const target = output === undefined ? stdout : createWriteStream(output, { mode: 0o600 });
-  for await (const news of taken({ command: 'export', connection, withHashes })) {
-    if ('lines' in news && !target.write(news.lines)) await once(target, 'drain');
+  const lines = linesOf(taken({ command: 'export', connection, withHashes }));
+  if (output === undefined) {
+    for await (const text of lines) if (!stdout.write(text)) await once(stdout, 'drain');
+  } else if ((await statOf(output))?.isFile() ?? true) {
+    await writeWhole(output, (unfinished, to) => naming(unfinished, pipeline(lines, to)));
+  } else {
+    // A pipe or a device, such as /dev/stdout, is written to and not replaced.
+    await pipeline(lines, createWriteStream(output));
   }
-  if (output === undefined) return;
-  target.end();
-  await once(target, 'finish');
+}
+
+async function* linesOf(news: AsyncIterable<TransferNews>): AsyncGenerator<string> {
+  for await (const one of news) if ('lines' in one) yield one.lines;
 }

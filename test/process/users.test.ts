@@ -1,5 +1,9 @@
 // `gatehouse users import` and `export`, while no server runs and beside one.
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import http from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,6 +148,46 @@ describe('gatehouse users', () => {
     writeFileSync(join(cwd, 'broken.json'), '[{"email":');
     expect((await run('one', 'users', 'import', 'broken.json')).stderr).to.contain('neither a JSON array');
     expect((await run('one', 'users', 'import', 'in.json', '-c', 'nowhere')).stderr).to.contain('nowhere');
+  });
+
+  it('go out to a file that has its name only when they are all in it', async () => {
+    const path = join(cwd, 'kept.json');
+    writeFileSync(path, 'of yesterday');
+    // What a server says that is killed in the middle of it.
+    const place = join(cwd, 'ending/run');
+    mkdirSync(place, { recursive: true, mode: 0o700 });
+    const ending = http.createServer((request, response) => {
+      request.resume();
+      response.write('{"lines":"{}\\n"}\n', () => request.socket.destroy());
+    });
+    await once(ending.listen(join(place, 'gatehouse.sock')), 'listening');
+    const failed = await run('ending', 'users', 'export', '-o', path);
+    ending.close();
+    expect(failed.code).to.equal(1);
+    expect(failed.stderr).to.contain('the server ended before it was done');
+    expect(readFileSync(path, 'utf8')).to.equal('of yesterday');
+    expect(existsSync(`${path}.unfinished`)).to.equal(false);
+    writeFileSync(`${path}.unfinished`, 'cut short');
+    const beside = await run('one', 'users', 'export', '-o', path);
+    expect(beside.code).to.equal(1);
+    expect(beside.stderr).to.contain('kept.json.unfinished is there already').and.contain('remove it');
+    rmSync(`${path}.unfinished`);
+    expect((await run('one', 'users', 'export', '-o', path)).code).to.equal(0);
+    expect(linesOf(readFileSync(path, 'utf8'))).to.have.length(2);
+    expect(statSync(path).mode & 0o777).to.equal(0o600);
+    expect(existsSync(`${path}.unfinished`)).to.equal(false);
+  });
+
+  it('go out to a pipe, which stays one', async () => {
+    const pipe = join(cwd, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const [text, out] = await Promise.all([
+      readFile(pipe, 'utf8'),
+      run('one', 'users', 'export', '-o', pipe),
+    ]);
+    expect(out.code, out.stderr).to.equal(0);
+    expect(linesOf(text)).to.have.length(2);
+    expect(statSync(pipe).isFIFO()).to.equal(true);
   });
 
   it('come and go while the server runs, with the same answers', async () => {
