@@ -1,9 +1,17 @@
-// What a login passes between its requests and their answers: the files and functions of ours that run, by V8's own
+// What a login, and a refresh, pass between their requests and their answers: the files and functions of ours that run, by V8's own
 // count, after everything is warm. `node bench/journeys.ts`, with the files by name: `FILES=1`
 import { Session } from 'node:inspector/promises';
 import { callsOf, codeOf, tenant } from '../test/factors/tenant.ts';
 import { createAgent, readForm } from '../test/support/agent.ts';
-import { follow, responseOf, submitLogin, token, USER, webRequest } from '../test/support/flows.ts';
+import {
+  follow,
+  responseOf,
+  spaTokens,
+  submitLogin,
+  token,
+  USER,
+  webRequest,
+} from '../test/support/flows.ts';
 import { nextMessageTo } from '../test/support/inbox.ts';
 import { startServer } from '../test/support/server.ts';
 import { openPage } from '../test/support/ways.ts';
@@ -110,6 +118,23 @@ try {
         scope: 'openid',
         username,
         otp,
+      });
+      if (answer.status !== 200) throw new Error(answer.text);
+    },
+  );
+
+  await count(
+    'refresh',
+    async () => {
+      const agent = createAgent(server);
+      const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });
+      return { agent, refreshToken: String(tokens.refresh_token) };
+    },
+    async ({ agent, refreshToken }: { agent: ReturnType<typeof createAgent>; refreshToken: string }) => {
+      const answer = await token(agent, {
+        grant_type: 'refresh_token',
+        client_id: 'spa',
+        refresh_token: refreshToken,
       });
       if (answer.status !== 200) throw new Error(answer.text);
     },

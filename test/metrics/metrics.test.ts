@@ -1,7 +1,11 @@
 // What Prometheus reads: off by default, and with labels that strangers cannot multiply.
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, spaTokens, tenant, token, USER, webRequest } from '../support/flows.ts';
+import { every, until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const TOKEN = 'a-token-of-twenty-two-characters';
@@ -39,10 +43,25 @@ describe('metrics', () => {
 
   describe('with a token, where everything else is', () => {
     let server: TestServer;
+    let receiver: http.Server;
+    let receiverAnswers = 503;
     before(async () => {
-      server = await startServer({ tenant, env: { METRICS_TOKEN: TOKEN }, realHashes: true });
+      receiver = http.createServer((request, response) => {
+        request.resume().once('end', () => response.writeHead(receiverAnswers).end());
+      });
+      receiver.listen(0, '127.0.0.1');
+      await once(receiver, 'listening');
+      const httpEndpoint = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+      server = await startServer({
+        tenant: { ...tenant, logStreams: [{ name: 'Receiver', type: 'http', sink: { httpEndpoint } }] },
+        env: { METRICS_TOKEN: TOKEN },
+        realHashes: true,
+      });
     });
-    after(() => server.stop());
+    after(async () => {
+      await server.stop();
+      receiver.close();
+    });
 
     for (const [what, headers] of Object.entries({
       'without one': {},
@@ -115,6 +134,21 @@ describe('metrics', () => {
       const later = await readMetrics(server);
       const age = sampleOf(later, 'gatehouse_signing_key_age_seconds', { alg: 'RS256' });
       expect((age ?? Number.NaN) - before).to.be.within(3_600, 3_700);
+    });
+
+    it('count what receivers of log streams take, and what they do not', async () => {
+      const failures = 'gatehouse_log_stream_failures_total';
+      const events = 'gatehouse_log_stream_events_total';
+      const record = () =>
+        logIn(createAgent(server), server, webRequest({}), { ...USER, password: 'Wrong-1' });
+      const above = (name: string) => async () => (sampleOf(await readMetrics(server), name) ?? 0) > 0;
+      await record();
+      await until(above(failures), every(50));
+      expect(sampleOf(await readMetrics(server), events)).to.equal(0);
+      receiverAnswers = 200;
+      server.tick(3_600_000);
+      await record();
+      await until(above(events), every(50));
     });
 
     it('count what limits refuse, and messages', async () => {
