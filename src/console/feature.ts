@@ -104,6 +104,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
   ],
   pages: [
     'console/again',
+    'console/refused',
     'console/overview-home',
     'console/log-list',
     'console/log-event',

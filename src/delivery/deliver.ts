@@ -153,6 +153,7 @@ const SENT: Partial<Record<MessageKind, EventType>> = {
   mfa_sms: 'gd_send_sms',
 };
 
+/** What was asked for by a message that could not be sent; `fn` says of each that it could not. */
 const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
 
 /** Records the outcome of a message, never its content. */
@@ -163,8 +164,9 @@ function report(
 ): void {
   const { kind, application, connection, user, to, ip } = content;
   measures?.message(kind, isSms(kind) ? 'sms' : 'email', error === undefined ? 'sent' : 'failed');
-  const type = error === undefined ? SENT[kind] : (NOT_SENT[kind] ?? 'fn');
-  if (type !== undefined) {
+  const types = error === undefined ? [SENT[kind]] : [NOT_SENT[kind], 'fn' as const];
+  for (const type of types) {
+    if (type === undefined) continue;
     events.record({
       type,
       user_name: to,

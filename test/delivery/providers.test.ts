@@ -171,7 +171,9 @@ describe('with real providers', () => {
     // Until it was tried for the last time; a stop would leave it to the next start.
     while (!(await resets()).some(({ spent }) => spent)) await aMoment();
     expect((await resets()).every(({ spent }) => spent)).to.equal(true);
-    expect((await events('fcpr')).at(-1)).to.include({ user_name: USER.email });
+    // Whoever asked is told of by the one; the other says, as of any message, that it was not sent.
+    for (const type of ['fcpr', 'fn'])
+      expect((await events(type)).at(-1), type).to.include({ user_name: USER.email });
   });
 
   it('every outcome is in the log, and no code, link or secret is', async () => {
