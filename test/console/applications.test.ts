@@ -151,7 +151,9 @@ describe('the programs of quickstarts', () => {
 
   for (const { kind, package: name, code } of all.filter((one) => one.package !== undefined))
     it(`name what ${name} has, for ${kind}`, async () => {
-      const module = (await import(name ?? '')) as Record<string, unknown>;
+      // Of a package that has several entries, the one that the program takes.
+      const [, entry = name] = new RegExp(`from '(${name}[^']*)'`).exec(code) ?? [];
+      const module = (await import(entry ?? '')) as Record<string, unknown>;
       const read = (object: unknown, member: string) => (object as Record<string, unknown>)[member];
       for (const [, members = '', from = ''] of code.matchAll(/import \{ ([^}]+) \} from '([^']+)'/g))
         for (const member of members.split(', '))
@@ -159,8 +161,8 @@ describe('the programs of quickstarts', () => {
       expect(code).to.contain(`'my-client'`);
       // Its hook is of use within a page alone: a browser runs it in the tests of published SDKs.
       if (name === '@auth0/auth0-react') return;
-      const usesAll = code.includes('import * as client');
-      const [, type] = /new (?:auth0\.)?(\w+Client|WebAuth)\(/.exec(code) ?? [];
+      const usesAll = code.includes('import * as ');
+      const [, type] = /new (?:auth0\.)?(\w+Client|WebAuth|Auth0Lock)\(/.exec(code) ?? [];
       const owner = name === 'auth0-js' ? module.default : module;
       const made = read(module, 'Auth0Client') ?? (type && read(owner, type));
       const holder = usesAll ? module : read(made, 'prototype');
@@ -174,7 +176,9 @@ describe('the programs of quickstarts', () => {
         expect(client.users.list).to.be.a('function');
         return;
       }
-      const called = [...code.matchAll(/\b(?:client|webAuth)\.(\w+)\(/g)].map(([, member = '']) => member);
+      const called = [...code.matchAll(/\b(?:client|webAuth|lock|oauth)\.(\w+)\(/g)].map(
+        ([, member = '']) => member,
+      );
       expect(called).not.to.deep.equal([]);
       for (const member of called) expect(read(holder, member), member).to.be.a('function');
     });
@@ -200,10 +204,14 @@ describe('the programs of quickstarts', () => {
       }
     expect(all.map(({ code }) => code).join('\n')).not.to.match(/secret['"]?:\s*'/i);
     expect(all.map(({ package: name }) => name)).to.include.members([
+      '@auth0/auth0-auth-js',
       '@auth0/auth0-react',
       '@auth0/auth0-spa-js',
+      '@auth0/nextjs-auth0',
       'auth0',
       'auth0-js',
+      'auth0-lock',
+      'oauth4webapi',
       'openid-client',
     ]);
   });
