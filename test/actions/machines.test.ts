@@ -220,4 +220,30 @@ describe('actions of credentials-exchange', () => {
     });
     expect((await claims())[`${NS}minutes`]).to.deep.equal([15, 1, 2, 1440, 'error']);
   });
+
+  it('keep no more text than a little, and none for actions of another trigger', async () => {
+    await bindActions(server, TRIGGER, {
+      code: action(`
+        for (let n = 0; n < 25; n++) api.cache.set('key ' + n, 'kept');
+        api.cache.set('long', 'x'.repeat(5000));
+        api.cache.set('__proto__', 'kept');`),
+    });
+    await claims();
+    await bindActions(server, TRIGGER, {
+      code: action(`
+        const kept = [...Array(25).keys()].filter((n) => api.cache.get('key ' + n) !== undefined).length;
+        const odd = ['long', '__proto__', 'constructor'].map((key) => api.cache.get(key)?.value ?? 'none');
+        api.accessToken.setCustomClaim('${NS}kept', [kept, ...odd]);`),
+    });
+    expect((await claims())[`${NS}kept`]).to.deep.equal([19, 'none', 'kept', 'none']);
+    await bindActions(server, 'pre-user-registration', {
+      code: `exports.onExecutePreUserRegistration = async (event, api) =>
+        api.access.deny('there', api.cache.get('key 24')?.value ?? 'nothing is there');`,
+    });
+    const answer = await createAgent(server).request('/dbconnections/signup', {
+      json: { client_id: 'spa', connection: 'users', email: 'new@example.test', password: 'Correct-Horse-9' },
+    });
+    expect(answer.status).to.equal(400);
+    expect(answer.text).to.contain('nothing is there');
+  });
 });
