@@ -1,5 +1,5 @@
 // Runs one action in the sandbox. What it asked for is returned as data.
-import type { BoundAction } from '../records/actions.ts';
+import type { RunnableAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
@@ -23,8 +23,6 @@ export interface AskDependencies {
   hostname: string;
 }
 
-type AskedAction = Omit<BoundAction, 'isOptional'>;
-
 /** A role of the user. */
 export interface UserRole {
   id: string;
@@ -45,7 +43,7 @@ interface Asked {
 
 /** An action that is to run. */
 export interface Call {
-  action: AskedAction;
+  action: RunnableAction;
   asked: Asked;
 }
 
@@ -55,7 +53,11 @@ export type Answered = ({ commands: Command[] } | { fault: string }) & {
 };
 
 /** Has the sandbox run an action. */
-export async function askAction(deps: AskDependencies, action: AskedAction, asked: Asked): Promise<Answered> {
+export async function askAction(
+  deps: AskDependencies,
+  action: RunnableAction,
+  asked: Asked,
+): Promise<Answered> {
   const [answer] = await askActions(deps, [{ action, asked }]);
   return answer ?? { fault: 'it was not run' };
 }
@@ -74,16 +76,17 @@ export async function askActions(deps: AskDependencies, calls: readonly Call[]):
     runs.push(run);
   }
   const outcomes = await deps.scripts.runAll({ runs, passing: PASSING });
-  return outcomes.map((outcome, index) => answerOf(outcome, textsIn(secretsOf(calls[index]))));
+  return outcomes.map((outcome, index) => answerOf(outcome, calls[index]));
+}
+
+/** The values of the secrets of an action, and of the modules that it takes. */
+export function secretsOf(action: RunnableAction): string[] {
+  const modules = action.modules.flatMap(({ found }) => found ?? []);
+  return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets));
 }
 
 /** What is to be read nowhere of what an action says. */
-function secretsOf(call: Call | undefined): string[] {
-  if (call === undefined) return [];
-  const { action, asked } = call;
-  const modules = action.modules.flatMap(({ found }) => found ?? []);
-  return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets)).concat(asked.hidden ?? []);
-}
+const hiddenOf = ({ action, asked }: Call): string[] => secretsOf(action).concat(asked.hidden ?? []);
 
 async function runOf(
   { packages, wallClock, hostname }: AskDependencies,
@@ -117,7 +120,7 @@ async function runOf(
       },
     ],
     files,
-    hidden: secretsOf(call),
+    hidden: hiddenOf(call),
   };
 }
 
@@ -132,14 +135,19 @@ const SAYING: ReadonlySet<string> = new Set([
   'refreshToken.revoke',
 ]);
 
-/** @param secrets that no word of it has. */
-function answerOf({ result, failure, ...ran }: ScriptOutcome, secrets: readonly string[]): Answered {
+/** @param call whose secrets no word of it has. */
+function answerOf({ result, failure, ...ran }: ScriptOutcome, call: Call | undefined): Answered {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);
   if (!read.success) return { fault: 'what it recorded cannot be read', ran };
-  const shown = (arg: unknown) => (typeof arg === 'string' ? withoutSecrets(arg, secrets) : arg);
-  const commands = read.data.map((command) =>
-    SAYING.has(command.method) ? { ...command, args: command.args.map(shown) } : command,
-  );
-  return { commands, ran };
+  return {
+    commands: read.data.map((command) => (SAYING.has(command.method) ? shown(command, call) : command)),
+    ran,
+  };
+}
+
+function shown(command: Command, call: Call | undefined): Command {
+  const hidden = call === undefined ? [] : textsIn(hiddenOf(call));
+  const args = command.args.map((arg) => (typeof arg === 'string' ? withoutSecrets(arg, hidden) : arg));
+  return { ...command, args };
 }

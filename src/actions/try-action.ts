@@ -1,7 +1,7 @@
 // Runs one action with an event that somebody has written. What it asks for is shown, and nothing becomes of it.
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
-import { type AskDependencies, askAction } from './ask.ts';
+import { type AskDependencies, askAction, secretsOf } from './ask.ts';
 import { type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
 
 /** What is to be run. */
@@ -41,9 +41,7 @@ export async function tryAction(
   const refused = answer.commands.filter(
     (command) => !command.method.startsWith('cache.') && takeCommand(methods, asked, command) !== true,
   );
-  const secrets = [action, ...action.modules.flatMap(({ found }) => found ?? [])]
-    .flatMap((one) => Object.values(one.secrets))
-    .filter((secret) => secret !== '');
+  const secrets = secretsOf(action).filter((secret) => secret !== '');
   return {
     commands: withoutSecrets(answer.commands, secrets) as Command[],
     refused: refused.map(({ method }) => method),
