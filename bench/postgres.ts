@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
 import { startCluster } from '../test/support/postgres.ts';
-import { client, MACHINE, PASSWORD, TENANT } from './fixture.ts';
+import { PASSWORD, TENANT } from './fixture.ts';
+import { type Asked, requestsTo } from './requests.ts';
 import {
   local,
   median,
@@ -21,19 +22,6 @@ import {
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5);
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
-
-interface Asked {
-  path: string;
-  fields?: Record<string, string>;
-  headers?: Record<string, string>;
-}
-
-async function post(server: Started, fields: Record<string, string>): Promise<Record<string, string>> {
-  const body = new URLSearchParams(fields);
-  const answer = await fetch(`${local(server)}/oauth/token`, { method: 'POST', body, headers: PROXIED });
-  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
-  return answer.json() as Promise<Record<string, string>>;
-}
 
 /** Requests per second, and microseconds of the server's processor time for each. */
 async function load(server: Started, { path, fields, headers = {} }: Asked) {
@@ -67,16 +55,10 @@ const cluster = await startCluster({ durable: true, onDisk: true });
 const embedded = await start(main, proxiedEnvironment(embeddedDirectory));
 const postgres = await start(main, { ...proxiedEnvironment(postgresDirectory), DATABASE_URL: cluster.url() });
 
-const asked = async (server: Started): Promise<Record<string, Asked>> => {
-  const tokens = await post(server, PASSWORD);
-  const refresh = { ...client, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-  return {
-    client_credentials: { path: '/oauth/token', fields: MACHINE },
-    refresh_token: { path: '/oauth/token', fields: refresh },
-    userinfo: { path: '/userinfo', headers: { authorization: `Bearer ${tokens.access_token}` } },
-    password: { path: '/oauth/token', fields: { ...PASSWORD, scope: 'openid' } },
-  };
-};
+const asked = async (server: Started): Promise<Record<string, Asked>> => ({
+  ...(await requestsTo(server)),
+  password: { path: '/oauth/token', fields: { ...PASSWORD, scope: 'openid' } },
+});
 const [ofEmbedded, ofPostgres] = [await asked(embedded), await asked(postgres)];
 const rows = [];
 for (const [name, one] of Object.entries(ofEmbedded)) {

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startCluster } from '../test/support/postgres.ts';
-import { client, MACHINE, PASSWORD, TENANT } from './fixture.ts';
+import { TENANT } from './fixture.ts';
+import { type Asked, requestsTo } from './requests.ts';
 import {
   local,
   median,
@@ -29,12 +30,6 @@ const RATES: Record<string, number> = { client_credentials: 400, refresh_token: 
 const CONNECTIONS = 8;
 const WARM = 5_000;
 const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
-
-interface Asked {
-  path: string;
-  fields?: Record<string, string>;
-  headers?: Record<string, string>;
-}
 
 /** A server of so many processes. */
 interface Measured {
@@ -96,17 +91,8 @@ async function serve(processes: number): Promise<Measured> {
     DATABASE_URL: cluster.url(database),
     ...(processes > 1 && { WORKERS: String(processes) }),
   });
-  const body = new URLSearchParams(PASSWORD);
-  const answer = await fetch(`${local(server)}/oauth/token`, { method: 'POST', body, headers: PROXIED });
-  const tokens = (await answer.json()) as Record<string, string>;
-  const refresh = { ...client, grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token) };
-  const asked = {
-    client_credentials: { path: '/oauth/token', fields: MACHINE },
-    refresh_token: { path: '/oauth/token', fields: refresh },
-    userinfo: { path: '/userinfo', headers: { authorization: `Bearer ${tokens.access_token}` } },
-  };
   const agent = new http.Agent({ keepAlive: true, maxSockets: CONNECTIONS * processes, scheduling: 'fifo' });
-  return { server, processes, agent, asked };
+  return { server, processes, agent, asked: await requestsTo(server) };
 }
 
 /** The process that the database was started as. */
