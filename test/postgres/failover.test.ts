@@ -19,6 +19,7 @@ import {
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startBalancer } from '../support/several.ts';
+import { expectBusy } from './busy.ts';
 
 const portOf = (cluster: Cluster) => Number(new URL(cluster.url()).port);
 
@@ -61,18 +62,15 @@ describe('a server whose PostgreSQL fails over', () => {
     const person = createAgent(server);
     const { verifier, challenge } = pkce();
     const page = await follow(person, await authorize(person, spaRequest(challenge)), server.url);
-    const expectBusy = async () => {
-      const answers = [await submitLogin(person, server, page), await refresh(tokens.refresh_token)];
-      for (const { status, headers } of answers) {
-        expect(status).to.equal(503);
-        expect(headers['retry-after']).to.equal('1');
-      }
+    const expectBoth = async () => {
+      expectBusy(await submitLogin(person, server, page), 'the password');
+      expectBusy(await refresh(tokens.refresh_token), 'a refresh');
     };
     await primary.halt('kill');
-    await expectBusy();
+    await expectBoth();
     // The address leads to it before it has taken over.
     balancer.to([portOf(standby)]);
-    await expectBusy();
+    await expectBoth();
     expect((await agent.get('/readyz')).status).to.equal(503);
     await standby.query('SELECT pg_promote(true)');
     const { code } = responseOf(await submitLogin(person, server, page));

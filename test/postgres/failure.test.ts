@@ -1,7 +1,7 @@
 // A database that ends, restarts, or answers no more, under a server with logins under way.
 import { expect } from 'chai';
 import pg from 'pg';
-import { type Agent, type Answer, createAgent } from '../support/agent.ts';
+import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
   follow,
@@ -16,12 +16,7 @@ import {
 } from '../support/flows.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-
-function expectBusy(answer: Answer, what: string): void {
-  expect(answer.status, `${what}: ${answer.text.slice(0, 300)}`).to.equal(503);
-  expect(answer.headers['retry-after'], what).to.equal('1');
-  expect(answer.text, what).not.to.match(/ECONN|postgres|database/i);
-}
+import { expectBusy } from './busy.ts';
 
 describe('a server whose PostgreSQL fails', () => {
   let cluster: Cluster;
