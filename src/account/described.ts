@@ -1,6 +1,6 @@
 // Bodies and answers of the My Account API, for its checks and the document of the API.
 import { z } from 'zod';
-import { METHOD_TYPES } from '../records/authenticators.ts';
+import { METHOD_TYPES } from '../records/second-factors.ts';
 import { methodAnswer } from './views.ts';
 
 export const listAnswer = z.object({ authentication_methods: z.array(methodAnswer) });

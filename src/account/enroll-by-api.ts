@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { FactorDependencies } from '../factors/factor.ts';
-import type { MethodType } from '../records/authenticators.ts';
+import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 import type { CallerDependencies } from './caller.ts';
 import type { createBody, verifyBody } from './described.ts';

@@ -5,7 +5,7 @@ import type { Enrolled, Factor } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
 import { keepRecoveryCode, prepareRecoveryCode, recoveryCodeId } from '../factors/recovery/codes.ts';
 import { AuthError } from '../http/errors.ts';
-import { type MethodType, methodTypeOf } from '../records/authenticators.ts';
+import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
 import { invalidField } from './errors.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
@@ -97,7 +97,7 @@ async function beginRecoveryCode(
   if ((await activeAuthenticators(deps, actor.user)).length === 0)
     throw invalidField('type', 'A recovery code takes a factor that it recovers.');
   const { code, codeHash } = prepareRecoveryCode(deps.random);
-  const kept = { id: 'recovery-code|new', type, codeHash };
+  const kept = { id: `${SECOND_FACTORS['recovery-code'].prefix}|new`, type, codeHash };
   return { ...kept, authSession: await keep(deps, actor, kept), recoveryCode: code };
 }
 

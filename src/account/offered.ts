@@ -1,8 +1,8 @@
 // What a user may log in with, as the tenant and their connections have it.
 
-import type { MethodType } from '../records/authenticators.ts';
 import { DATABASE } from '../records/connections.ts';
 import { passkeyOptions } from '../records/database-options.ts';
+import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
 

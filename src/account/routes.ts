@@ -1,7 +1,7 @@
 // The routes of the My Account API that are about what one logs in with (docs/wire/my-account.md).
 import { z } from 'zod';
 import type { RouteDeclarations } from '../http/routes.ts';
-import { METHOD_TYPES, type MethodType } from '../records/authenticators.ts';
+import { METHOD_TYPES, type MethodType } from '../records/second-factors.ts';
 import { begunAnswer, createBody, factorsAnswer, listAnswer, patchBody, verifyBody } from './described.ts';
 import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';

@@ -1,7 +1,7 @@
 // Tells users by mail what they, or somebody in their name, changed of what they log in with.
 import { tellOfMethod } from '../delivery/method-notice.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
-import type { MethodType } from '../records/authenticators.ts';
+import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 
 type TellDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;

@@ -1,9 +1,9 @@
 // What one logs in with, as applications are told of it.
 import { z } from 'zod';
 import type { Authenticator } from '../factors/authenticators.ts';
-import { METHOD_TYPES, methodTypeOf } from '../records/authenticators.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
 import type { Frozen } from '../records/record.ts';
+import { METHOD_TYPES, methodTypeOf } from '../records/second-factors.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';

@@ -1,5 +1,6 @@
 // Second factors that actions of `post-login` ask for by their types: one that the user has, or has to enrol.
 import { z } from 'zod';
+import { ALL_SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Take } from './taking.ts';
 
 /** Which second factor has to be given before the actions go on. */
@@ -20,8 +21,8 @@ export interface WithFactors {
 const factor = z.object({ type: z.string().min(1).max(100) });
 const factors = z.array(factor).min(1).max(20);
 
-/** Names that mean the same. */
-const typeOf = ({ type }: z.output<typeof factor>) => (type === 'push' ? 'push-notification' : type);
+const typeOf = ({ type }: z.output<typeof factor>) =>
+  ALL_SECOND_FACTORS.find(({ alias }) => alias === type)?.type ?? type;
 
 const withMore = ([first, options]: unknown[]): unknown => {
   const { additionalFactors = [] } = (options ?? {}) as { additionalFactors?: unknown };

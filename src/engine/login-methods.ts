@@ -1,4 +1,6 @@
 // `event.authentication.methods`: how a user has proved who they are, in the words of the hosted service.
+import { amrOfFirst } from '../records/first-methods.ts';
+import { ALL_SECOND_FACTORS } from '../records/second-factors.ts';
 
 /** A custom authentication method that was completed, and when. */
 export interface RecordedMethod {
@@ -12,16 +14,8 @@ interface ProvedMethod extends RecordedMethod {
   type?: string;
 }
 
-/** What the first factors of connections leave in `amr`. */
-const FIRST: Readonly<Record<string, readonly string[]>> = {
-  pwd: ['pwd'],
-  email: ['otp'],
-  sms: ['otp', 'sms'],
-  federated: ['pwd'],
-};
-
-/** The types of second factors that `amr` tells apart. */
-const SECOND: Readonly<Record<string, string>> = { otp: 'otp', sms: 'phone', pop: 'webauthn-roaming' };
+/** The type of a second factor that leaves a word in `amr`: where several leave it, of the first. */
+const secondTypeOf = (word: string) => ALL_SECOND_FACTORS.find(({ amr }) => amr.includes(word))?.type;
 
 /** A passkey, which counts for both. */
 const isPasskey = (amr: readonly string[]) => amr.includes('pop') && amr.includes('user');
@@ -36,7 +30,7 @@ export function methodsProved(
   const first = proof ?? (amr.includes('pwd') ? 'pwd' : 'federated');
   const methods: ProvedMethod[] = [{ name: first, timestamp }];
   if (!amr.includes('mfa')) return methods;
-  const left = amr.find((one) => SECOND[one] !== undefined && !FIRST[first]?.includes(one));
-  const type = left === undefined ? undefined : SECOND[left];
+  const left = amr.filter((word) => !amrOfFirst(first).includes(word));
+  const type = left.map(secondTypeOf).find((one) => one !== undefined);
   return [...methods, { name: 'mfa', timestamp, ...(type !== undefined && { type }) }];
 }

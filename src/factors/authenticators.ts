@@ -1,6 +1,7 @@
 // The second factors of users as they are kept: begun, confirmed by their first use, listed, removed.
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
+import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
@@ -25,10 +26,9 @@ export interface Beginner {
   credentialVersion: number;
 }
 
-/** An authenticator that a user is given: its kind, and what the id begins with. */
+/** An authenticator that a user is given. */
 interface GivenAuthenticator {
-  kind: string;
-  prefix: string;
+  kind: FactorKind;
   fields: OwnFields;
 }
 
@@ -106,9 +106,9 @@ async function give(
   given: readonly GivenAuthenticator[],
   { instead = false }: { instead?: boolean } = {},
 ): Promise<Authenticator[]> {
-  const made = given.map(({ kind, prefix, fields }) => ({
+  const made = given.map(({ kind, fields }) => ({
     ...fields,
-    id: idOf(prefix, random(12).toString('base64url')),
+    id: idOf(SECOND_FACTORS[kind].prefix, random(12).toString('base64url')),
     user_id: userId,
     kind,
     active: true,

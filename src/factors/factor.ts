@@ -13,6 +13,7 @@ import type { Outcome } from '../protection/challenge-records.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { RateLimits } from '../protection/rate-limit.ts';
 import type { EventType } from '../records/log-events.ts';
+import type { SecondFactorNames } from '../records/second-factors.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
@@ -216,26 +217,14 @@ export interface FactorPages {
   };
 }
 
-/** A second factor. */
-export interface Factor {
-  /** In the tenant file (`guardianFactors`). */
-  name: string;
-  /** Of its authenticators, as they are stored. */
-  kind: string;
-  /** In `mfa_requirements`, and in the paths of the pages. */
-  type: string;
-  /** The ids of its authenticators begin with it. */
-  prefix: string;
+/** A second factor: its names, and how it is enrolled, asked for and verified. */
+export interface Factor extends SecondFactorNames {
   /** As `authenticator_type`, and as `challenge_type` where there is a challenge. */
   authenticatorType: string;
   /** As `oob_channel`, where it is answered out of band. @param vendorChannel the tenant's `vendor_channel`. */
   channel?(vendorChannel: string): string;
-  /** What it proves (RFC 8176 §2); nothing where there is no word for it. */
-  amr: readonly string[];
   /** Of those that a user has, what can least be phished or read on the way is asked for first. */
   strength: number;
-  /** It stands in for others, and is none without one. */
-  recovers?: true;
   /** The authenticator that a user has by their profile, in no store. */
   ofProfile?(
     deps: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },

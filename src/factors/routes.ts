@@ -9,7 +9,7 @@ import { CLIENT_FIELDS, optional, unchecked } from '../http/described.ts';
 import { AuthError, oauthShape } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
 import { type RouteDeclarations, taking } from '../http/routes.ts';
-import { methodTypeOf } from '../records/authenticators.ts';
+import { methodTypeOf } from '../records/second-factors.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
 import type { Authenticator } from './authenticators.ts';

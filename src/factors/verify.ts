@@ -3,8 +3,8 @@
 import { tellOfMethod } from '../delivery/method-notice.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
-import { methodTypeOf } from '../records/authenticators.ts';
 import type { EventType } from '../records/log-events.ts';
+import { methodTypeOf } from '../records/second-factors.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';

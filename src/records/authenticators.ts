@@ -5,7 +5,7 @@ import type { WebAuthnCredential } from './webauthn.ts';
 /** A second factor of a user. `id` is told to applications: kind, bar, `dev_…`. */
 export interface AuthenticatorRecord extends Stored {
   user_id: string;
-  /** That of its factor (src/factors): `otp`, `sms`, `email`, `push`, `webauthn-roaming`, `recovery-code` … */
+  /** That of its factor, such as `otp` (`SECOND_FACTORS`). */
   kind: string;
   /** It counts from its first use on. */
   active: boolean;
@@ -35,33 +35,6 @@ export interface AuthenticatorRecord extends Stored {
   webauthn?: WebAuthnCredential;
   /** When it was last given, ISO 8601. */
   last_used_at?: string;
-}
-
-/** The types of authentication methods, as they are published. */
-export const METHOD_TYPES = [
-  'password',
-  'passkey',
-  'totp',
-  'phone',
-  'email',
-  'push-notification',
-  'webauthn-roaming',
-  'webauthn-platform',
-  'recovery-code',
-] as const;
-
-export type MethodType = (typeof METHOD_TYPES)[number];
-
-/** Kinds of authenticators that are published under another name. */
-const PUBLISHED: Readonly<Record<string, MethodType>> = {
-  otp: 'totp',
-  sms: 'phone',
-  push: 'push-notification',
-};
-
-/** The published type of a kind of authenticators. */
-export function methodTypeOf(kind: string): MethodType {
-  return PUBLISHED[kind] ?? (kind as MethodType);
 }
 
 /** The latest changes of a user's second factors, oldest first; `id` is the user's. */

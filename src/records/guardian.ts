@@ -14,6 +14,8 @@ export const GUARDIAN_FACTORS = [
   'recovery-code',
 ] as const;
 
+export type GuardianFactor = (typeof GUARDIAN_FACTORS)[number];
+
 export const guardianFactorsSchema = z
   .array(
     z.looseObject({

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import { normalizeEmail } from '../records/email.ts';
+import type { Frozen } from '../records/record.ts';
+import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Write } from '../store/contract.ts';
 import type { UsersDependencies } from './user.ts';
 
@@ -38,14 +40,30 @@ export function factorWrites(
   const created_at = new Date(clock()).toISOString();
   return factors.map((one) => {
     const { kind, ...fields } = ownOf(one);
-    const id = `${kind === 'otp' ? 'totp' : kind}|dev_${random(12).toString('hex')}`;
+    const id = `${SECOND_FACTORS[kind].prefix}|dev_${random(12).toString('hex')}`;
     const record: AuthenticatorRecord = { id, user_id: userId, kind, active: true, created_at, ...fields };
     return { collection: 'authenticators', insert: record };
   });
 }
 
-function ownOf(factor: ImportedFactor): Pick<AuthenticatorRecord, 'kind'> & Partial<AuthenticatorRecord> {
+/** What is kept of one. */
+function ownOf(factor: ImportedFactor): { kind: FactorKind } & Partial<AuthenticatorRecord> {
   if ('totp' in factor) return { kind: 'otp', secret: factor.totp.secret };
   if ('phone' in factor) return { kind: 'sms', phone_number: factor.phone.value };
   return { kind: 'email', email: factor.email.value };
+}
+
+/**
+ * A second factor as it is exported: what {@link factorWrites} takes.
+ * @returns undefined for one that stays behind, as devices do: their keys are for this server alone.
+ */
+export function exportedFactor({
+  kind,
+  secret,
+  phone_number,
+  email,
+}: Frozen<AuthenticatorRecord>): ImportedFactor | undefined {
+  if (kind === 'otp' && secret !== undefined) return { totp: { secret } };
+  if (kind === 'sms' && phone_number !== undefined) return { phone: { value: phone_number } };
+  return kind === 'email' && email !== undefined ? { email: { value: email } } : undefined;
 }

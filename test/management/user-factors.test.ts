@@ -161,6 +161,31 @@ describe('second factors of a user', () => {
     expect(await use(recovery_code)).to.equal(200);
   });
 
+  it('are enrollments also where they are security keys, which a recovery code stands in for', async () => {
+    const { id: user_id, path } = await someone();
+    const webauthn = {
+      credential_id: `key-${user_id}`,
+      credential_key: 'key',
+      sign_count: 1,
+      transports: ['usb'],
+      backup_eligible: false,
+      backed_up: false,
+      aaguid: '00000000-0000-0000-0000-000000000000',
+    };
+    const kind = 'webauthn-roaming';
+    const id = `${kind}|dev_${user_id}`;
+    const created_at = new Date().toISOString();
+    await server.store
+      .collection('authenticators')
+      .insert({ id, user_id, kind, active: true, created_at, webauthn });
+    const enrolled = (await call('GET', `${path}/enrollments`)).json();
+    expect(enrolled).to.have.length(1);
+    expect(enrolled[0]).to.include({ id, status: 'confirmed', auth_method: kind });
+    expect((await call('POST', `${path}/recovery-code-regeneration`)).status).to.equal(200);
+    // The code is no enrollment.
+    expect((await call('GET', `${path}/enrollments`)).json()).to.have.length(1);
+  });
+
   it('forget the browsers that a user wanted remembered', async () => {
     const { id, path } = await someone();
     await server.store

@@ -8,6 +8,7 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Actor } from '../actor.ts';
 import { beginFactor, verifyFactor } from '../enrollments.ts';
 import { listMethods, type MethodDependencies, removeMethod, renameMethod } from '../methods.ts';
@@ -28,6 +29,8 @@ export interface SecurityDependencies
   /** A link to the page on which a user sets a new password. */
   passwordLink(actor: Actor, connection: Connection): Promise<string>;
 }
+
+const RECOVERY_CODE = SECOND_FACTORS['recovery-code'].method;
 
 const SECTION = '/security';
 const PATH = `${ACCOUNT}${SECTION}` as const;
@@ -125,9 +128,9 @@ async function showSecurity(
     takesPasskeys: connections.some((one) => one !== undefined && passkeyOptions(one) !== undefined),
     passkeys: methods.filter(({ type }) => type === 'passkey').map(viewOf),
     factors: methods
-      .filter(({ type, usage }) => usage.includes('secondary') && type !== 'recovery-code')
+      .filter(({ type, usage }) => usage.includes('secondary') && type !== RECOVERY_CODE)
       .map(viewOf),
-    recovery: methods.some(({ type }) => type === 'recovery-code'),
+    recovery: methods.some(({ type }) => type === RECOVERY_CODE),
     addFactorUrl: enrollable(deps).length > 0 ? ADD_FACTOR : undefined,
     recoveryCode: more.recoveryCode,
   };
@@ -143,7 +146,7 @@ async function showSecurity(
 
 /** Shows a new recovery code; the one before is dead from then on. */
 async function renewCode(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  const begun = await beginFactor(deps, here, { type: 'recovery-code' });
+  const begun = await beginFactor(deps, here, { type: RECOVERY_CODE });
   await verifyFactor(deps, here, { id: begun.id, authSession: begun.authSession, code: '' });
   await showSecurity(deps, ctx, here, { recoveryCode: begun.recoveryCode ?? '' });
 }

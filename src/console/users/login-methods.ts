@@ -3,6 +3,7 @@
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
+import { ALL_SECOND_FACTORS } from '../../records/second-factors.ts';
 import { ask } from '../ask.ts';
 import type { UsersDependencies } from './dependencies.ts';
 import { takeOverForm } from './profile.ts';
@@ -42,16 +43,7 @@ interface Method {
 }
 
 /** The kinds of methods that pages have words for. */
-const KINDS = new Set([
-  'totp',
-  'phone',
-  'email',
-  'push',
-  'passkey',
-  'webauthn-roaming',
-  'webauthn-platform',
-  'recovery-code',
-]);
+const KINDS = new Set(['passkey', ...ALL_SECOND_FACTORS.map(({ managed }) => managed)]);
 
 const FACTORS: UserTab<UsersDependencies> = {
   tab: 'factors',

@@ -10,12 +10,8 @@ import type { Users } from '../../users/users.ts';
 import { type Authenticator, onlyId } from '../authenticators.ts';
 import { messageFactor } from './message.ts';
 
-const KIND = 'email';
-
 export const email = messageFactor({
-  channel: KIND,
-  type: 'email',
-  amr: [],
+  channel: 'email',
   strength: 1,
   message: 'mfa_oob_code',
   // SDKs send it as a type of its own, too.
@@ -47,9 +43,9 @@ async function ofProfile(
   const connections = await Promise.all(identities.map(({ connection }) => config.connection(connection)));
   if (connections.some((one) => one !== undefined && codeKinds(one).includes('email'))) return undefined;
   return {
-    id: onlyId(KIND, user.id),
+    id: onlyId(email.prefix, user.id),
     user_id: user.id,
-    kind: KIND,
+    kind: email.kind,
     active: true,
     email: user.email,
     created_at: user.created_at,

@@ -1,6 +1,7 @@
 // A second factor by a message: a code that is sent to an address of the user's.
 import { DeliveryError } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Authenticator, OwnFields } from '../authenticators.ts';
 import type { Enrolled, Factor, FactorDependencies, FactorPages, FactorRequest } from '../factor.ts';
 import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
@@ -9,9 +10,9 @@ import { oobGrant, verifyOob } from '../verify-oob.ts';
 
 /** What is a channel's own. */
 interface MessageChannel
-  extends Pick<Factor, 'type' | 'amr' | 'strength' | 'nameOf' | 'ofProfile'>,
+  extends Pick<Factor, 'strength' | 'nameOf' | 'ofProfile'>,
     Required<Pick<NonNullable<Factor['enroll']>, 'requestedAs' | 'addressOf'>> {
-  /** The channel: it is also the factor's name, and its authenticators' kind. */
+  /** The channel, which is also the kind of its authenticators. */
   channel: 'sms' | 'email';
   /** The message that carries the code. */
   message: 'mfa_sms' | 'mfa_oob_code';
@@ -27,15 +28,11 @@ interface MessageChannel
 
 /** The factor of a channel by which messages are sent. */
 export function messageFactor(own: MessageChannel): Factor {
-  const { channel, type, amr, strength, nameOf, ofProfile } = own;
+  const { channel, strength, nameOf, ofProfile } = own;
   const factor: Factor = {
-    name: channel,
-    kind: channel,
-    type,
-    prefix: channel,
+    ...SECOND_FACTORS[channel],
     authenticatorType: 'oob',
     channel: () => channel,
-    amr,
     strength,
     ...(nameOf && { nameOf }),
     ...(ofProfile && { ofProfile }),

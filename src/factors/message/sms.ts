@@ -7,8 +7,6 @@ import { messageFactor } from './message.ts';
 
 export const sms = messageFactor({
   channel: 'sms',
-  type: 'phone',
-  amr: ['sms'],
   strength: 2,
   message: 'mfa_sms',
   requestedAs: ['oob'],

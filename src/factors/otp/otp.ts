@@ -6,6 +6,7 @@ import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { judge } from '../../store/judge.ts';
 import type { Authenticator, Beginner } from '../authenticators.ts';
 import { accountOf } from '../enroll.ts';
@@ -13,7 +14,6 @@ import type { Claimant, Factor, FactorDependencies, Verification } from '../fact
 import { confirmFirstUse, countingGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 import { otpauthUri, stepOf } from './totp.ts';
 
-const KIND = 'otp';
 const SECRET_BYTES = 20;
 
 type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
@@ -47,7 +47,7 @@ export async function useOtp(
 
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
   return countingGuesses(deps, claimant, async () => {
-    const apps = (await usableAuthenticators(deps, claimant)).filter(({ kind }) => kind === KIND);
+    const apps = (await usableAuthenticators(deps, claimant)).filter(({ kind }) => kind === otp.kind);
     for (const app of apps) {
       if (!(await useOtp(deps, app, code))) continue;
       return (await confirmFirstUse(deps, claimant, app)) ? { ok: true } : { ok: false, outcome: 'wrong' };
@@ -66,12 +66,8 @@ async function secretOf(
 }
 
 export const otp: Factor = {
-  name: 'otp',
-  kind: KIND,
-  type: 'otp',
-  prefix: 'totp',
+  ...SECOND_FACTORS.otp,
   authenticatorType: 'otp',
-  amr: ['otp'],
   strength: 3,
   enroll: {
     requestedAs: ['otp'],

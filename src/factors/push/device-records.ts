@@ -1,9 +1,10 @@
 // What is kept of a device: its key and name, and where a push message wakes it.
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { judge } from '../../store/judge.ts';
 import type { Authenticators } from '../authenticators.ts';
 
-/** Of a factor's kind: that of devices which approve logins. */
-export const KIND = 'push';
+/** The kind of the authenticators that are devices which approve logins. */
+export const KIND = SECOND_FACTORS.push.kind;
 
 /** Gives a device's authenticator its key and name. @returns false when it has one already. */
 export async function registerDevice(

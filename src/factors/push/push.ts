@@ -1,11 +1,11 @@
 // The approval of a login on a device that has enrolled (docs/authenticator-api.md) as a second factor.
 import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { accountOf } from '../enroll.ts';
 import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
 import { issueDevice } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
-import { KIND } from './device-records.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';
 
 const DEVICE_ENROLLMENT_SECONDS = 600;
@@ -48,13 +48,9 @@ const challenge: Required<Factor>['challenge'] = async (
 };
 
 export const push: Factor = {
-  name: 'push-notification',
-  kind: KIND,
-  type: 'push-notification',
-  prefix: 'push',
+  ...SECOND_FACTORS.push,
   authenticatorType: 'oob',
   channel: (vendorChannel) => vendorChannel,
-  amr: [],
   strength: 4,
   nameOf: ({ name }) => name,
   enroll: { requestedAs: ['oob'], begin },

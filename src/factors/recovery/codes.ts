@@ -1,4 +1,5 @@
 // Recovery codes: one a user, brought by their first authenticator, used once and then replaced. Only a hash is kept.
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
 import { judge } from '../../store/judge.ts';
@@ -9,10 +10,8 @@ interface CodeDependencies {
   random: Random;
 }
 
-/** The kind of a recovery code's record. */
-export const KIND = 'recovery-code';
-/** What the id of a recovery code's record begins with. */
-export const PREFIX = 'recovery-code';
+/** The kind of a recovery code's record, and what its id begins with. */
+export const { kind: KIND, prefix: PREFIX } = SECOND_FACTORS['recovery-code'];
 
 /** The id of a user's recovery code. */
 export const recoveryCodeId = (userId: string) => onlyId(PREFIX, userId);

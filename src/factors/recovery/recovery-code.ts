@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
 import { activeAuthenticators } from '../policy.ts';
 import { countingGuesses } from '../verify.ts';
-import { KIND, PREFIX, useRecoveryCode } from './codes.ts';
+import { KIND, useRecoveryCode } from './codes.ts';
 
 const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
 
@@ -22,14 +23,9 @@ function verify(deps: FactorDependencies, claimant: Claimant, code: string): Pro
 }
 
 export const recoveryCode: Factor = {
-  name: 'recovery-code',
-  kind: KIND,
-  type: 'recovery-code',
-  prefix: PREFIX,
+  ...SECOND_FACTORS['recovery-code'],
   authenticatorType: 'recovery-code',
-  amr: [],
   strength: 0,
-  recovers: true,
   verify: (deps, claimant, { code }) => verify(deps, claimant, code),
   grant: {
     name: 'recovery-code',

@@ -2,6 +2,7 @@
 // our own host. An application that may ask for passkeys of it has them made at its own pages, too.
 import type { Met } from '../../protection/challenges.ts';
 import type { Frozen } from '../../records/record.ts';
+import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
@@ -27,8 +28,7 @@ const SECONDS = 300;
 
 /** One of the two kinds. */
 interface Kind {
-  /** Its name, kind, type and prefix alike, as the hosted service calls it. */
-  name: string;
+  name: 'webauthn-roaming' | 'webauthn-platform';
   attachment: Attachment;
   /** A key is something that its owner has; a device is used by whoever unlocks it, so it has to ask who that is. */
   userVerification: 'preferred' | 'required';
@@ -188,13 +188,8 @@ const modelOf = (kind: Kind, options: object) => ({ kind: kind.name, options: JS
 function factor(kind: Kind): Factor {
   const { name } = kind;
   const made: Factor = {
-    name,
-    kind: name,
-    type: name,
-    prefix: name,
+    ...SECOND_FACTORS[name],
     authenticatorType: name,
-    // That a key was there, and was used (RFC 8176 §2): in hardware or not is what nobody has proved.
-    amr: ['pop'],
     strength: kind.strength,
     enroll: {
       requestedAs: [],

@@ -1,8 +1,8 @@
 // The users of a store in the form of import files, so that whoever leaves takes everything along.
-import type { AuthenticatorRecord } from '../../records/authenticators.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { UserRecord } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
+import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
 
 /** What is exported. */
@@ -69,7 +69,7 @@ async function proofsOf(store: Store, userId: string): Promise<Record<string, un
     store.collection('credentials').get(userId),
     store.collection('authenticators').findBy('user', userId),
   ]);
-  const factors = authenticators.filter(({ active }) => active).flatMap((one) => factorOf(one) ?? []);
+  const factors = authenticators.filter(({ active }) => active).flatMap((one) => exportedFactor(one) ?? []);
   return {
     ...(credential === undefined ? {} : hashMembers(credential.passwordHash)),
     ...(factors.length === 0 ? {} : { mfa_factors: factors }),
@@ -81,11 +81,4 @@ function hashMembers(hash: string): Record<string, unknown> {
   if (/^\$2[ab]\$/.test(hash)) return { password_hash: hash };
   const algorithm = hash.startsWith('$2y$') ? 'bcrypt' : 'argon2';
   return { custom_password_hash: { algorithm, hash: { value: hash, encoding: 'utf8' } } };
-}
-
-/** Devices that approve by push stay behind: their keys are for this server alone. */
-function factorOf({ kind, secret, phone_number, email }: Frozen<AuthenticatorRecord>): object | undefined {
-  if (kind === 'otp' && secret !== undefined) return { totp: { secret } };
-  if (kind === 'sms' && phone_number !== undefined) return { phone: { value: phone_number } };
-  return kind === 'email' && email !== undefined ? { email: { value: email } } : undefined;
 }

@@ -4,6 +4,7 @@ import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
+import { type FactorKind, secondFactorOf } from '../../../records/second-factors.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { Users } from '../../../users/users.ts';
 import { credentialView } from '../../../webauthn/credential-view.ts';
@@ -15,8 +16,7 @@ type Authenticator = Frozen<AuthenticatorRecord>;
 
 /** What is given of a new one. */
 interface NewFactor {
-  kind: string;
-  prefix: string;
+  kind: FactorKind;
   fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
 }
 
@@ -40,9 +40,6 @@ export interface UserFactorsDependencies {
   store: Store;
 }
 
-/** What the hosted service calls the kinds of authenticators. */
-const TYPES: Readonly<Record<string, string>> = { otp: 'totp', sms: 'phone' };
-
 /** A user may have as many as they may enrol. */
 export const MOST = 20;
 
@@ -52,7 +49,7 @@ const noMethod = notFound('The authentication method does not exist.', 'inexiste
 export function methodView(one: Authenticator): object {
   return {
     id: one.id,
-    type: TYPES[one.kind] ?? one.kind,
+    type: secondFactorOf(one.kind)?.managed ?? one.kind,
     confirmed: one.active,
     ...(one.name === undefined ? {} : { name: one.name }),
     ...(one.phone_number === undefined
@@ -97,14 +94,13 @@ type Method = z.output<typeof method>;
 
 export function factorOf(body: Method): NewFactor {
   const named = body.name === undefined ? {} : { name: body.name };
-  if (body.type === 'phone')
-    return { kind: 'sms', prefix: 'sms', fields: { ...named, phone_number: body.phone_number } };
+  if (body.type === 'phone') return { kind: 'sms', fields: { ...named, phone_number: body.phone_number } };
   if (body.type === 'email') {
     const email = normalizeEmail(body.email) ?? body.email;
-    return { kind: 'email', prefix: 'email', fields: { ...named, email } };
+    return { kind: 'email', fields: { ...named, email } };
   }
   const secret = body.totp_secret.toUpperCase().replace(/=+$/, '');
-  return { kind: 'otp', prefix: 'totp', fields: { ...named, secret } };
+  return { kind: 'otp', fields: { ...named, secret } };
 }
 
 export function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {

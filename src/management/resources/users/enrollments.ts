@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import type { Frozen } from '../../../records/record.ts';
+import { ALL_SECOND_FACTORS, secondFactorOf } from '../../../records/second-factors.ts';
 import type { Random } from '../../../runtime/random.ts';
 import type { Store } from '../../../store/contract.ts';
 import type { User } from '../../../users/user.ts';
@@ -32,20 +33,15 @@ export interface EnrollmentsDependencies extends UserFactorsDependencies {
   forgetBrowsers(userId: string): Promise<void>;
 }
 
-/** How it is proved, in the words of the hosted service; what recovers others is no enrollment. */
-const METHODS: Readonly<Record<string, string>> = {
-  otp: 'authenticator',
-  sms: 'sms',
-  push: 'guardian',
-  email: 'email',
-};
+/** How it is proved; undefined for what recovers others, which is no enrollment. */
+const methodOf = ({ kind }: Frozen<AuthenticatorRecord>) => secondFactorOf(kind)?.enrollment;
 
 function enrollmentView(one: Frozen<AuthenticatorRecord>): object {
   return {
     id: one.id,
     status: one.active ? 'confirmed' : 'pending',
-    type: METHODS[one.kind],
-    auth_method: METHODS[one.kind],
+    type: methodOf(one),
+    auth_method: methodOf(one),
     ...(one.name === undefined ? {} : { name: one.name }),
     ...(one.phone_number === undefined ? {} : { phone_number: one.phone_number }),
     ...(one.email === undefined ? {} : { identifier: one.email }),
@@ -66,7 +62,7 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
     handle: async (deps, { params }) => {
       const user = await userOf(deps, params.id);
       const all = await deps.authenticators.of(user.id);
-      return ok(all.filter(({ kind }) => METHODS[kind] !== undefined).map(enrollmentView));
+      return ok(all.filter((one) => methodOf(one) !== undefined).map(enrollmentView));
     },
   }),
   call({
@@ -94,15 +90,8 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The factors of the hosted service, as ours are called. */
-const FACTORS = {
-  'push-notification': 'push-notification',
-  phone: 'sms',
-  email: 'email',
-  otp: 'otp',
-  'webauthn-roaming': 'webauthn-roaming',
-  'webauthn-platform': 'webauthn-platform',
-} as const;
+/** What can be enrolled. */
+const FACTORS = ALL_SECOND_FACTORS.filter(({ recovers }) => recovers !== true);
 
 const REFUSALS = {
   'no-factor': 'The factor is not enabled.',
@@ -120,7 +109,7 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
       email: z.email().max(254).optional(),
       send_mail: z.boolean().optional(),
       email_locale: z.string().max(35).optional(),
-      factor: z.enum(Object.keys(FACTORS) as (keyof typeof FACTORS)[]).optional(),
+      factor: z.enum(FACTORS.map(({ type }) => type)).optional(),
       allow_multiple_enrollments: z.boolean().optional(),
     }),
     handle: async (deps, { body }) => {
@@ -130,7 +119,7 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
         throw apiError(400, 'The user has no e-mail address, and none is given.', 'invalid_body');
       const made = await deps.issueEnrollment({
         user,
-        factor: body.factor && FACTORS[body.factor],
+        factor: FACTORS.find(({ type }) => type === body.factor)?.name,
         several: body.allow_multiple_enrollments ?? false,
         mailTo,
         locale: body.email_locale,
@@ -142,11 +131,11 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The kinds of authenticators of a provider; of one that we have none of there is nothing to remove. */
-const PROVIDERS: Readonly<Record<string, readonly string[]>> = {
-  duo: [],
-  'google-authenticator': ['otp'],
-};
+/** The kinds of authenticators of a provider: none of `duo`, which is known by name alone; undefined for an unknown one. */
+function kindsOf(provider: string): string[] | undefined {
+  const kinds = ALL_SECOND_FACTORS.filter((one) => one.provider === provider).map(({ kind }) => kind);
+  return kinds.length > 0 || provider === 'duo' ? kinds : undefined;
+}
 
 const undoCalls: Call<EnrollmentsDependencies>[] = [
   call({
@@ -156,7 +145,7 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
     summary: "Delete a user's multi-factor provider",
     handle: async (deps, { params }) => {
       const { provider = '' } = params;
-      const kinds = Object.hasOwn(PROVIDERS, provider) ? PROVIDERS[provider] : undefined;
+      const kinds = kindsOf(provider);
       if (kinds === undefined)
         throw apiError(400, 'Path validation error: unknown provider on property provider.', 'invalid_uri');
       const user = await userOf(deps, params.id);
@@ -189,7 +178,7 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
       const user = await userOf(deps, params.id);
       // A code stands in for a factor: without one it would be a factor on its own.
       const all = await deps.authenticators.of(user.id);
-      if (!all.some(({ active, kind }) => active && METHODS[kind] !== undefined))
+      if (!all.some((one) => one.active && methodOf(one) !== undefined))
         throw notFound('The user has no second factor.', 'enrollment_not_found')();
       return ok({ recovery_code: await deps.renewRecoveryCode(user.id) });
     },
