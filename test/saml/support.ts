@@ -121,7 +121,7 @@ export function posted(page: Answer, parameter = 'SAMLResponse'): Posted {
 }
 
 /** Goes to an address of the server, logs in if asked to, and returns the page that posts the Response. */
-export async function logInAt(agent: Agent, server: TestServer, address: string): Promise<Posted> {
+export async function logInAt(agent: Agent, server: { url: string }, address: string): Promise<Posted> {
   const page = await follow(agent, await agent.get(address), server.url);
   if (page.status === 200 && page.text.includes('name="SAMLResponse"')) return posted(page);
   return posted(await submitLogin(agent, server, page));
