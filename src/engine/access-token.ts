@@ -69,14 +69,16 @@ export function accessTokenFormat({
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
       // First: they are no claim of ours.
-      ...(await customClaims.of({
-        to: 'access_token',
-        clientId: String(client),
-        userId,
-        organization,
-        audience: api?.identifier,
-      })),
-      ...ofActions,
+      ...sayable(api, {
+        ...(await customClaims.of({
+          to: 'access_token',
+          clientId: String(client),
+          userId,
+          organization,
+          audience: api?.identifier,
+        })),
+        ...ofActions,
+      }),
       iss: payload.iss,
       sub: userId ?? `${String(client)}@clients`,
       aud: scope.split(' ').includes('openid') ? [payload.aud, userinfoAudience(issuer)] : payload.aud,
@@ -104,6 +106,12 @@ export function accessTokenFormat({
         : await secondFactor.tokenClaims(api.identifier, loginOf(ctx, userId))),
     };
   };
+}
+
+/** The tenant's claims that a token may have: for an API of ours those named by an address, since it goes by others of its own. */
+function sayable(api: Api | undefined, claims: Record<string, unknown>): Record<string, unknown> {
+  if (api?.is_system !== true) return claims;
+  return Object.fromEntries(Object.entries(claims).filter(([name]) => URL.canParse(name)));
 }
 
 /** What actions make of the token of an application for itself, which then has the scopes that they say. */

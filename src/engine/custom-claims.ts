@@ -2,7 +2,14 @@
 import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
-import { type ClaimSources, type ClaimsWanted, claimsWanted, claimValue } from '../users/custom-claims.ts';
+import type { Events } from '../tenant/events.ts';
+import {
+  type ClaimSources,
+  type ClaimsWanted,
+  claimsWanted,
+  claimValue,
+  fitting,
+} from '../users/custom-claims.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 
@@ -30,6 +37,7 @@ export interface CustomClaims {
 interface CustomClaimsDependencies {
   config: Pick<Config, 'settings' | 'client' | 'organization' | 'connection'>;
   users: Pick<Users, 'get' | 'identitiesOf'>;
+  events: Pick<Events, 'record'>;
 }
 
 const NONE: readonly never[] = [];
@@ -41,9 +49,22 @@ export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims
     const wanted = wantedBy(about);
     if (wanted.length === 0) return [];
     const sources = await sourcesOf(deps, about);
-    return wanted
+    const found = wanted
       .map((declared) => ({ declared, value: claimValue(declared, sources) }))
       .filter(({ value }) => value !== undefined);
+    return fitting(
+      found,
+      ({ declared, value }) => [declared.claim, value],
+      (description) => {
+        const { clientId: client_id, userId: user_id } = about;
+        deps.events.record({
+          type: 'custom_claim_left_out',
+          description,
+          client_id,
+          ...(user_id && { user_id }),
+        });
+      },
+    );
   };
   return {
     list,

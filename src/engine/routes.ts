@@ -71,6 +71,7 @@ const events = {
   feacft: 'An authorization code could not be exchanged for tokens.',
   fertft: 'A refresh token could not be exchanged for tokens.',
   ferrt: 'A refresh token was used that had been used before; its family is revoked.',
+  custom_claim_left_out: 'A declared claim was left out, for its size; the description says which.',
   feccft: "An application's own credentials could not be exchanged for tokens.",
 };
 

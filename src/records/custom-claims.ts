@@ -11,7 +11,8 @@ export type ClaimTarget = (typeof CLAIM_TARGETS)[number];
 const PROTOCOL_CLAIMS = new Set(
   `iss sub aud exp nbf iat jti nonce azp auth_time acr amr act may_act active at_hash c_hash s_hash sid scope scp
   client_id cnf cty typ kid alg htm htu ath events toe txn gty permissions org_id org_name authorization_details
-  sub_id sub_jwk token_type updated_at _claim_names _claim_sources __proto__ constructor prototype`
+  sub_id sub_jwk token_type updated_at jku jwk jwe x5c x5t x5t#s256 vot vtm attest dest _claim_names _claim_sources
+  __proto__ constructor prototype`
     .split(/\s+/)
     .filter(Boolean),
 );
@@ -63,11 +64,24 @@ function pathFault(text: string): string | undefined {
   return undefined;
 }
 
+/**
+ * A name as it may be read: Go's `encoding/json` and the claims of .NET know no capitals, and people see no spaces, widths or
+ * characters that show nothing.
+ */
+const asRead = (claim: string): string =>
+  claim
+    .normalize('NFKC')
+    .replace(/[\p{C}\p{DI}\p{Z}\s]/gu, '')
+    .toLowerCase();
+
 /** Why a claim cannot be set; undefined when it can. */
 export function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {
-  if (PROTOCOL_CLAIMS.has(claim)) return `${claim} is a claim of the protocol's own`;
-  if (PROFILE.has(claim) && to.some((target) => target === 'id_token' || target === 'userinfo'))
-    return `${claim} is a claim of the profile, which ID tokens and userinfo have already`;
+  const read = asRead(claim);
+  if (read === '') return 'a claim has a name that can be seen';
+  const named = read === claim ? `${claim} is` : `${claim} reads as ${read},`;
+  if (PROTOCOL_CLAIMS.has(read)) return `${named} a claim of the protocol's own`;
+  if (PROFILE.has(read) && to.some((target) => target === 'id_token' || target === 'userinfo'))
+    return `${named} a claim of the profile, which ID tokens and userinfo have already`;
   return undefined;
 }
 

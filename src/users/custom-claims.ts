@@ -40,3 +40,28 @@ export function claimValue({ value }: Frozen<CustomClaim>, sources: ClaimSources
   }
   return found ?? undefined;
 }
+
+/** Characters that the claims of one place have together as JSON, those declared and those of actions each: tokens go through redirects. */
+const MOST_CLAIMED = 100_000;
+
+/**
+ * Those that there is room for, in their order; one that is too large keeps no later one out.
+ * @param leftOut is called with each of the others, in words.
+ */
+export function fitting<T>(
+  all: readonly T[],
+  claimOf: (one: T) => readonly [name: string, value: unknown],
+  leftOut: (what: string) => void,
+): T[] {
+  let length = 0;
+  return all.filter((one) => {
+    const claim = claimOf(one);
+    const more = JSON.stringify(claim).length;
+    if (length + more > MOST_CLAIMED) {
+      leftOut(`${claim[0]} would make more than ${MOST_CLAIMED} characters of claims`);
+      return false;
+    }
+    length += more;
+    return true;
+  });
+}

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, tenant, token } from '../support/flows.ts';
+import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
@@ -112,7 +113,7 @@ describe('actions of credentials-exchange', () => {
   it('never set a claim of the protocol: it is refused and logged', async () => {
     await bindActions(server, TRIGGER, {
       code: action(`
-        for (const claim of ['sub', 'iss', 'aud', 'exp', 'scope', 'gty', 'permissions', 'azp'])
+        for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)})
           api.accessToken.setCustomClaim(claim, 'evil');
         api.accessToken.setCustomClaim('__proto__', { sub: 'evil' });
         api.accessToken.setCustomClaim('${NS}fine', true);`),

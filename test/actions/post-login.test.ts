@@ -17,6 +17,7 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
+import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import type { TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
@@ -82,12 +83,25 @@ describe('actions of post-login', () => {
   });
 
   it('never set claims of the protocol', async () => {
-    await bind(`for (const claim of ['sub', 'aud', 'nonce', 'amr', 'email_verified', 'org_id']) {
-      api.idToken.setCustomClaim(claim, 'evil'); api.accessToken.setCustomClaim(claim, 'evil'); }`);
+    await bind(`for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)}) {
+      api.idToken.setCustomClaim(claim, 'evil'); api.accessToken.setCustomClaim(claim, 'evil'); }
+      api.idToken.setCustomClaim('email_verified', 'evil'); api.idToken.setCustomClaim('Email_Verified', 'evil');`);
     const { body } = await password();
-    expect(JSON.stringify(payload(body.id_token))).not.to.contain('evil');
-    expect(payload(body.access_token).sub).not.to.equal('evil');
-    expect((await actionFailures(server)).join()).to.contain('amr');
+    expect(JSON.stringify([payload(body.id_token), payload(body.access_token)])).not.to.contain('evil');
+    const said = (await actionFailures(server)).join('\n');
+    for (const claim of PROTOCOL_CLAIMS) expect(said).to.contain(`a claim: ${claim} `);
+  });
+
+  it('set as much as a token has room for, and what is more is left out and logged', async () => {
+    const set = (name: string, length: number) =>
+      `for (const of of [api.idToken, api.accessToken]) of.setCustomClaim('${NS}${name}', 'x'.repeat(${length}));`;
+    await bind(set('first', 40_000), set('second', 48_000), set('third', 40_000), set('fourth', 10));
+    const { body } = await password();
+    for (const jwt of [body.id_token, body.access_token]) {
+      const names = Object.keys(payload(jwt)).filter((name) => name.startsWith(NS));
+      expect(names).to.deep.equal(['first', 'second', 'fourth'].map((name) => `${NS}${name}`));
+    }
+    expect((await actionFailures(server)).join()).to.contain(`${NS}third would make more than`);
   });
 
   it('name claims and metadata as they like, and change nothing else by a name', async () => {

@@ -18,6 +18,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
+import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { actionFailures, bindActions, managed } from './support.ts';
 
@@ -159,7 +160,7 @@ describe('rules', () => {
 
   it('never set claims of the protocol', async () => {
     await make(
-      rule(`for (const claim of ['sub', 'iss', 'aud', 'nonce', 'amr', 'org_id', '__proto__']) {
+      rule(`for (const claim of ${JSON.stringify(PROTOCOL_CLAIMS)}) {
           context.idToken[claim] = 'evil'; context.accessToken[claim] = 'evil'; }
         context.accessToken.permissions = 'evil'; context.idToken.email_verified = 'evil'; user.email = 'evil@example.test'; user.user_id = 'evil';
         callback(null, user, context);`),

@@ -4,6 +4,7 @@ import { readTenant, type TenantFault } from '../../src/tenant/load.ts';
 import { managementToken, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, tenant as base, payload, token, USER } from '../support/flows.ts';
+import { PROTOCOL_CLAIMS } from '../support/protocol-claims.ts';
 import type { TestServer } from '../support/server.ts';
 
 const NS = 'https://example.test/';
@@ -68,6 +69,13 @@ describe('declared claims', () => {
     (await (
       await createAgent(server).get('/userinfo', { authorization: `Bearer ${accessToken}` })
     ).json()) as Record<string, unknown>;
+  /** In the store, where there may be more than a request brings. */
+  const setMetadata = async (app_metadata: Record<string, unknown>): Promise<string> => {
+    const { records } = await server.store.collection('users').list({ limit: 10 });
+    const { id = '' } = records.find(({ email }) => email === USER.email) ?? {};
+    await server.store.collection('users').update(id, (user) => ({ ...user, app_metadata }));
+    return id;
+  };
   const managed = async (method: string, path: string, body?: object) => {
     const answer = await fetch(`${server.url}/api/v2${path}`, {
       method,
@@ -128,19 +136,124 @@ describe('declared claims', () => {
     expect(Object.keys(ours(payload(id_token)))).to.deep.equal(['since']);
   });
 
-  it('that could not hold are refused by the Management API, and change nothing', async () => {
-    const custom_claims = [{ claim: 'sub', value: 'user.email', to: ['id_token'] }];
-    const { status } = await managed('PUT', '/custom-claims', { custom_claims });
-    expect(status).to.equal(400);
+  it('that could not hold are refused by the Management API, each named, and change nothing', async () => {
+    const custom_claims = PROTOCOL_CLAIMS.map((claim) => ({
+      claim,
+      value: 'user.email',
+      to: ['access_token'],
+    }));
+    for (const one of custom_claims) {
+      const { status, body } = await managed('PUT', '/custom-claims', { custom_claims: [...DECLARED, one] });
+      expect({ claim: one.claim, status }).to.deep.equal({ claim: one.claim, status: 400 });
+      expect(body.message).to.contain(`custom_claims[${DECLARED.length}].claim`);
+    }
     expect((await managed('GET', '/custom-claims')).body).to.deep.equal({ custom_claims: DECLARED });
+  });
+
+  it('lead to what a user has, and nowhere else, whatever is there', async () => {
+    await setMetadata({ list: ['a', 'b'], text: 'abc', nothing: null, no: false });
+    const paths = {
+      first: "list['0']",
+      length: 'list.length',
+      letter: "text['0']",
+      size: 'text.length',
+      nothing: 'nothing',
+      under: 'nothing.more',
+      no: 'no',
+      prototype: '__proto__',
+      inherited: '__proto__.x',
+      constructor: 'constructor.name',
+      method: 'list.map',
+      missing: 'roles.keeper.of',
+    };
+    const custom_claims = Object.entries(paths).map(([name, path]) => ({
+      claim: `${NS}${name}`,
+      value: `user.app_metadata.${path}`.replace('.[', '['),
+      to: ['id_token'],
+    }));
+    expect((await managed('PUT', '/custom-claims', { custom_claims })).status).to.equal(200);
+    const { id_token = '' } = await logIn();
+    expect(ours(payload(id_token))).to.deep.equal({ first: 'a', length: 2, no: false });
+  });
+
+  it('that are too large together are left out, in the order of the list, and an event says so', async () => {
+    const id = await setMetadata({ half: 'x'.repeat(60_000), whole: 'x'.repeat(100_001), roles: ['keeper'] });
+    const custom_claims = ['whole', 'half', 'half', 'roles'].map((member, index) => ({
+      claim: `${NS}${member}${index}`,
+      value: `user.app_metadata.${member}`,
+      to: ['id_token', 'access_token', 'userinfo'],
+    }));
+    await managed('PUT', '/custom-claims', { custom_claims });
+    const { id_token = '', access_token = '' } = await logIn(API);
+    const { access_token: short = '' } = await logIn();
+    for (const claims of [payload(id_token), payload(access_token), await userinfo(short)])
+      expect(Object.keys(ours(claims))).to.deep.equal(['half1', 'roles3']);
+    const { records } = await server.store.collection('logs').list({ limit: 1000 });
+    const left = records.filter(({ type }) => type === 'custom_claim_left_out');
+    expect(
+      left.map(({ description, user_id }) => [description?.split(' ')[0], user_id]),
+    ).to.deep.include.members([
+      [`${NS}whole0`, id],
+      [`${NS}half2`, id],
+    ]);
+  });
+
+  it('are not in tokens for an API of the server, unless an address names them', async () => {
+    const custom_claims = ['grant', 'credential_version', `${NS}grant`].map((claim) => ({
+      claim,
+      value: 'client.client_id',
+      to: ['access_token'],
+    }));
+    expect((await managed('PUT', '/custom-claims', { custom_claims })).status).to.equal(200);
+    const said = payload(await managementToken(server));
+    expect(said).to.have.property(`${NS}grant`);
+    expect(said).not.to.have.any.keys('grant', 'credential_version');
+    const { access_token = '' } = await logIn(API);
+    expect(payload(access_token)).to.include({ grant: 'web' });
   });
 });
 
 describe('a declared claim', () => {
+  const faultsOf = (customClaims: object[]): string => {
+    try {
+      readTenant({ customClaims });
+      return '';
+    } catch (thrown) {
+      return (thrown as TenantFault).faults.join('\n');
+    }
+  };
+
+  it('is refused at start where it is the protocol’s own, or may be read as one', () => {
+    for (const claim of PROTOCOL_CLAIMS)
+      expect(faultsOf([{ claim, value: 'user.email', to: ['saml'] }]), claim).to.contain(
+        'customClaims.0.claim',
+      );
+  });
+
+  it('may have the name of one within an address, or one that nobody takes for it', () => {
+    const names = [
+      `${NS}sub`,
+      'https://example.test/claims#aud',
+      'urn:example:scope',
+      'subject',
+      's\u0443b',
+      'roles',
+    ];
+    expect(faultsOf(names.map((claim) => ({ claim, value: 'user.email', to: ['id_token'] })))).to.equal('');
+  });
+
   const refused: [string, object, string][] = [
-    ...['sub', 'iss', 'aud', 'exp', 'nonce', 'azp', 'cnf', 'permissions', 'org_id', 'amr', '__proto__'].map(
-      (claim): [string, object, string] => [`${claim}, which is the protocol's own`, { claim }, '.claim'],
-    ),
+    ['spaces in place of a name', { claim: ' \u200b' }, '.claim'],
+    [
+      'email_verified of userinfo, but for a capital',
+      { claim: 'Email_verified', to: ['userinfo'] },
+      '.claim',
+    ],
+    ['a member of a list', { value: 'user.app_metadata.list[0]' }, '.value'],
+    ['an empty member', { value: "user.app_metadata['']" }, '.value'],
+    ['a path with an end', { value: 'user.app_metadata.' }, '.value'],
+    ['a path that is too long', { value: `user.app_metadata${'.a'.repeat(512)}` }, '.value'],
+    ['the constructor of all sources', { value: 'constructor.name' }, '.value'],
     ['email of an ID token, which is the profile’s', { claim: 'email' }, '.claim'],
     ['a secret of an application', { value: 'client.client_secret' }, '.value'],
     ['options of a connection', { value: 'connection.options.client_secret' }, '.value'],
@@ -156,13 +269,7 @@ describe('a declared claim', () => {
   for (const [what, over, at] of refused) {
     it(`is refused at start for ${what}`, () => {
       const claim = { claim: `${NS}x`, value: 'user.email', to: ['id_token'], ...over };
-      let faults: readonly string[] = [];
-      try {
-        readTenant({ customClaims: [claim] });
-      } catch (thrown) {
-        faults = (thrown as TenantFault).faults;
-      }
-      expect(faults.join()).to.contain(`customClaims.0${at}`);
+      expect(faultsOf([claim])).to.contain(`customClaims.0${at}`);
     });
   }
 });
