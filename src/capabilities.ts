@@ -19,17 +19,9 @@ import type { Pause } from './delivery/queue.ts';
 import { createTemplates } from './delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from './delivery/transport.ts';
 import { chooseTransports } from './delivery/transports.ts';
-import { createAuthenticators } from './factors/authenticators.ts';
-import { createKnownBrowsers } from './factors/browsers.ts';
-import { createElevation } from './factors/elevation.ts';
-import { createFactorChanges } from './factors/factor-changes.ts';
-import { FACTORS } from './factors/factors.ts';
-import { createStreams } from './factors/push/streams.ts';
-import { createWebPush } from './factors/push/web-push.ts';
 import { LIMITS, ROUTE_LIMITS } from './features.ts';
 import { createCsrf } from './http/csrf.ts';
 import { createDns } from './http/dns.ts';
-import { AuthError } from './http/errors.ts';
 import { createOutbound, type Outbound, tracedOutbound } from './http/outbound.ts';
 import { outboundRules } from './http/outbound-rules.ts';
 import type { Metrics } from './metrics/registry.ts';
@@ -48,13 +40,14 @@ import type { Random } from './runtime/random.ts';
 import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import type { Waits } from './runtime/waits.ts';
-import { isForThisMachine, outboundAllow, type Settings } from './settings.ts';
+import { outboundAllow, type Settings } from './settings.ts';
 import { openHolder } from './signing/holder.ts';
 import { createSigning } from './signing/signing.ts';
 import type { Store } from './store/contract.ts';
 import { createLeases } from './store/leases.ts';
 import { type Config, openConfig } from './tenant/config.ts';
 import type { Events } from './tenant/events.ts';
+import { secondFactors } from './tenant-factors.ts';
 import { tenantLog } from './tenant-log.ts';
 import { clientCertificates } from './tls/client-certificates.ts';
 import { withAdministrators } from './users/administrators.ts';
@@ -224,47 +217,5 @@ function delivery(
     sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
     /** The same of an SMS: by the action for phone messages, where there is one. */
     sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
-  };
-}
-
-/** What the second factors keep. */
-function secondFactors(
-  { settings, store, users, log, clock, wallClock, random }: TenantDependencies,
-  {
-    config,
-    deliveries,
-    rateLimits,
-    outbound,
-  }: {
-    config: Config;
-    deliveries: Deliveries;
-    rateLimits: RateLimits;
-    outbound: Outbound;
-  },
-) {
-  const factorChanges = createFactorChanges({ store, clock, random });
-  const authenticators = createAuthenticators({ store, factorChanges, clock, random });
-  return {
-    factors: FACTORS,
-    factorChanges,
-    authenticators,
-    elevation: createElevation({ users, factorChanges }),
-    webPush: createWebPush({
-      allowLoopback: isForThisMachine(settings),
-      authenticators,
-      clock: wallClock,
-      config,
-      deliveries,
-      log,
-      outbound,
-      store,
-    }),
-    browsers: createKnownBrowsers({ store, clock, random }),
-    streams: createStreams(),
-    /** @throws AuthError 429 */
-    limitDestination: async (destination: string): Promise<void> => {
-      if (await rateLimits.spend('passwordlessDestination', destination)) return;
-      throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
-    },
   };
 }

@@ -48,7 +48,7 @@ import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
 import { consoleAtItsHost, consoleRoutesOf, exampleAdministrator, triedUrl } from './tenant-console.ts';
-import { createTenantEngine, factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
 
@@ -209,7 +209,7 @@ function routesOf(
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {
       ...page,
-      ...factorDependencies(deps, capabilities),
+      ...tenantEngine.factorDependencies,
       authenticateClient,
       issuer,
       log,
@@ -219,7 +219,7 @@ function routesOf(
     ...bind(anonymous, { ...firstFactor, authenticateClient, issuer, keys: engine.keys, signing }),
     ...bind(device, { ...firstFactor, authenticateClient, clock, deviceLogins }),
     ...bind(ciba, { ...firstFactor, ...tenantEngine.approving, authenticateClient, issuer }),
-    ...bind(authenticator, { ...factorDependencies(deps, capabilities), ending, log, streams, views }),
+    ...bind(authenticator, { ...tenantEngine.factorDependencies, ending, log, streams, views }),
     ...bind(logout, {
       logoutAtProvider: (session, back) => logoutAtProvider({ ...elsewhere, users }, session, back),
       allowLoopback: isForThisMachine(settings),

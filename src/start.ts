@@ -1,21 +1,15 @@
 // Starts and stops a server, for the process and for tests.
 
-import { once } from 'node:events';
 import type http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { listenForOrders } from './administration/listen.ts';
 import type { TenantDependencies } from './capabilities.ts';
-import { metadataFaults } from './connections/samlp/metadata-faults.ts';
-import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from './console/administrators/example.ts';
-import { LIMITS } from './features.ts';
 import { inTurns } from './http/turns.ts';
+import { listenAll } from './listen.ts';
 import { managementAudience } from './management/audience.ts';
 import type { Metrics } from './metrics/registry.ts';
 import { serveMetrics } from './metrics/serve.ts';
 import { switchMetricsOn } from './metrics/switch.ts';
-import { unknownLimits } from './protection/settings.ts';
 import type { TenantFile } from './records/tenant.ts';
 import { because } from './runtime/because.ts';
 import { type Clock, steadyClock, systemClock } from './runtime/clock.ts';
@@ -23,14 +17,14 @@ import { type Random, systemRandom } from './runtime/random.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { VERSION } from './runtime/version.ts';
 import { createTenant, type Tenant } from './server.ts';
-import { isForThisMachine, readSettings, type Settings, withPort } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
+import { checkFile, exampleLeft, refuseStore } from './start-checks.ts';
 import { STOP_BUDGET, stopWithin, trackConnections } from './stop.ts';
 import type { Store } from './store/contract.ts';
 import { openStore } from './store/open.ts';
 import { tracedStore } from './store/wrapped.ts';
 import { applyTenant } from './tenant/apply.ts';
-import { exampleRemains, productionFaults } from './tenant/examples.ts';
-import { type LoadedTenant, TenantFault } from './tenant/load.ts';
+import type { LoadedTenant } from './tenant/load.ts';
 import { storedFaults } from './tenant/stored.ts';
 import { tlsOptions } from './tls/options.ts';
 import { createServers } from './tls/servers.ts';
@@ -92,19 +86,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   const clock = steadyClock(wallClock);
   const read = readSettings(env);
   const loaded = await options.loadTenant(read);
-  const faults = [
-    ...metadataFaults(loaded.tenant),
-    ...(read.production ? productionFaults(loaded.tenant, read) : []),
-  ];
-  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
-  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
-  for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: read.tenantFile }, warning);
-  if (!read.production && !isForThisMachine(read)) {
-    sayWhyNoPages(read, log);
-    for (const fault of productionFaults(loaded.tenant, read)) {
-      log.warn(`NODE_ENV=production would refuse this: ${loaded.place(fault)}`);
-    }
-  }
+  checkFile(read, loaded, log);
 
   const { dataDir, databaseUrl, secretsKey } = read;
   const { pause, patience, spareThreads } = options;
@@ -120,7 +102,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
     const users = createUsers({ store, hasher, clock, random });
     const administrators = createUsers({ store: administratorStore(store), hasher, clock, random });
     if (read.production)
-      refuseStore(read, 'is not fit for production', await remains(store, { users, administrators }));
+      refuseStore(read, 'is not fit for production', await exampleLeft(store, { users, administrators }));
     const given = {
       waits,
       spareThreads,
@@ -138,40 +120,12 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 }
 
-/** What is left of the example in a store, one sentence each. */
-async function remains(
-  store: Store,
-  { users, administrators }: Record<'users' | 'administrators', Users>,
-): Promise<string[]> {
-  const found = await exampleRemains(store, users);
-  if (await isExampleOpen(administrators))
-    found.push(
-      `${EXAMPLE_ADMINISTRATOR.email} has the example's password: use a DATA_DIR that never served development`,
-    );
-  return found;
-}
-
 /** The store as it is used, measured where metrics are on. */
 async function watched(
   store: Store,
   { isMeasured, ...of }: { isMeasured: boolean; hasher: Hasher; clock: Clock },
 ): Promise<{ store: Store; metrics: Metrics | undefined }> {
   return isMeasured ? switchMetricsOn({ store, ...of, version: VERSION }) : { store, metrics: undefined };
-}
-
-/** Logs why there are no development pages, and where sent messages are. */
-function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
-  const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
-  log.warn(
-    { baseUrl, ...outbox },
-    'the development pages are not served: BASE_URL is not an address of this machine (such as https://localhost:3000), and others would read the codes sent to everybody; messages without a provider are files in the outbox directory; for a server that others reach set NODE_ENV=production',
-  );
-}
-
-/** @throws Error naming what in the store must not be served, if there is anything. */
-function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
-  if (faults.length === 0) return;
-  throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
 }
 
 /** Listens, and builds the tenant in an open store. */
@@ -239,22 +193,6 @@ async function serve({
   }
 }
 
-/** Listens at the port of everybody, and at that of clients with certificates. @throws Error with the reason. */
-async function listenAll(
-  [main, mutual]: ReturnType<typeof createServers>,
-  read: Settings,
-): Promise<Settings> {
-  const settings = withPort(read, await listen(main, read));
-  const { mtls, host } = settings;
-  if (mtls === undefined) return settings;
-  if (mutual === undefined) return { ...settings, mtls: { ...mtls, port: settings.port } };
-  const port = await listen(mutual, { port: mtls.port, host }, 'MTLS_PORT').catch((thrown: unknown) => {
-    main.close();
-    throw thrown;
-  });
-  return { ...settings, mtls: { ...mtls, port } };
-}
-
 /** Listens at the port of metrics, too, where they have one. @throws Error with the reason. */
 async function serveMetricsBeside(running: Running, metrics: Metrics | undefined): Promise<Running> {
   const asked = running.settings.metrics;
@@ -269,22 +207,4 @@ async function serveMetricsBeside(running: Running, metrics: Metrics | undefined
     return running.stop(within, isGentle);
   };
   return { ...running, metricsPort: server.port, stop };
-}
-
-/** @returns the port in use. @throws Error with the reason. */
-async function listen(
-  server: http.Server,
-  { port, host }: Pick<Settings, 'port' | 'host'>,
-  variable = 'PORT',
-): Promise<number> {
-  server.listen(port, host);
-  try {
-    await once(server, 'listening');
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'EADDRINUSE') {
-      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set ${variable}`);
-    }
-    because(`HOST, ${variable}: cannot listen on port ${port} of ${host}`)(thrown);
-  }
-  return (server.address() as AddressInfo).port;
 }

@@ -7,7 +7,7 @@ import { firstProof } from './connections/first-proof.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import type { Connection } from './records/collections.ts';
-import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import type { TenantEngine } from './tenant-engine.ts';
 
 /** How long somebody at the page may take to set a new password, seconds. */
 const PASSWORD_SECONDS = 600;
@@ -16,14 +16,14 @@ const PASSWORD_SECONDS = 600;
 export function accountDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { accountLogins, engine: { sessions } }: TenantEngine,
+  { accountLogins, engine: { sessions }, factorDependencies }: TenantEngine,
 ) {
   const { settings, store, clock, wallClock, random } = deps;
   const { baseUrl } = settings;
   const { challenges, config, users } = capabilities;
   const proofOf = (connection: string) => firstProof(config, connection);
   return {
-    ...factorDependencies(deps, capabilities),
+    ...factorDependencies,
     accountLogins,
     endOtherSessions: async (userId: string, keepSid: string) => {
       await sessions.endAllOf(userId, { reason: 'session-revoked', keepSid, refreshTokens: true });

@@ -20,18 +20,25 @@ import type { ManagementFeatureDependencies } from './management/feature.ts';
 import type { Scripts } from './scripts/scripts.ts';
 import { consoleOrigin, type Settings } from './settings.ts';
 import { retentionDays } from './tenant/log-retention.ts';
-import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import type { TenantEngine } from './tenant-engine.ts';
 
 /** Each dependency by its name. @param own `management`: what the Management API is given; `ending` is aborted when the server ends. */
 function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { consoleLogins, endings, tryLogins, upstream, engine: { sessions, tokens } }: TenantEngine,
+  {
+    consoleLogins,
+    endings,
+    factorDependencies,
+    tryLogins,
+    upstream,
+    engine: { sessions, tokens },
+  }: TenantEngine,
   { management, ending }: { management: ManagementFeatureDependencies; ending: AbortSignal },
 ): ConsoleDependencies {
   const { settings, store } = deps;
   return {
-    ...factorDependencies(deps, capabilities),
+    ...factorDependencies,
     ...trying(deps, capabilities, upstream),
     baseUrl: settings.baseUrl,
     consoleUrl: consoleOrigin(settings),

@@ -38,6 +38,7 @@ import { saml } from './saml/feature.ts';
 import { type IdentityProvider, identityProvider } from './saml/identity-provider.ts';
 import { consoleOrigin } from './settings.ts';
 import { tokenExchanges } from './tenant-exchanges.ts';
+import { factorDependencies } from './tenant-factors.ts';
 
 /** Builds it. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
@@ -90,6 +91,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     readApiToken,
     readCallerToken: callerTokenReader(reading),
     idp,
+    factorDependencies: factors,
     ...logins,
     approving: { ...approving(capabilities), ...logins, acrValues: ACR_VALUES, store: deps.store, clock },
     upstream,
@@ -220,33 +222,3 @@ function engineParts(
 }
 
 export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;
-
-/** What the factors are given, wherever they are asked for. */
-export function factorDependencies(
-  { settings, users, clock, wallClock, random }: TenantDependencies,
-  capabilities: Capabilities,
-) {
-  const { config, events, challenges, rateLimits, attempts, messages } = capabilities;
-  const { factors, authenticators, factorChanges, elevation, webPush, browsers, limitDestination } =
-    capabilities;
-  return {
-    baseUrl: settings.baseUrl,
-    config,
-    users,
-    events,
-    challenges,
-    rateLimits,
-    attempts,
-    messages,
-    factors,
-    authenticators,
-    factorChanges,
-    elevation,
-    webPush,
-    browsers,
-    limitDestination,
-    clock,
-    wallClock,
-    random,
-  };
-}

@@ -30,7 +30,7 @@ import type { Background } from './runtime/background.ts';
 import { rotateSigningKeys } from './signing/keys.ts';
 import { makeSigningKey } from './signing/make-key.ts';
 import type { Leases } from './store/leases.ts';
-import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
+import type { TenantEngine } from './tenant-engine.ts';
 
 /**
  * Each dependency by its name; and takes up the jobs and removals that were under way at the last stop.
@@ -39,7 +39,7 @@ import { factorDependencies, type TenantEngine } from './tenant-engine.ts';
 function managementDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  { engine: { sessions, readIdTokenHint }, readCallerToken, upstream }: TenantEngine,
+  { engine: { sessions, readIdTokenHint }, factorDependencies, readCallerToken, upstream }: TenantEngine,
   own: ReturnType<typeof accountEndings> & { ending: AbortSignal },
 ): ManagementFeatureDependencies {
   const { settings, store, users, clock, wallClock, random } = deps;
@@ -54,7 +54,7 @@ function managementDependencies(
     baseUrl,
     providers: capabilities.providers,
     importMetadata: (strategy, options) => importMetadata(capabilities.outbound, strategy, options),
-    issueEnrollment: (enrollment) => issueEnrollment(factorDependencies(deps, capabilities), enrollment),
+    issueEnrollment: (enrollment) => issueEnrollment(factorDependencies, enrollment),
     issueTicket: (kind, ticket) => issueTicketLink({ baseUrl, challenges, random, users }, kind, ticket),
     jobs: resumedJobs(deps, { ...own, background, leases, now, endSessions: own.endBlocked }),
     linkTo: (job) => exportLink({ clock, baseUrl }, job),

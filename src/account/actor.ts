@@ -1,7 +1,8 @@
 // Who does something with their own account, and by which login: the same for the API and for a page.
 import type { Context } from 'koa';
 import type { ApiToken } from '../engine/api-tokens.ts';
-import type { FactorDependencies, FactorRequest } from '../factors/factor.ts';
+import type { FactorRequest } from '../factors/claimant.ts';
+import type { FactorDependencies } from '../factors/factor.ts';
 import { activeAuthenticators, MFA_POLICY } from '../factors/policy.ts';
 import { type Languages, languagesOf } from '../http/languages.ts';
 import { epochSeconds } from '../runtime/clock.ts';

@@ -3,7 +3,8 @@ import type { RouteDeclarations } from '../http/routes.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, waitingForm } from './kept-form.ts';
 import { isHeldBack } from './masked.ts';
-import { back, type ConsolePageDependencies, consolePage, renderConsole } from './page.ts';
+import { back, type ConsolePageDependencies, consolePage } from './page.ts';
+import { renderConsole } from './render.ts';
 import { isSecretName } from './resources/secrets.ts';
 
 /** Characters of a text that are shown; of a longer one it is said how long it is. */

@@ -4,7 +4,8 @@ import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
 import { faultOf } from './form-fault.ts';
-import { type ConsolePageDependencies, logInFirst, requirePage, type Words } from './page.ts';
+import { type ConsolePageDependencies, logInFirst, requirePage } from './page.ts';
+import type { Words } from './render.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
 /** Bytes of a form with a script. */

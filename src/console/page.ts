@@ -1,26 +1,21 @@
-// What all pages of the console have in common: who is there, what they may do, the frame around them, and that a form or a
-// script was the console's own.
+// What all routes of the console have in common: who is there, what they may do, and that a form or a script was the
+// console's own.
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import { type MultipartRules, readMultipart } from '../http/multipart.ts';
 import { PAGE, type RouteDeclaration } from '../http/routes.ts';
-import type { PageOptions, Views } from '../pages/views.ts';
-import { CONSOLE, formsLeadOutside } from './callbacks.ts';
+import { CONSOLE } from './callbacks.ts';
 import { AGAIN_FIELD, keepForm, takeForm } from './kept-form.ts';
 import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
-import { navOf, pathOf } from './nav.ts';
+import { pathOf } from './nav.ts';
+import { type RenderDependencies, renderConsole } from './render.ts';
 import { roleRefusal } from './roles.ts';
-import { isSaid } from './said.ts';
 import { type AtConsole, atConsole, requireOwn, wasAtConsole } from './session.ts';
 
 export type { AtConsole } from './session.ts';
 
-export interface ConsolePageDependencies extends ConsoleLoginDependencies {
-  views: Views;
-  /** The addresses of the console's pages. */
-  paths: ReadonlySet<string>;
-}
+export interface ConsolePageDependencies extends ConsoleLoginDependencies, RenderDependencies {}
 
 /** What the page or form of a route is for. */
 interface Rules {
@@ -202,54 +197,4 @@ export function back(ctx: Context, path: string, said?: string): void {
   const sign = path.includes('?') ? '&' : '?';
   ctx.redirect(said === undefined ? path : `${path}${sign}said=${encodeURIComponent(said)}`);
   ctx.status = 303;
-}
-
-interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
-  /** Below views/pages: `console/<area>-<name>`. */
-  template: string;
-  /** That of the route, where nothing else is said. */
-  section?: string;
-  model: object;
-  /** What the page's title says. */
-  title: Words;
-  /** What went wrong. */
-  alert?: Words | undefined;
-}
-
-/** A message key after `t:`, or a text that somebody else has chosen, which is never read as a key. */
-export type Words = `t:${string}` | { text: string };
-
-/** Answers with a page of the console. */
-export async function renderConsole(
-  {
-    views,
-    paths,
-    baseUrl,
-    consoleUrl,
-  }: Pick<ConsolePageDependencies, 'views' | 'paths' | 'baseUrl' | 'consoleUrl'>,
-  ctx: Context,
-  here: AtConsole,
-  { template, section = String(ctx.state.section), model, title, alert, status = 200, frames = [] }: Shown,
-): Promise<void> {
-  const { administrator, isFresh, token } = here;
-  const { said } = ctx.query;
-  const { text } = views.locale(ctx);
-  const worded = (words: Words) => (typeof words === 'string' ? text(words.slice(2)) : words.text);
-  await views.page(
-    ctx,
-    template,
-    {
-      ...model,
-      csrf: token,
-      root: CONSOLE,
-      section,
-      nav: navOf(here, section, paths),
-      administrator,
-      isFresh,
-      title: worded(title),
-      ...(alert !== undefined && { alert: worded(alert), isAlertOwn: typeof alert === 'object' }),
-      ...(alert === undefined && isSaid(said) && { said }),
-    },
-    { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },
-  );
 }

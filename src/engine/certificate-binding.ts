@@ -5,9 +5,9 @@ import { type Client, errors, type KoaContextWithOIDC, type RefreshToken } from 
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import type { ClientCertificates } from '../tls/client-certificates.ts';
+import type { BindToken } from './adaptations.ts';
 import { applicationSettings } from './applications.ts';
 import { toAudience } from './audience.ts';
-import type { BindToken } from './internals.ts';
 import { type Confirmation, refuseUnbound, thumbprintOf } from './proof-of-possession.ts';
 
 interface BindingDependencies {

@@ -1,13 +1,6 @@
-// The only deep imports into oidc-provider, and where its classes are changed, each with its reason. Written against
-// oidc-provider 9.13.3, pinned in package.json: test/engine/internals.test.ts fails when the version moves.
-import Provider, {
-  type AccessToken,
-  type ClientCredentials,
-  type Grant,
-  type JWKS,
-  type KoaContextWithOIDC,
-  type Session,
-} from 'oidc-provider';
+// The only deep imports into oidc-provider, each with its reason. Written against oidc-provider 9.13.3, pinned in
+// package.json: test/engine/internals.test.ts fails when the version moves.
+import Provider, { type Grant, type JWKS, type KoaContextWithOIDC } from 'oidc-provider';
 import als from 'oidc-provider/lib/helpers/als.js';
 import { issueTokens } from 'oidc-provider/lib/helpers/grant_common.js';
 import * as grantHelpers from 'oidc-provider/lib/helpers/grants.js';
@@ -16,21 +9,9 @@ import Router from 'oidc-provider/lib/helpers/router.js';
 import { getDpopJwt } from 'oidc-provider/lib/helpers/validate_dpop.js';
 import instance from 'oidc-provider/lib/helpers/weak_cache.js';
 import clientAuthentication from 'oidc-provider/lib/shared/client_auth.js';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
-import type { Random } from '../runtime/random.ts';
-import type { Config } from '../tenant/config.ts';
-import { adaptAddresses, type RequestClass } from './addresses.ts';
 import type { DetailTypes } from './authorization-details.ts';
-import { adaptClients, type ClientClass } from './client-class.ts';
-import type { CustomClaims } from './custom-claims.ts';
-import { takeGivenParameters } from './given-parameters.ts';
-import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
-import type { LoginActions } from './login-actions.ts';
-import { refreshTokenId } from './refresh-families.ts';
-import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
 import { withPlainContexts } from './request-context.ts';
-import { readOwnParameters } from './token-parameters.ts';
-import type { Nonces, UsedProofs } from './used-proofs.ts';
+import type { Nonces } from './used-proofs.ts';
 
 export const ENGINE_VERSION = '9.13.3';
 
@@ -82,7 +63,7 @@ export function replaceKeys(provider: Provider, jwks: JWKS): void {
  * Has the engine know every algorithm that is enabled, whether or not there are keys for it yet: they are made when an
  * application asks for it. Imported because it else takes as known those of the keys that it was made with.
  */
-function knowAlgorithms(provider: Provider): void {
+export function knowAlgorithms(provider: Provider): void {
   const { configuration } = instance(provider);
   configuration.idTokenSigningAlgValues = [...configuration.enabledJWA.idTokenSigningAlgValues];
   configuration.authorizationSigningAlgValues = [...configuration.enabledJWA.authorizationSigningAlgValues];
@@ -131,153 +112,20 @@ export function replaceDetailTypes(provider: Provider, types: DetailTypes): void
   instance(provider).features.richAuthorizationRequests.types = types;
 }
 
-interface EngineClasses {
-  AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
-  ClientCredentials: EngineClasses['AccessToken'];
-  Client: ClientClass;
-  OIDCContext: RequestClass;
-  Grant: EngineModel;
-  IdToken: { prototype: IdTokenInstance };
-  RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
-  Session: EngineModel & { prototype: Session };
-  ReplayDetection: ReplayDetectionClass;
+/** Whether `jti` is that of the request's DPoP proof, once the engine has verified it. Imported because it keeps that to itself. */
+export function isProofOf(provider: Provider, ctx: KoaContextWithOIDC, jti: string): boolean {
+  return getDpopJwt(provider, ctx)?.payload.jti === jti;
 }
 
-/** A class of artifacts, which keeps the members named. */
-interface EngineModel {
-  readonly IN_PAYLOAD: readonly string[];
+/** Has the engine give and check nonces for DPoP proofs (RFC 9449 §8) by these. Imported because its own last a process. */
+export function replaceNonces(provider: Provider, nonces: Nonces): void {
+  instance(provider).DPoPNonces = nonces;
 }
 
 /**
- * Adapts one provider's classes where its configuration has no switch. Nothing global is touched: the
- * classes are the provider instance's own.
- * @param wallClock what the engine's own dates are by.
+ * The names of the parameters that the token endpoint reads, by grant type; under `undefined` those of every grant.
+ * Imported because the engine reads those of all grants in every request.
  */
-export function adaptEngine(
-  provider: Provider,
-  {
-    wallClock,
-    config,
-    random,
-    bind,
-    customClaims,
-    loginActions,
-    used,
-    nonces,
-  }: {
-    wallClock: Clock;
-    config: Config;
-    random: Random;
-    bind: BindToken;
-    customClaims: CustomClaims;
-    loginActions: LoginActions;
-    used: UsedProofs;
-    nonces?: Nonces;
-  },
-): void {
-  knowAlgorithms(provider);
-  adaptClients((provider as unknown as EngineClasses).Client);
-  adaptAddresses((provider as unknown as EngineClasses).OIDCContext, provider, config);
-  takeGivenParameters((provider as unknown as EngineClasses).OIDCContext);
-  adaptSessions(provider, wallClock);
-  adaptIdToken((provider as unknown as EngineClasses).IdToken, { config, customClaims, loginActions });
-  adaptTokens(provider, random);
-  readOwnParameters(instance(provider).grantTypeParams, () => Provider.ctx?.oidc.body?.grant_type);
-  countOnce((provider as unknown as EngineClasses).ReplayDetection, wallClock, {
-    used,
-    // That a proof was used the engine asks of one that it has verified, and of an assertion before that.
-    isProof: (jti) => Provider.ctx !== undefined && getDpopJwt(provider, Provider.ctx)?.payload.jti === jti,
-  });
-  if (nonces !== undefined) instance(provider).DPoPNonces = nonces;
-  bindAccessTokens(provider, bind);
-}
-
-function adaptSessions(provider: Provider, wallClock: Clock): void {
-  const { Grant, Session } = provider as unknown as EngineClasses;
-
-  // All applications of a session have one `sid`: it names the session, in a logout_hint
-  // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
-  Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
-    this.sidFor(clientId, this.uid);
-  };
-
-  // A login in the future (the clock was set back since) counts as too old for `max_age` (OpenID Connect Core §3.1.2.1).
-  const { past } = Session.prototype;
-  Session.prototype.past = function isPast(this: Session, age) {
-    return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
-  };
-
-  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
-  // logged in, and for which organization.
-  extendPayload(Grant, [
-    'sessionUid',
-    'amr',
-    'authTime',
-    'credentialVersion',
-    'factors',
-    'organization',
-    'connection',
-    'actions',
-    'transfer',
-  ]);
-  extendPayload(Session, [
-    'connection',
-    'credentialVersion',
-    'factors',
-    'organization',
-    'device',
-    'lastUsed',
-    'providerSession',
-    'isTimeUnproved',
-    'transfer',
-    'methods',
-    'bounds',
-  ]);
-}
-
-/** Binds an access token that is about to be stored. */
-export type BindToken = (
-  ctx: KoaContextWithOIDC | undefined,
-  token: AccessToken | ClientCredentials,
-) => Promise<void>;
-
-/** The engine asks about a certificate by what the client is alone; ours is asked for by what the token is for, too. */
-function bindAccessTokens(provider: Provider, bind: BindToken): void {
-  const { AccessToken, ClientCredentials } = provider as unknown as EngineClasses;
-  for (const { prototype } of [AccessToken, ClientCredentials]) {
-    const { save } = prototype;
-    prototype.save = async function saveBound(this: AccessToken | ClientCredentials) {
-      await bind(Provider.ctx, this);
-      return save.call(this);
-    };
-  }
-}
-
-function adaptTokens(provider: Provider, random: Random): void {
-  const { RefreshToken } = provider as unknown as EngineClasses;
-
-  // A token's value names its family, so that reuse of an old one is recognized without its record.
-  RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
-
-  // What a refresh is for was decided (refresh-targets.ts) when `resource` is among the parameters: the engine would take
-  // nothing but what was granted with the token.
-  Object.defineProperty(RefreshToken.prototype, 'resourceIndicators', {
-    get(this: { resource?: string | string[] }) {
-      const decided = Provider.ctx?.oidc.params?.resource;
-      return new Set([this.resource ?? [], typeof decided === 'string' ? decided : []].flat());
-    },
-  });
-
-  // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
-  setPayload(RefreshToken, [...RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'), 'bounds']);
-}
-
-/** Has a model keep more members. */
-function extendPayload(model: EngineModel, members: readonly string[]): void {
-  setPayload(model, [...model.IN_PAYLOAD, ...members]);
-}
-
-/** Has a model keep these members, and read no others from what was stored. */
-function setPayload(model: EngineModel, members: readonly string[]): void {
-  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members });
+export function grantParameters(provider: Provider): Map<string | undefined, Set<string>> {
+  return instance(provider).grantTypeParams;
 }

@@ -1,7 +1,8 @@
 // Choosing and starting a challenge (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
-import type { Challenge, Factor, FactorDependencies, FactorRequest } from './factor.ts';
+import type { FactorRequest } from './claimant.ts';
+import type { Challenge, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 
 /** A challenge as the application is told of it. */

@@ -1,7 +1,8 @@
 // Enrolling a second factor (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
-import type { Enrolled, Factor, FactorDependencies, FactorRequest } from './factor.ts';
+import type { FactorRequest } from './claimant.ts';
+import type { Enrolled, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
 import { bringRecoveryCode } from './recovery/codes.ts';
 

@@ -3,7 +3,6 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Messages } from '../delivery/messages.ts';
-import type { ApiToken } from '../engine/api-tokens.ts';
 import type { HostedDependencies, PageModel } from '../flow/request-page.ts';
 import type { Fields } from '../http/body-fields.ts';
 import type { AuthError } from '../http/errors.ts';
@@ -22,6 +21,7 @@ import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
 import type { Authenticator, Authenticators } from './authenticators.ts';
 import type { KnownBrowsers } from './browsers.ts';
+import type { Claimant, FactorRequest } from './claimant.ts';
 import type { Elevation } from './elevation.ts';
 import type { WebPush } from './push/web-push.ts';
 
@@ -51,28 +51,6 @@ export interface FactorDependencies {
 }
 
 export interface FactorPagesDependencies extends HostedDependencies, FactorDependencies {}
-
-/** Who claims to be a user (NIST SP 800-63 "claimant"), and on whose word. */
-export interface Claimant {
-  user: User;
-  clientId: string;
-  ip: string;
-  /** The version of the credential that the first factor was proved by. */
-  credentialVersion: number;
-  /** By an access token for the MFA API: it says what else may be confirmed than the user's first. */
-  token?: ApiToken | undefined;
-  /** By a ticket that an administrator gave them: nothing but an enrolment. */
-  permit?: EnrollmentPermit;
-  /** Whether they have just given a second factor, and enrol another that an action of the login asks for. */
-  hasProved?: boolean;
-  /** For what they are told by mail. */
-  languages?: Languages | undefined;
-}
-
-/** A claimant who asks for an authenticator or a challenge. */
-export interface FactorRequest extends Claimant {
-  languages: Languages;
-}
 
 /** An authenticator just begun. */
 export interface Enrolled {
@@ -146,18 +124,6 @@ export interface PageState {
   barcodeUri?: string | undefined;
   /** The factor was given; what is left is to see the recovery code. */
   passed?: boolean;
-}
-
-/** What an enrolment on an administrator's word may add, and how often: once. */
-interface EnrollmentPermit {
-  /** Whether also to what the user has already, on the permit's word alone. */
-  several: boolean;
-  /** The only authenticator that it is for; any that was begun without one. */
-  authenticatorId?: string;
-  /** Uses it up. @returns false for all but one of any number of racers. */
-  spend(): Promise<boolean>;
-  /** Told of what was confirmed on it. */
-  confirmed?(authenticator: Authenticator): Promise<void>;
 }
 
 /** A page of the second factor: of a login whose first was given, of an enrolment, or of what an action wants one for. */

@@ -10,14 +10,8 @@ import {
 } from '../flow/request-page.ts';
 import { AuthError } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
-import type {
-  Claimant,
-  Factor,
-  FactorPage,
-  FactorPagesDependencies,
-  FactorRequest,
-  PageState,
-} from './factor.ts';
+import type { Claimant, FactorRequest } from './claimant.ts';
+import type { Factor, FactorPage, FactorPagesDependencies, PageState } from './factor.ts';
 import { activeAuthenticators, enrollable, MFA_POLICY } from './policy.ts';
 
 /**

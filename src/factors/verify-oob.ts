@@ -4,7 +4,8 @@ import { requiredField } from '../http/body-fields.ts';
 import { optional, required } from '../http/described.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Outcome } from '../protection/challenge-records.ts';
-import type { Claimant, FactorDependencies, MfaGrant, Verification } from './factor.ts';
+import type { Claimant } from './claimant.ts';
+import type { FactorDependencies, MfaGrant, Verification } from './factor.ts';
 import { findChallenge, useChallenge } from './out-of-band.ts';
 import { confirmFirstUse, countingGuesses, usableAuthenticators } from './verify.ts';
 

@@ -8,8 +8,9 @@ import { methodTypeOf } from '../records/second-factors.ts';
 import { primaryIdentity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
+import type { Claimant } from './claimant.ts';
 import type { Right } from './elevation.ts';
-import type { Claimant, FactorDependencies, Verification } from './factor.ts';
+import type { FactorDependencies, Verification } from './factor.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
 import { keepRecoveryCode } from './recovery/codes.ts';
 

@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
 import { withLongTexts } from '../forms.ts';
-import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import {
   ACTIONS,
   type ActionAnswer,

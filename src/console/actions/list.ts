@@ -5,7 +5,8 @@ import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import { CHANGES, changedBindings, stampOfBindings } from './order.ts';
 import { RUNNING } from './templates.ts';
 import {

@@ -8,15 +8,8 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { ADMINISTRATOR, type AdministratorRole, ROLES } from '../../records/administrators.ts';
 import { normalizeEmail } from '../../records/email.ts';
 import { CONSOLE } from '../callbacks.ts';
-import {
-  type AtConsole,
-  back,
-  type ConsolePageDependencies,
-  consoleForm,
-  consolePage,
-  renderConsole,
-  type Words,
-} from '../page.ts';
+import { type AtConsole, back, type ConsolePageDependencies, consoleForm, consolePage } from '../page.ts';
+import { renderConsole, type Words } from '../render.ts';
 import { ADMINISTRATORS_SCOPE, roleRefusal } from '../roles.ts';
 import { recordAdministrator } from './events.ts';
 import { LINK_SECONDS, type LinkDependencies, makeLink, withdrawLink } from './links.ts';

@@ -1,7 +1,8 @@
 // What the pages of one application have in common.
 import type { Context } from 'koa';
 import { type AskDependencies, ask } from '../ask.ts';
-import { type AtConsole, type ConsolePageDependencies, renderConsole } from '../page.ts';
+import type { AtConsole, ConsolePageDependencies } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
 

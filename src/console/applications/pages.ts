@@ -2,8 +2,9 @@
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { ask, callOf } from '../ask.ts';
-import { type AtConsole, back, renderConsole } from '../page.ts';
+import { type AtConsole, back } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
+import { renderConsole } from '../render.ts';
 import { findPage, PER_PAGE } from '../resources/find.ts';
 import { allOf } from './all-of.ts';
 import { hasUsers } from './kinds.ts';

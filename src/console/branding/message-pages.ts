@@ -7,7 +7,8 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import { refusalOf, withoutReturns } from '../forms.ts';
-import { back, renderConsole, type Words } from '../page.ts';
+import { back } from '../page.ts';
+import { renderConsole, type Words } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
 import type { AtConsole } from '../session.ts';
 import {

@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask, askIfThere } from '../ask.ts';
 import { refusalOf, withoutReturns } from '../forms.ts';
-import { back, renderConsole, type Words } from '../page.ts';
+import { back } from '../page.ts';
+import { renderConsole, type Words } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 

@@ -2,8 +2,9 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
-import { back, renderConsole } from '../page.ts';
+import { back } from '../page.ts';
 import { pageNumber, queryText } from '../query.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type ConnectionsDependencies, connectionAt, headOf, PATH } from './shared.ts';
 

@@ -1,7 +1,7 @@
 // All connections, by strategy.
 import type { Context } from 'koa';
 import { ask } from '../ask.ts';
-import { renderConsole } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { type ConnectionsDependencies, PATH, type ShownConnection } from './shared.ts';

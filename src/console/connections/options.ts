@@ -5,7 +5,7 @@ import { strategyRecord } from '../../records/connections.ts';
 import { connectionSecrets } from '../../records/secrets.ts';
 import { textsIn } from '../../scripts/scripts.ts';
 import { withoutReturns } from '../forms.ts';
-import type { Words } from '../page.ts';
+import type { Words } from '../render.ts';
 
 /** How an option is typed. */
 type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';

@@ -5,7 +5,8 @@ import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
 import { fieldsBelow, refusalOf, withoutReturns } from '../forms.ts';
-import { back, renderConsole, type Words } from '../page.ts';
+import { back } from '../page.ts';
+import { renderConsole, type Words } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {

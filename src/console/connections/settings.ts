@@ -6,7 +6,8 @@ import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
 import { refusalOf } from '../forms.ts';
-import { back, renderConsole, type Words } from '../page.ts';
+import { back } from '../page.ts';
+import { renderConsole, type Words } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { filledFields, withTyped } from './options.ts';
 import {

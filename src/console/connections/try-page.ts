@@ -6,7 +6,7 @@ import { AuthError } from '../../http/errors.ts';
 import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { ask } from '../ask.ts';
-import { renderConsole } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { usedOf } from './scripts.ts';
 import {

@@ -1,6 +1,7 @@
 // The page of all resources.
 import type { Context } from 'koa';
-import { type AtConsole, renderConsole } from '../page.ts';
+import type { AtConsole } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import { groupOf, type Place, parametersOf, titleOf } from './declared.ts';
 import { type Link, operationLinks, type Places, type ResourcesDependencies } from './model.ts';
 import { mayCall, pageOf } from './operations.ts';

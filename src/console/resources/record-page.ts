@@ -1,7 +1,8 @@
 // The page of one record, or of settings.
 import type { Context } from 'koa';
 import { isObject } from '../../management/section.ts';
-import { type AtConsole, renderConsole } from '../page.ts';
+import type { AtConsole } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import { seesSecrets } from '../roles.ts';
 import { type Place, parametersOf, placesBelow, titleOf } from './declared.ts';
 import {

@@ -5,7 +5,8 @@ import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, back, renderConsole } from '../page.ts';
+import { type AtConsole, back } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { Place } from './declared.ts';
 import { faultOfAnswer, faultsBySchema, hasFaults } from './faults.ts';
 import {

@@ -7,7 +7,8 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask, askIfThere } from '../ask.ts';
 import type { AnsweredEvent } from '../log/words.ts';
-import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 

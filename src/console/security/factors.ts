@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ask } from '../ask.ts';
-import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 

@@ -5,7 +5,8 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
 import { ask } from '../ask.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
-import { type AtConsole, back, consoleForm, consolePage, renderConsole } from '../page.ts';
+import { type AtConsole, back, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 

@@ -4,14 +4,8 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { type AskDependencies, ask } from '../ask.ts';
 import { type FormFault, faultOf } from '../form-fault.ts';
-import {
-  type AtConsole,
-  back,
-  type ConsolePageDependencies,
-  consoleForm,
-  consolePage,
-  renderConsole,
-} from '../page.ts';
+import { type AtConsole, back, type ConsolePageDependencies, consoleForm, consolePage } from '../page.ts';
+import { renderConsole } from '../render.ts';
 import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
 import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 

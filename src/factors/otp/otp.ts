@@ -9,8 +9,9 @@ import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { judge } from '../../store/judge.ts';
 import type { Authenticator, Beginner } from '../authenticators.ts';
+import type { Claimant } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
-import type { Claimant, Factor, FactorDependencies, Verification } from '../factor.ts';
+import type { Factor, FactorDependencies, Verification } from '../factor.ts';
 import { confirmFirstUse, countingGuesses, digitsOf, usableAuthenticators } from '../verify.ts';
 import { otpauthUri, stepOf } from './totp.ts';
 

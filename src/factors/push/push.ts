@@ -2,8 +2,9 @@
 import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
+import type { FactorRequest } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
-import type { Challenge, Enrolled, Factor, FactorDependencies, FactorRequest } from '../factor.ts';
+import type { Challenge, Enrolled, Factor, FactorDependencies } from '../factor.ts';
 import { issueDevice } from '../out-of-band.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 import { DEVICE_ENROLLMENT } from './devices.ts';

@@ -19,8 +19,9 @@ import {
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
 import { customOrigin, ownParty, partyFor, type RelyingParty } from '../../webauthn/party.ts';
+import type { Claimant } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
-import type { Claimant, Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
+import type { Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
 import { confirmFirstUse, countingGuesses, noteUse, usableAuthenticators } from '../verify.ts';
 
 const PURPOSE = 'mfa_webauthn';

@@ -1,0 +1,177 @@
+// What is changed of the engine's classes, each with its reason: where its configuration has no switch.
+import Provider, {
+  type AccessToken,
+  type ClientCredentials,
+  type KoaContextWithOIDC,
+  type Session,
+} from 'oidc-provider';
+import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Random } from '../runtime/random.ts';
+import type { Config } from '../tenant/config.ts';
+import { adaptAddresses, type RequestClass } from './addresses.ts';
+import { adaptClients, type ClientClass } from './client-class.ts';
+import type { CustomClaims } from './custom-claims.ts';
+import { takeGivenParameters } from './given-parameters.ts';
+import { adaptIdToken, type IdTokenInstance } from './id-token.ts';
+import { grantParameters, isProofOf, knowAlgorithms, replaceNonces } from './internals.ts';
+import type { LoginActions } from './login-actions.ts';
+import { refreshTokenId } from './refresh-families.ts';
+import { countOnce, type ReplayDetectionClass } from './replay-detection.ts';
+import { readOwnParameters } from './token-parameters.ts';
+import type { Nonces, UsedProofs } from './used-proofs.ts';
+
+/** The classes of a provider that are changed. */
+interface EngineClasses {
+  AccessToken: { prototype: { save(this: AccessToken | ClientCredentials): Promise<string> } };
+  ClientCredentials: EngineClasses['AccessToken'];
+  Client: ClientClass;
+  OIDCContext: RequestClass;
+  Grant: EngineModel;
+  IdToken: { prototype: IdTokenInstance };
+  RefreshToken: EngineModel & { prototype: { generateTokenId(): string } };
+  Session: EngineModel & { prototype: Session };
+  ReplayDetection: ReplayDetectionClass;
+}
+
+/** A class of artifacts, which keeps the members named. */
+interface EngineModel {
+  readonly IN_PAYLOAD: readonly string[];
+}
+
+/** The types of the package say nothing of a provider's classes. */
+const classesOf = (provider: Provider) => provider as unknown as EngineClasses;
+
+/**
+ * Adapts one provider's classes where its configuration has no switch. Nothing global is touched: the
+ * classes are the provider instance's own.
+ * @param wallClock what the engine's own dates are by.
+ */
+export function adaptEngine(
+  provider: Provider,
+  {
+    wallClock,
+    config,
+    random,
+    bind,
+    customClaims,
+    loginActions,
+    used,
+    nonces,
+  }: {
+    wallClock: Clock;
+    config: Config;
+    random: Random;
+    bind: BindToken;
+    customClaims: CustomClaims;
+    loginActions: LoginActions;
+    used: UsedProofs;
+    nonces?: Nonces;
+  },
+): void {
+  const { Client, IdToken, OIDCContext, ReplayDetection } = classesOf(provider);
+  knowAlgorithms(provider);
+  adaptClients(Client);
+  adaptAddresses(OIDCContext, provider, config);
+  takeGivenParameters(OIDCContext);
+  adaptSessions(provider, wallClock);
+  adaptIdToken(IdToken, { config, customClaims, loginActions });
+  adaptTokens(provider, random);
+  readOwnParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
+  countOnce(ReplayDetection, wallClock, {
+    used,
+    // The engine asks whether a proof was used when it has verified it, and of an assertion before it has.
+    isProof: (jti) => Provider.ctx !== undefined && isProofOf(provider, Provider.ctx, jti),
+  });
+  if (nonces !== undefined) replaceNonces(provider, nonces);
+  bindAccessTokens(provider, bind);
+}
+
+function adaptSessions(provider: Provider, wallClock: Clock): void {
+  const { Grant, Session } = classesOf(provider);
+
+  // All applications of a session have one `sid`: it names the session, in a logout_hint
+  // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
+  Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
+    this.sidFor(clientId, this.uid);
+  };
+
+  // A login in the future (the clock was set back since) counts as too old for `max_age` (OpenID Connect Core §3.1.2.1).
+  const { past } = Session.prototype;
+  Session.prototype.past = function isPast(this: Session, age) {
+    return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
+  };
+
+  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
+  // logged in, and for which organization.
+  extendPayload(Grant, [
+    'sessionUid',
+    'amr',
+    'authTime',
+    'credentialVersion',
+    'factors',
+    'organization',
+    'connection',
+    'actions',
+    'transfer',
+  ]);
+  extendPayload(Session, [
+    'connection',
+    'credentialVersion',
+    'factors',
+    'organization',
+    'device',
+    'lastUsed',
+    'providerSession',
+    'isTimeUnproved',
+    'transfer',
+    'methods',
+    'bounds',
+  ]);
+}
+
+/** Binds an access token that is about to be stored. */
+export type BindToken = (
+  ctx: KoaContextWithOIDC | undefined,
+  token: AccessToken | ClientCredentials,
+) => Promise<void>;
+
+/** The engine binds tokens to a certificate by the client's settings alone; here the API that a token is for counts, too. */
+function bindAccessTokens(provider: Provider, bind: BindToken): void {
+  const { AccessToken, ClientCredentials } = classesOf(provider);
+  for (const { prototype } of [AccessToken, ClientCredentials]) {
+    const { save } = prototype;
+    prototype.save = async function saveBound(this: AccessToken | ClientCredentials) {
+      await bind(Provider.ctx, this);
+      return save.call(this);
+    };
+  }
+}
+
+function adaptTokens(provider: Provider, random: Random): void {
+  const { RefreshToken } = classesOf(provider);
+
+  // A token's value names its family, so that reuse of an old one is recognized without its record.
+  RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
+
+  // What API a refresh is for has been decided by refresh-targets.ts, which leaves it in the parameters as `resource`. The
+  // engine alone would take only what was granted with the token.
+  Object.defineProperty(RefreshToken.prototype, 'resourceIndicators', {
+    get(this: { resource?: string | string[] }) {
+      const decided = Provider.ctx?.oidc.params?.resource;
+      return new Set([this.resource ?? [], typeof decided === 'string' ? decided : []].flat());
+    },
+  });
+
+  // The ID token of a refresh should have no nonce (OpenID Connect Core §12.2): SDKs refuse one that they did not send.
+  setPayload(RefreshToken, [...RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'), 'bounds']);
+}
+
+/** Has a model keep more members. */
+function extendPayload(model: EngineModel, members: readonly string[]): void {
+  setPayload(model, [...model.IN_PAYLOAD, ...members]);
+}
+
+/** Has a model keep these members, and read no others from what was stored. */
+function setPayload(model: EngineModel, members: readonly string[]): void {
+  Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members });
+}

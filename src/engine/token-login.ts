@@ -1,0 +1,139 @@
+// The login behind a token request: whether it holds, whether its user may come in, and what the tenant's actions make of it.
+import type { Context } from 'koa';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { AuthError } from '../http/errors.ts';
+import { type Login, methodsOfFirstFactor } from '../users/login.ts';
+import type { User } from '../users/user.ts';
+import { toAudience } from './audience.ts';
+import type { JudgedUsers } from './claims.ts';
+import { actorOf, exchangedOf } from './exchanged.ts';
+import type { GrantDependencies } from './grants.ts';
+import type { LoginActions } from './login-actions.ts';
+import type { SecondFactor } from './second-factor.ts';
+import type { Settle } from './settle.ts';
+
+export interface JudgeDependencies extends Pick<GrantDependencies, 'organizations'> {
+  secondFactor: Pick<SecondFactor, 'refusal'>;
+  settle: Settle;
+  judged: JudgedUsers;
+  loginActions: Pick<LoginActions, 'atToken'>;
+}
+
+/** What of a token request a login is judged by. */
+export interface AskedOfToken {
+  /** As recorded in the tokens. */
+  gty: string;
+  /** @see GrantRequest.userAddress */
+  userAddress: string | undefined;
+  /** The id of the organization that the tokens are for. */
+  organization: string | undefined;
+  /** @see Granted.isFromPages */
+  isFromPages: boolean | undefined;
+  /** @see Granted.isRecorded */
+  isRecorded: boolean | undefined;
+}
+
+/** The same, with the application that asks and the API that it asks for: a resource indicator. */
+type Judged = AskedOfToken & { clientId: string; resource: string | undefined };
+
+/**
+ * A login that is good, after the actions of the tenant; that of another user where one of them names whom it was linked to.
+ * @throws AuthError as {@link refuseUnfit}.
+ */
+export async function judgedLogin(
+  deps: JudgeDependencies,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged & { scopes: ReadonlySet<string> },
+): Promise<{ login: Login; user: User }> {
+  const user = await enter(deps, ctx, login, asked);
+  const { clientId, organization, scopes } = asked;
+  const toJudge = { ...login, user, clientId, organization, scopes: [...scopes] };
+  const run = { ...toJudge, protocol: protocolOf(asked.gty), isUncounted: asked.isRecorded !== true };
+  const { lacksFactor, primary, keep } = await deps.loginActions.atToken(ctx, run);
+  if (primary === undefined) {
+    if (lacksFactor) throw await lacksFactorOf(deps, ctx, login, asked);
+    await keep();
+    return { login, user };
+  }
+  // Judged as any login of that user would be.
+  const { userId, credentialVersion } = primary;
+  const amr = methodsOfFirstFactor(login.amr);
+  const other = { ...login, userId, credentialVersion, amr, acr: undefined };
+  // What the pages asked for, they asked of the one that the login was of.
+  const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
+  if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
+  await keep();
+  return { login: other, user: judged };
+}
+
+/** Judges a login, and makes its user a member whom the connection makes one. @throws AuthError as {@link refuseUnfit}. */
+async function enter(
+  deps: JudgeDependencies,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged,
+): Promise<User> {
+  const user = await refuseUnfit(deps, ctx, login, asked);
+  const { clientId, organization } = asked;
+  // Whom the connection makes a member is one from here on.
+  const outside = await deps.organizations.enter(login, { clientId, organization });
+  if (outside !== undefined) throw outside;
+  deps.judged.set(ctx.oidc, user);
+  return user;
+}
+
+/**
+ * @returns the user whose login it is.
+ * @throws AuthError when the login does not hold any more, or its user may not come in; 403, with the way to go on,
+ *   where it lacks a second factor.
+ */
+async function refuseUnfit(
+  { settle, secondFactor }: JudgeDependencies,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged,
+): Promise<User> {
+  const { clientId, resource, userAddress, organization, isFromPages } = asked;
+  const verdict = await settle.judge(login, {
+    clientId,
+    organization,
+    acrValues: [],
+    audience: resource === undefined ? undefined : toAudience(resource),
+    browser: false,
+    isComplete: isFromPages,
+    userAddress,
+    ctx: ctx as unknown as Context,
+  });
+  if (verdict.is === 'refused') throw verdict.refusal;
+  if (verdict.is === 'complete') return verdict.user;
+  throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
+}
+
+/** As the hosted service calls a login at the token endpoint. */
+const protocolOf = (gty: string): string => {
+  const name = gty.slice(gty.lastIndexOf(':') + 1).replaceAll('_', '-');
+  return name === 'ciba' ? 'oidc-ciba' : `oauth2-${name}`;
+};
+
+/** The refusal of a login that lacks a second factor, with the way to go on; one of our pages has none here. */
+async function lacksFactorOf(
+  { secondFactor }: Pick<JudgeDependencies, 'secondFactor'>,
+  ctx: KoaContextWithOIDC,
+  login: Login,
+  asked: Judged,
+): Promise<AuthError> {
+  const { clientId, resource, gty, organization } = asked;
+  // The token for a second factor also enrols one: it is for who has just given the first, not for who holds a token.
+  // And what follows it would not say who acts.
+  if (exchangedOf(ctx) !== undefined || actorOf(ctx) !== undefined)
+    return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
+  const { scope } = ctx.oidc.params ?? {};
+  return secondFactor.refusal(login.userId, clientId, {
+    scope: typeof scope === 'string' ? scope : '',
+    gty,
+    firstFactor: login,
+    ...(resource !== undefined && { resource }),
+    ...(organization !== undefined && { organization }),
+  });
+}

@@ -1,0 +1,45 @@
+// Listening at the ports of a server, and what is said where one cannot be had.
+import { once } from 'node:events';
+import type http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { because } from './runtime/because.ts';
+import { type Settings, withPort } from './settings.ts';
+import type { createServers } from './tls/servers.ts';
+
+/**
+ * Listens at the port of everybody, and at that of clients with certificates where they have one.
+ * @returns the settings with the ports that are in use.
+ * @throws Error naming the setting and the reason.
+ */
+export async function listenAll(
+  [main, mutual]: ReturnType<typeof createServers>,
+  read: Settings,
+): Promise<Settings> {
+  const settings = withPort(read, await listen(main, read));
+  const { mtls, host } = settings;
+  if (mtls === undefined) return settings;
+  if (mutual === undefined) return { ...settings, mtls: { ...mtls, port: settings.port } };
+  const port = await listen(mutual, { port: mtls.port, host }, 'MTLS_PORT').catch((thrown: unknown) => {
+    main.close();
+    throw thrown;
+  });
+  return { ...settings, mtls: { ...mtls, port } };
+}
+
+/** @returns the port in use. @throws Error with the reason. */
+async function listen(
+  server: http.Server,
+  { port, host }: Pick<Settings, 'port' | 'host'>,
+  variable = 'PORT',
+): Promise<number> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+      throw new Error(`port ${port} on ${host} is in use: stop what listens there, or set ${variable}`);
+    }
+    because(`HOST, ${variable}: cannot listen on port ${port} of ${host}`)(thrown);
+  }
+  return (server.address() as AddressInfo).port;
+}

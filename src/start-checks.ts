@@ -1,0 +1,63 @@
+// What is looked at before a server serves: the tenant file, the store, and whether both are fit for production.
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { metadataFaults } from './connections/samlp/metadata-faults.ts';
+import { EXAMPLE_ADMINISTRATOR, isExampleOpen } from './console/administrators/example.ts';
+import { LIMITS } from './features.ts';
+import { unknownLimits } from './protection/settings.ts';
+import { isForThisMachine, type Settings } from './settings.ts';
+import type { Store } from './store/contract.ts';
+import { exampleRemains, productionFaults } from './tenant/examples.ts';
+import { type LoadedTenant, TenantFault } from './tenant/load.ts';
+import type { Users } from './users/users.ts';
+
+/**
+ * Logs the warnings about a tenant file, and about settings that production would refuse.
+ * @throws TenantFault naming all that is wrong in it, where anything is.
+ */
+export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger): void {
+  const faults = [
+    ...metadataFaults(loaded.tenant),
+    ...(settings.production ? productionFaults(loaded.tenant, settings) : []),
+  ];
+  if (faults.length > 0) throw new TenantFault(faults.map(loaded.place));
+  const unknown = unknownLimits(loaded.tenant, LIMITS).map(loaded.place);
+  for (const warning of [...loaded.warnings, ...unknown]) log.warn({ file: settings.tenantFile }, warning);
+  if (!settings.production && !isForThisMachine(settings)) {
+    sayWhyNoPages(settings, log);
+    for (const fault of productionFaults(loaded.tenant, settings)) {
+      log.warn(`NODE_ENV=production would refuse this: ${loaded.place(fault)}`);
+    }
+  }
+}
+
+/** Logs why there are no development pages, and where sent messages are. */
+function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
+  const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
+  log.warn(
+    { baseUrl, ...outbox },
+    'the development pages are not served: BASE_URL is not an address of this machine (such as https://localhost:3000), and others would read the codes sent to everybody; messages without a provider are files in the outbox directory; for a server that others reach set NODE_ENV=production',
+  );
+}
+
+/** What is left of the example in a store, one sentence each: production refuses it. */
+export async function exampleLeft(
+  store: Store,
+  { users, administrators }: Record<'users' | 'administrators', Users>,
+): Promise<string[]> {
+  const found = await exampleRemains(store, users);
+  if (await isExampleOpen(administrators))
+    found.push(
+      `${EXAMPLE_ADMINISTRATOR.email} has the example's password: use a DATA_DIR that never served development`,
+    );
+  return found;
+}
+
+/**
+ * @param why what is said of the store, after its name.
+ * @throws Error naming each of the faults, where there are any.
+ */
+export function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
+  if (faults.length === 0) return;
+  throw new Error([`The store in ${dataDir} ${why}:`, ...faults.map((one) => `  - ${one}`)].join('\n'));
+}
