@@ -46,7 +46,9 @@ function programOf(host: CommandProcess): Command {
       writeErr: (text) => void stderr.write(text),
     })
     .description('A self-hosted identity server. Settings come from the environment: see docs/operating.md.')
-    .action(start);
+    .action((_options, { args: [unknown] }: Command) =>
+      unknown === undefined ? start() : program.error(`error: unknown command '${unknown}': see --help`),
+    );
   program.command('start').description('start the server (the default)').action(start);
   addOperatingCommands(program, host, log);
   addTenantCommands(program, host, ordered);
@@ -59,7 +61,8 @@ function programOf(host: CommandProcess): Command {
   addAdministratorCommands(program, host, ordered);
   addScriptCommands(program, host, ordered);
   addActionCommands(program, host, ordered);
-  return program;
+  // Not before: its commands would take too many arguments, too. What it is given is a command that there is not.
+  return program.allowExcessArguments();
 }
 
 function addKeyCommands(program: Command, host: CommandProcess, ordered: Ordered): void {

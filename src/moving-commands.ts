@@ -6,12 +6,13 @@ import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
-import { naming, statOf, writeWhole } from './store/files.ts';
+import { naming } from './store/files.ts';
 import { archiveParts, checkArchive } from './store/moving/archive.ts';
 import { fillStore, type Progress } from './store/moving/fill.ts';
 import { movedParts } from './store/moving/moved.ts';
 import { openStore } from './store/open.ts';
 import { checkOf, keyFile, readKey } from './store/sealing/key.ts';
+import { writeWhole } from './store/write-whole.ts';
 
 const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
   secretsKey === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
@@ -19,23 +20,15 @@ const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey
 /** Writes a backup to a file that is not there yet, and reads it through before it says that it is one. */
 export async function backup(file: string, host: CommandProcess, log: Logger): Promise<void> {
   const settings = readSettings(host.env);
-  await refusePresent(file);
-  const records = await writeWhole(file, async (unfinished, to) => {
+  const records = await writeWhole(file, { replaces: false }, async (unfinished, to) => {
     await naming(unfinished, writeTo(settings, to, log));
-    const checked = await checkArchive(unfinished);
-    await refusePresent(file);
-    return checked.records;
+    return (await checkArchive(unfinished)).records;
   });
   print(host, `${file}: ${records} records`);
   print(
     host,
     `its secrets are sealed with ${keyName(settings)}, which is not in it: keep that elsewhere, a backup without it is not whole`,
   );
-}
-
-/** @throws Error when there is a file of that name. */
-async function refusePresent(file: string): Promise<void> {
-  if ((await statOf(file)) !== undefined) throw new Error(`${file} is there already`);
 }
 
 /** By the server that has the embedded store open; a database is read beside all that use it. */
@@ -56,7 +49,15 @@ async function withStore<T>(
   { log, clock = systemClock, isFilling = false }: Opening,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock, log, isFilling });
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    secretsKey,
+    clock,
+    log,
+    isFilling,
+    mustBeThere: !isFilling,
+  });
   try {
     return await work(store);
   } finally {

@@ -1,5 +1,4 @@
 // What the command does with the tenant file: check it, and take it to the store and back.
-import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { Ordered } from './administration/orders.ts';
@@ -9,6 +8,7 @@ import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { TENANT_FILE } from './settings-schema.ts';
+import { writeOutput } from './store/write-whole.ts';
 import { EXAMPLE_FILE, isFirstStart, productionFaults } from './tenant/examples.ts';
 import { NOT_HELD } from './tenant/export.ts';
 import { type LoadedTenant, loadTenantFile, TenantFault } from './tenant/load.ts';
@@ -101,5 +101,5 @@ async function exportTo(
   for (const line of yaml.split('\n'))
     if (line.startsWith(NOT_HELD)) stderr.write(`warning: ${line.slice(2)}\n`);
   if (output === undefined) stdout.write(yaml);
-  else await writeFile(output, yaml, { mode: 0o600 });
+  else await writeOutput(output, [yaml]);
 }

@@ -1,7 +1,6 @@
 // What the command does with many users at once: take them in and out.
 import { once } from 'node:events';
-import { createReadStream, createWriteStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
+import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { sendTransfer } from './administration/send.ts';
@@ -10,8 +9,8 @@ import { systemClock } from './runtime/clock.ts';
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings } from './settings.ts';
-import { naming, statOf, writeWhole } from './store/files.ts';
 import { openStore } from './store/open.ts';
+import { writeOutput } from './store/write-whole.ts';
 import { alone, checkFile } from './users/transfer/whole-file.ts';
 
 /** What of the users is taken in or out, and by which file. */
@@ -61,7 +60,14 @@ async function* transferOf(
   const answered = await sendTransfer(settings.dataDir, transfer, textOf(file));
   if (answered !== undefined) return yield* answered;
   const { dataDir, databaseUrl, secretsKey } = settings;
-  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    secretsKey,
+    clock: systemClock,
+    log,
+    mustBeThere: true,
+  });
   try {
     const endSessions = async (userId: string) => {
       await store.collection('artifacts').deleteBy('account', userId);
@@ -93,11 +99,8 @@ async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, t
   const lines = linesOf(taken({ command: 'export', connection, withHashes }));
   if (output === undefined) {
     for await (const text of lines) if (!stdout.write(text)) await once(stdout, 'drain');
-  } else if ((await statOf(output))?.isFile() ?? true) {
-    await writeWhole(output, (unfinished, to) => naming(unfinished, pipeline(lines, to)));
   } else {
-    // A pipe or a device, such as /dev/stdout, is written to and not replaced.
-    await pipeline(lines, createWriteStream(output));
+    await writeOutput(output, lines);
   }
 }
 

@@ -21,7 +21,16 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const { dataDir, databaseUrl, secretsKey } = settings;
   const answered = await sendOrder(dataDir, order);
   if (answered !== undefined) return answered.result;
-  const store = await openStore({ dataDir, databaseUrl, secretsKey, clock: systemClock, log });
+  // A tenant can be applied before the first start; all else is about what is there.
+  const mustBeThere = order.command !== 'apply' && order.command !== 'plan';
+  const store = await openStore({
+    dataDir,
+    databaseUrl,
+    secretsKey,
+    clock: systemClock,
+    log,
+    mustBeThere,
+  });
   const own = { store, clock: systemClock, random: systemRandom };
   const hasher = createHasher();
   const users = createUsers({ ...own, hasher });

@@ -2,6 +2,8 @@
 import { z } from 'zod';
 import { importRules } from '../records/database-attributes.ts';
 import { databaseOptions } from '../records/database-options.ts';
+import type { Store } from '../store/contract.ts';
+import { listAll } from '../store/list-all.ts';
 import { exportUsers } from '../users/transfer/export.ts';
 import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
@@ -58,9 +60,16 @@ async function* exported(
   { store, between }: TransferDependencies,
   options: { connection?: string | undefined; withHashes: boolean },
 ): AsyncGenerator<TransferNews> {
+  if (options.connection !== undefined) await expectConnection(store, options.connection);
   for await (const users of exportUsers(store, options)) {
     if (between.isEnding()) throw new Error('the server is about to end');
     if (users.length > 0) yield { lines: users.map((user) => `${JSON.stringify(user)}\n`).join('') };
     await between.rest(0);
   }
+}
+
+async function expectConnection(store: Store, name: string): Promise<void> {
+  const connections = await listAll(store.collection('connections'));
+  if (connections.some((one) => one.name === name)) return;
+  throw new Error(`there is no connection ${name}: ${connections.map((one) => one.name).join(', ')}`);
 }

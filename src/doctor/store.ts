@@ -1,11 +1,10 @@
 // The store, asked through the server that runs, or opened where none does.
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Inspection } from '../administration/inspect.ts';
 import { carryOutOrder } from '../administration/order.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Settings } from '../settings.ts';
-import { holdsStore } from '../store/create.ts';
+import { StoreAbsent } from '../store/contract.ts';
 import { DAY, type Finding, findings, messageOf } from './finding.ts';
 
 /** A key that signs is changed a few times a year; a rotation that nobody does is forgotten. */
@@ -25,13 +24,11 @@ export async function checkStore(
 ): Promise<{ findings: Finding[]; inspection?: Inspection }> {
   const where = settings.databaseUrl === undefined ? `the store in ${settings.dataDir}` : 'DATABASE_URL';
   try {
-    if (settings.databaseUrl === undefined && !(await holdsStore(join(settings.dataDir, 'store'))))
-      return {
-        findings: [database.ok(`there is none in ${settings.dataDir} yet: the first start makes it`)],
-      };
     const inspection = (await carryOutOrder(settings, { command: 'inspect' }, log)) as Inspection;
     return { findings: [database.ok(`${where} can be read and written`)], inspection };
   } catch (thrown) {
+    if (thrown instanceof StoreAbsent)
+      return { findings: [database.ok(`${thrown.message} yet: the first start makes it`)] };
     return { findings: [database.fault(`${where}: ${messageOf(thrown)}`)] };
   }
 }

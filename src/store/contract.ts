@@ -25,6 +25,15 @@ export class QueryTimeout extends Error {
   }
 }
 
+/** Thrown where a store that must be there is opened, and is not. */
+export class StoreAbsent extends Error {
+  /** @param where one would be. */
+  constructor(where: string) {
+    super(`${where}: there is no store`);
+    this.name = 'StoreAbsent';
+  }
+}
+
 /**
  * Thrown by every method when the database is not fit to answer: it cannot be reached, restarts, or is overloaded. What
  * a write was to do may have been done. The same may be asked again in a moment, and a caller is told so.

@@ -2,6 +2,7 @@
 // all its files, and one of them that is missing is damage.
 import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { StoreAbsent } from './contract.ts';
 import { directoryMode, syncDirectory, syncFile } from './files.ts';
 import { collectionSpecs } from './keys.ts';
 import { openConfiguration, type Texts } from './lowdb/file.ts';
@@ -23,6 +24,11 @@ export async function holdsStore(directory: string): Promise<boolean> {
     throw error;
   });
   return names.length > 0;
+}
+
+/** @throws StoreAbsent where there is no store in a directory. */
+export async function expectStore(directory: string): Promise<void> {
+  if (!(await holdsStore(directory))) throw new StoreAbsent(directory);
 }
 
 /**

@@ -1,8 +1,6 @@
 // The few file operations that durability rests on.
 import type { Stats } from 'node:fs';
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { Writable } from 'node:stream';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 
 /** Only the server's own user reads and writes what it stores. */
 export const fileMode = 0o600;
@@ -16,8 +14,8 @@ export async function naming<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (thrown) {
-    const { message, code } = thrown as NodeJS.ErrnoException;
-    if (message.includes(path)) throw thrown;
+    const { message, code, errno } = thrown as NodeJS.ErrnoException;
+    if (message.includes(path) || errno === undefined) throw thrown;
     throw Object.assign(new Error(`${path}: ${message}`, { cause: thrown }), { code });
   }
 }
@@ -65,35 +63,4 @@ export async function statOf(path: string): Promise<Stats | undefined> {
     if (thrown.code === 'ENOENT') return undefined;
     throw thrown;
   });
-}
-
-/**
- * Writes a file that has its name only when it is whole, so that nobody takes one that was cut short for it; until
- * then its name ends with `.unfinished`. A file that has the name already is replaced.
- * @param write is given that other name, and what to write to, which it ends.
- * @returns what `write` does. @throws Error when the file is being written already, or once was and was cut short.
- */
-export async function writeWhole<T>(
-  file: string,
-  write: (unfinished: string, to: Writable) => Promise<T>,
-): Promise<T> {
-  const unfinished = `${file}.unfinished`;
-  // Whoever may not read the data may not read what is written of it, from the first byte on.
-  const handle = await open(unfinished, 'wx', fileMode).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code !== 'EEXIST') throw thrown;
-    throw new Error(
-      `${unfinished} is there already: another command is writing it, or one was cut short; remove it then`,
-    );
-  });
-  try {
-    const written = await write(unfinished, handle.createWriteStream({ flush: true }));
-    await rename(unfinished, file);
-    await syncDirectory(dirname(file));
-    return written;
-  } catch (thrown) {
-    await rm(unfinished, { force: true });
-    throw thrown;
-  } finally {
-    await handle.close().catch(() => undefined);
-  }
 }

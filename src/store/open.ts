@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Stored } from '../records/record.ts';
 import { systemRandom } from '../runtime/random.ts';
 import type { Collection, Store } from './contract.ts';
-import { configurationSpecs, createStore, databaseFile, holdsStore } from './create.ts';
+import { configurationSpecs, createStore, databaseFile, expectStore, holdsStore } from './create.ts';
 import { directoryMode } from './files.ts';
 import type { AnySpec } from './keys.ts';
 import { lockDirectory } from './lock.ts';
@@ -63,6 +63,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
 async function openAsItIs(options: StoreOptions): Promise<Store> {
   const { dataDir, clock, log } = options;
   const directory = join(dataDir, 'store');
+  if (options.mustBeThere === true) await expectStore(directory);
   await mkdir(dataDir, { recursive: true, mode: directoryMode });
   const unlock = lockDirectory(dataDir);
   try {

@@ -2,7 +2,7 @@
 // that was damaged is left beside its successor under the name `….damaged`.
 import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { configurationSpecs, databaseFile, holdsStore } from './create.ts';
+import { configurationSpecs, databaseFile, expectStore } from './create.ts';
 import { syncDirectory, syncFile } from './files.ts';
 import { lockDirectory } from './lock.ts';
 import { configurationFile, openConfiguration, type Texts, textsOf } from './lowdb/file.ts';
@@ -18,7 +18,7 @@ import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.
  */
 export async function repairStore(dataDir: string): Promise<string[]> {
   const directory = join(dataDir, 'store');
-  if (!(await holdsStore(directory))) throw new Error(`${directory}: there is no store`);
+  await expectStore(directory);
   const unlock = lockDirectory(dataDir);
   try {
     const said: string[] = [];

@@ -22,6 +22,8 @@ export interface StoreOptions {
   databaseUrl?: string | undefined;
   /** It is being filled from elsewhere; one that is half filled is not opened otherwise. */
   isFilling?: boolean;
+  /** Whoever reads what is in it finds nothing in a new one: where there is none, none is made, and that is said. */
+  mustBeThere?: boolean;
   /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
   checkBytes?: number;
   /** How long a search in the embedded store may take, milliseconds (5 s unless said otherwise). */

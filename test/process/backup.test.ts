@@ -19,7 +19,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { lockName } from '../../src/store/lock.ts';
 import { checkArchive } from '../../src/store/moving/archive.ts';
+import { writeWhole } from '../../src/store/write-whole.ts';
+import { rejection } from '../store/contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { runCommand } from '../support/command.ts';
 import { CLI, runToEnd } from '../support/process.ts';
@@ -100,15 +103,47 @@ describe('gatehouse backup and restore', () => {
     if (existsSync(file)) await checkArchive(file);
     rmSync(file, { force: true });
     writeFileSync(`${file}.unfinished`, readFileSync(join(cwd, 'one.backup')).subarray(0, -50));
-    const again = await run(['backup', file]);
-    expect(again.code).to.equal(1);
-    expect(again.stderr).to.contain('cut.backup.unfinished is there already').and.contain('remove it');
     const used = await run(['restore', `${file}.unfinished`], withKey('cut'));
     expect(used.code).to.equal(1);
     expect(used.stderr).to.contain('damaged or not whole');
-    rmSync(`${file}.unfinished`);
-    expect((await run(['backup', file])).code).to.equal(0);
-    expect(existsSync(`${file}.unfinished`)).to.equal(false);
+    // The next one takes over what is nobody's.
+    const again = await run(['backup', file]);
+    expect(again.stderr).to.equal('');
+    await checkArchive(file);
+    expect(readdirSync(cwd).filter((name) => name.startsWith('cut.backup'))).to.deep.equal(['cut.backup']);
+  });
+
+  it('is not written where another command is writing it, nor over a file that came there meanwhile', async () => {
+    const file = join(cwd, 'two.backup');
+    const unlock = lockName(`${file}.unfinished.lock`);
+    const beside = await run(['backup', file]);
+    expect(beside.code).to.equal(1);
+    expect(beside.stderr).to.contain('two.backup.unfinished: another command is writing it');
+    unlock?.();
+    const written = writeWhole(file, { replaces: false }, async (_unfinished, to) => {
+      writeFileSync(file, 'of somebody else');
+      to.end();
+    });
+    expect(String(await rejection(written))).to.contain('two.backup is there already');
+    expect(readFileSync(file, 'utf8')).to.equal('of somebody else');
+    expect(readdirSync(cwd).filter((name) => name.startsWith('two'))).to.deep.equal(['two.backup']);
+  });
+
+  it('is not made of a store that is not there, which would be empty each night', async () => {
+    const commands = [
+      ['backup', 'none.backup'],
+      ['export'],
+      ['users', 'export'],
+      ['keys', 'rotate'],
+      ['admin', 'create'],
+      ['migrate', '--from', 'nowhere', '--to', 'other'],
+    ];
+    for (const args of commands) {
+      const { code, stdout, stderr } = await run(args, { DATA_DIR: 'nowhere' });
+      expect([code, stdout, stderr], args[0]).to.deep.equal([1, '', 'nowhere/store: there is no store\n']);
+    }
+    for (const name of ['none.backup', 'nowhere/store', 'other'])
+      expect(existsSync(join(cwd, name)), name).to.equal(false);
   });
 
   it('leaves nothing behind where there is no room for it', async () => {
@@ -120,6 +155,17 @@ describe('gatehouse backup and restore', () => {
     expect(code).to.equal(1);
     expect(stderr).to.contain('full.backup.unfinished').and.contain('EFBIG');
     expect(readdirSync(cwd).filter((name) => name.startsWith('full'))).to.deep.equal([]);
+  });
+
+  it('refuses a command that there is not, and more arguments than one takes', async () => {
+    const unknown = await run(['bakcup', 'x.backup']);
+    expect([unknown.code, unknown.stderr]).to.deep.equal([
+      1,
+      "error: unknown command 'bakcup': see --help\n",
+    ]);
+    const more = await run(['backup', 'x.backup', 'y']);
+    expect([more.code, more.stdout]).to.deep.equal([1, '']);
+    expect(more.stderr).to.contain("too many arguments for 'backup'");
   });
 
   it('has no secret in the open', () => {

@@ -147,7 +147,11 @@ describe('gatehouse users', () => {
   it('refuse what is no file of users, and a connection that is not there', async () => {
     writeFileSync(join(cwd, 'broken.json'), '[{"email":');
     expect((await run('one', 'users', 'import', 'broken.json')).stderr).to.contain('neither a JSON array');
-    expect((await run('one', 'users', 'import', 'in.json', '-c', 'nowhere')).stderr).to.contain('nowhere');
+    for (const args of [['import', 'in.json'], ['export']]) {
+      const { code, stdout, stderr } = await run('one', 'users', ...args, '-c', 'nowhere');
+      expect([code, stdout], args[0]).to.deep.equal([1, '']);
+      expect(stderr).to.match(/there is no (database )?connection nowhere: people/);
+    }
   });
 
   it('go out to a file that has its name only when they are all in it', async () => {
@@ -156,22 +160,26 @@ describe('gatehouse users', () => {
     // What a server says that is killed in the middle of it.
     const place = join(cwd, 'ending/run');
     mkdirSync(place, { recursive: true, mode: 0o700 });
+    let beside: { code: number | null; stderr: string } | undefined;
     const ending = http.createServer((request, response) => {
       request.resume();
-      response.write('{"lines":"{}\\n"}\n', () => request.socket.destroy());
+      response.write('{"lines":"{}\\n"}\n', async () => {
+        const command = [process.execPath, CLI, 'users', 'export', '-o', path];
+        beside = await runToEnd({ cwd, env: envOf('one'), command });
+        request.socket.destroy();
+      });
     });
     await once(ending.listen(join(place, 'gatehouse.sock')), 'listening');
     const failed = await run('ending', 'users', 'export', '-o', path);
     ending.close();
     expect(failed.code).to.equal(1);
     expect(failed.stderr).to.contain('the server ended before it was done');
+    expect(beside?.code).to.equal(1);
+    expect(beside?.stderr).to.contain('kept.json.unfinished: another command is writing it');
     expect(readFileSync(path, 'utf8')).to.equal('of yesterday');
     expect(existsSync(`${path}.unfinished`)).to.equal(false);
+    // One that was cut short is nobody's.
     writeFileSync(`${path}.unfinished`, 'cut short');
-    const beside = await run('one', 'users', 'export', '-o', path);
-    expect(beside.code).to.equal(1);
-    expect(beside.stderr).to.contain('kept.json.unfinished is there already').and.contain('remove it');
-    rmSync(`${path}.unfinished`);
     expect((await run('one', 'users', 'export', '-o', path)).code).to.equal(0);
     expect(linesOf(readFileSync(path, 'utf8'))).to.have.length(2);
     expect(statSync(path).mode & 0o777).to.equal(0o600);

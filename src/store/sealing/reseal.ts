@@ -5,7 +5,7 @@ import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { signingCheck } from '../../records/engine.ts';
 import { SIGNING_ALGS } from '../../records/signing-algs.ts';
-import { databaseFile, holdsStore } from '../create.ts';
+import { databaseFile, expectStore } from '../create.ts';
 import { syncDirectory } from '../files.ts';
 import { lockDirectory } from '../lock.ts';
 import { parseRecord } from '../record.ts';
@@ -171,7 +171,7 @@ function opens(open: () => unknown): boolean {
 /** Works on the files of a store that is whole and that nobody else has open. */
 async function withStore(dataDir: string, work: (directory: string) => Promise<void>): Promise<void> {
   const directory = join(dataDir, 'store');
-  if (!(await holdsStore(directory))) throw new Error(`${directory}: there is no store`);
+  await expectStore(directory);
   const unlock = lockDirectory(dataDir);
   try {
     await checkDatabase(databaseFile(directory));

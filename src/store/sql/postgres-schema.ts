@@ -2,6 +2,7 @@
 // whichever process takes the lock first; then what collections.ts declares (postgres-declared.ts).
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
+import { StoreAbsent } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
 import {
@@ -50,6 +51,8 @@ const versions: readonly Version[] = [
 ];
 
 interface Migrating {
+  /** Where the database has no tables of ours, none are made. */
+  mustBeThere?: boolean | undefined;
   /** The key of the secrets in the store, told from every other by a key check value in the database. */
   openKey(run: Run): Promise<KeyObject>;
   log?: Pick<Logger, 'warn'>;
@@ -60,9 +63,9 @@ interface Migrating {
  * @returns the key of the secrets in it, and the indexes that are to be made while the server is at work
  * @throws Error when a newer release has changed it, the database is another program's, or the key is another.
  */
-export async function migrateSchema(pool: Pool, { openKey, log }: Migrating) {
+export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, log }: Migrating) {
   return oneAtATime(pool, async (run) => {
-    const version = await currentVersion(run);
+    const version = await currentVersion(run, mustBeThere);
     if (version > versions.length) {
       throw new Error(
         `the database has schema ${version}, and ${versions.length} is the newest that is known here: a newer release of Gatehouse has changed it`,
@@ -112,9 +115,11 @@ function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
 export async function lockStart(run: Run): Promise<void> {
   await run({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
 }
-async function currentVersion(run: Run): Promise<number> {
+
+async function currentVersion(run: Run, mustBeThere: boolean): Promise<number> {
   const { rows } = await run({ text: `SELECT to_regclass('gatehouse_meta')` }, []);
   if (rows[0]?.[0] === null) {
+    if (mustBeThere) throw new StoreAbsent('the database');
     const { rows: others } = await run({ text: `SELECT to_regclass('users'), to_regclass('clients')` }, []);
     if (others[0]?.some((one) => one !== null)) {
       throw new Error('the database has tables of another program: give Gatehouse one of its own');

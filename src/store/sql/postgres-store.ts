@@ -37,6 +37,7 @@ interface PostgresOptions {
   log?: Pick<Logger, 'warn' | 'error'>;
   secretsKey?: KeyObject | undefined;
   random?: Random;
+  mustBeThere?: boolean;
 }
 
 /**
@@ -44,13 +45,13 @@ interface PostgresOptions {
  * @throws Error when it cannot be reached, is of a newer release, or its secrets are sealed with another key.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const { url, log } = options;
+  const { url, log, mustBeThere } = options;
   const pool = openPool(url, (err) => log?.warn({ err }, 'a connection to the database was lost'));
   try {
     const warn = (message: string) => log?.warn(message);
     const pooling = await checkPooling({ settings: pool.settings, connections: pool.most, warn });
     const openKey = (run: Run) => sealingKey(run, options);
-    const { key, missing } = await migrateSchema(pool, { openKey, ...(log && { log }) });
+    const { key, missing } = await migrateSchema(pool, { mustBeThere, openKey, ...(log && { log }) });
     const tables = await openTables(pool, key, options);
     const stopMaking = makeIndexes(pool, { missing, pooling, log });
     return { ...tables, close: () => stopMaking().finally(tables.close) };
