@@ -97,7 +97,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of door({ ...capabilities, tls: settings.tls, probes: PROBES })) app.use(middleware);
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
-  app.use(waitForProofs(deps));
+  for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // What was changed before a request came is in force for it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   const router = (some: readonly Route[]) =>

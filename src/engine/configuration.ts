@@ -29,7 +29,7 @@ import type { CheckRequest, LeadElsewhere } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
-import { assertionRules } from './client-assertion.ts';
+import type { ClientAssertions } from './client-assertion.ts';
 import type { Commits } from './commit.ts';
 import { engineProfile } from './compliance.ts';
 import type { CustomClaims } from './custom-claims.ts';
@@ -114,6 +114,7 @@ export function engineConfiguration(
     transfers: SessionTransfers;
     pushedRequests: PushedRequests;
     proofs: KnownProofs;
+    assertions: ClientAssertions;
   },
   grantTypes: () => ReadonlySet<string>,
   useTicket: UseTicket,
@@ -134,7 +135,7 @@ export function engineConfiguration(
     responseTypes: RESPONSE_TYPES,
     clientAuthMethods: [...CLIENT_AUTHENTICATION],
     enabledJWA: ALGORITHMS,
-    assertJwtClientAuthClaimsAndHeader: assertionRules(deps),
+    assertJwtClientAuthClaimsAndHeader: deps.assertions.check,
     extraTokenClaims: onlyBoundTokens(deps),
     // SDKs read the profile from the ID token (docs/decisions.md "User info").
     conformIdTokenClaims: false,

@@ -11,6 +11,7 @@ import { type AuthorizationEndpoint, authorizationEndpoint } from './authorize.t
 import { browserLogins } from './browser-login.ts';
 import { certificateBinding } from './certificate-binding.ts';
 import type { JudgedUsers } from './claims.ts';
+import { type ClientAssertions, clientAssertions } from './client-assertion.ts';
 import { type Commits, createCommits } from './commit.ts';
 import { type BindInteraction, type EngineDependencies, engineConfiguration } from './configuration.ts';
 import { type CustomClaims, createCustomClaims } from './custom-claims.ts';
@@ -69,6 +70,8 @@ export interface Engine {
   introspect: Introspect;
   checkPossession: CheckPossession;
   readIdTokenHint: ReadIdTokenHint;
+  /** @see ClientAssertions */
+  reuseAfterLimit: ClientAssertions['reuseAfterLimit'];
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
   /** Hands what only this process knows to the next one: at the stop, when no more requests come. */
@@ -164,19 +167,15 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
   const failures = engineFailures(provider, log);
   const possession = proofOfPossession(provider, { ...deps, used: proofs.used });
   const { check: checkPossession } = possession;
-  const { renew, grantTypes } = renewal(provider, {
-    ...shared,
-    failures,
-    possession,
-    baseUrl: settings.baseUrl,
-  });
+  const { baseUrl, issuer } = settings;
+  const { renew, grantTypes } = renewal(provider, { ...shared, failures, possession, baseUrl });
   await refuseUnfitApplications(provider, config);
   await hashOldKeys(store);
   const sessions = createSessions(provider, shared);
   const enter = engineEntrance(provider, renew);
   const grants = keepGrants(provider, kept.loginActions);
   const waiting = interactions(provider, deps);
-  const receiving = { enter, receive: receiveRequests({ ...shared, issuer: settings.issuer }) };
+  const receiving = { enter, receive: receiveRequests({ ...shared, issuer }) };
   const authorizing = { ...receiving, provider, sessions, grants, browsers, interactions: waiting };
   return {
     enter,
@@ -192,6 +191,7 @@ export async function createEngine(deps: EngineDependencies): Promise<Engine> {
     sessions,
     ...tokenReaders({ ...shared, provider, clock: wallClock, organizations, checkPossession }),
     checkPossession,
+    reuseAfterLimit: kept.assertions.reuseAfterLimit,
     handOver: proofs.used.handOver,
   };
 }
@@ -207,6 +207,7 @@ function partsOf(
     loginActions: loginActions({ ...deps, organizations, executions }),
     commits: createCommits(deps.store),
     ahead: createReadAhead(deps.store, deps.users),
+    assertions: clientAssertions(deps),
     pushedRequests: pushedRequests(deps),
     handed: handedSessions(deps),
     transfers: sessionTransfers(deps),

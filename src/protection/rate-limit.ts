@@ -95,16 +95,16 @@ function answer(ctx: Context, bucket: Bucket, left: number, now: number): void {
   const remaining = Math.max(0, Math.floor(left));
   const level = refused ? left + 1 : left;
   // With several limits, the headers show the one with the fewest requests left.
-  const told = ctx.response.get('X-RateLimit-Remaining');
+  const told = ctx.response.get('x-ratelimit-remaining');
   if (!refused && told !== '' && Number(told) <= remaining) return;
   const { res } = ctx;
-  res.setHeader('X-RateLimit-Limit', String(bucket.capacity));
-  res.setHeader('X-RateLimit-Remaining', String(remaining));
+  res.setHeader('x-ratelimit-limit', String(bucket.capacity));
+  res.setHeader('x-ratelimit-remaining', String(remaining));
   res.setHeader(
-    'X-RateLimit-Reset',
+    'x-ratelimit-reset',
     String(Math.ceil(now / 1000 + secondsTo(bucket, level, bucket.capacity))),
   );
   if (!refused) return;
-  ctx.set('Retry-After', String(Math.max(1, Math.ceil(secondsTo(bucket, level, 1)))));
+  ctx.set('retry-after', String(Math.max(1, Math.ceil(secondsTo(bucket, level, 1)))));
   throw new AuthError(429, 'too_many_requests', TOO_MANY);
 }

@@ -10,6 +10,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const DAY = 86_400_000;
+const CALLBACK = 'https://app.example.test/callback';
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 
 describe('client assertions', () => {
@@ -22,7 +23,7 @@ describe('client assertions', () => {
     client_id,
     name: client_id,
     app_type: 'regular_web',
-    grant_types: ['client_credentials', 'password', 'refresh_token'],
+    grant_types: ['authorization_code', 'client_credentials', 'password', 'refresh_token'],
     client_authentication_methods: { private_key_jwt: { credentials } },
     ...over,
   });
@@ -35,7 +36,7 @@ describe('client assertions', () => {
     ending = await clientKey('ES256');
     const one = key('ES256').credential;
     const clients = [
-      ...ALGORITHMS.map((alg) => client(alg, [key(alg).credential])),
+      ...ALGORITHMS.map((alg) => client(alg, [key(alg).credential], { callbacks: [CALLBACK] })),
       client('rotating', [
         { ...next.credential, kid: 'next' },
         { ...ending.credential, kid: 'ending', expires_at: new Date(Date.now() + DAY).toISOString() },
@@ -52,7 +53,10 @@ describe('client assertions', () => {
     server = await startServer({
       tenant: {
         ...tenant,
+        attackProtection: { rateLimits: { login: { capacity: 1, perMinute: 1 } } },
         clients: [...tenant.clients, ...clients],
+        databases: [{ name: 'users', enabled_clients: ['ES256'] }],
+        users: [],
         clientGrants: [
           ...tenant.clientGrants,
           ...clients.map(({ client_id }) => ({ client_id, audience: API, scope: ['read:things'] })),
@@ -131,6 +135,24 @@ describe('client assertions', () => {
     const assertion = await sign('ES256', key('ES256'));
     const all = await Promise.all(Array.from({ length: 8 }, () => token(assertion)));
     expect(all.filter(({ status }) => status === 200)).to.have.length(1);
+  });
+
+  it('push a request, whatever stands as client_secret beside them: one SDK sends that it has none', async () => {
+    const push = async (assertion: string) =>
+      (
+        await createAgent(server).request('/oauth/par', {
+          form: {
+            client_id: 'ES256',
+            client_secret: 'None',
+            client_assertion: assertion,
+            client_assertion_type: TYPE,
+            response_type: 'code',
+            redirect_uri: CALLBACK,
+          },
+        })
+      ).status;
+    expect(await push(await sign('ES256', key('ES256')))).to.equal(201);
+    expect(await push(await sign('ES256', next))).to.equal(401);
   });
 
   it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
@@ -249,5 +271,25 @@ describe('client assertions', () => {
         ]),
       );
     }
+  });
+
+  // Last: it moves the server's clock.
+  it('go again after a 429, as SDKs send them by themselves, and count once then', async () => {
+    const statuses = async (assertion: string, times: number) => {
+      const all: number[] = [];
+      for (let i = 0; i < times; i++) {
+        const fields = { grant_type: 'password', username: 'nobody@example.test', password: 'Wrong-Guess-1' };
+        all.push((await send('/oauth/token', assertion, fields)).status);
+      }
+      return all;
+    };
+    expect(await statuses(await sign('ES256', key('ES256')), 1)).to.deep.equal([403]);
+    const assertion = await sign('ES256', key('ES256'), { exp: now() + 280 });
+    expect(await statuses(assertion, 2)).to.deep.equal([429, 429]);
+    server.tick(61_000);
+    expect(await statuses(assertion, 2)).to.deep.equal([403, 401]);
+    const used = await sign('ES256', key('ES256'), { exp: now() + 280 });
+    expect((await token(used)).status).to.equal(200);
+    expect(await statuses(used, 1), 'a use that came to something').to.deep.equal([401]);
   });
 });

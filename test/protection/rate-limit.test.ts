@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, pkce, spaRequest, tenant, token, USER } from '../support/flows.ts';
+import { connect } from '../support/raw.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 describe('rate limits', () => {
@@ -37,6 +38,17 @@ describe('rate limits', () => {
     expect(refused.headers).to.include({ 'x-ratelimit-limit': '3', 'x-ratelimit-remaining': '0' });
     expect(Number(refused.headers['retry-after'])).to.be.within(55, 60);
     expect(refused.json().description).to.contain('X-RateLimit-Remaining');
+  });
+
+  it('have headers in lower case, as of HTTP/2: one SDK finds no others, and no limit', async () => {
+    await start({ signup: { capacity: 1, perMinute: 1 } });
+    await signUp();
+    const connection = await connect(server);
+    connection.send('POST /dbconnections/signup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
+    const head = await connection.has('\r\n\r\n', 20_000);
+    connection.end();
+    for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset', 'retry-after'])
+      expect(head).to.match(new RegExp(`\r\n${name}: \\d+\r\n`));
   });
 
   it('give one back per interval, and never more than the bucket holds', async () => {

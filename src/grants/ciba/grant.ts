@@ -70,7 +70,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     const { ticket, expiresAt } = readRequestId(client, requiredField(params, 'auth_req_id'));
     const polled = await pollBackchannel(deps, ticket, clientId);
     const isOver = polled.is === 'unknown' && epochSeconds(deps.clock) >= expiresAt;
-    if (polled.is === 'too-fast') ctx.set('Retry-After', String(SLOWER));
+    if (polled.is === 'too-fast') ctx.set('retry-after', String(SLOWER));
     const isHeld = profileOf(client) !== undefined;
     if (polled.is !== 'approved') throw REFUSALS[isOver ? 'expired' : polled.is](isHeld);
     const { scope, audience, organization, authorizationDetails } = polled.request;
