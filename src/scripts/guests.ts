@@ -1,5 +1,6 @@
 // Those who share a thread, seen from this process: what they ask for, and what becomes of them.
 import type { Outbound } from '../http/outbound.ts';
+import { countByKey } from './counts.ts';
 import type { ScriptLimits } from './limits.ts';
 import type { FromThread, OutcomeMessage, RequestMessage, ToThread, Trip } from './messages.ts';
 import { isReading, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
@@ -49,11 +50,13 @@ export interface Guests {
   leaveAll(): void;
 }
 
-interface GuestsOptions {
+export interface GuestsOptions {
   outbound: Outbound;
   limits: ScriptLimits;
   /** To the thread. */
   say(message: ToThread): void;
+  /** Whether they may make requests; otherwise one that does is run elsewhere, and known by that. */
+  mayAsk: boolean;
   /** One has left. */
   onLeft(): void;
 }
@@ -61,6 +64,7 @@ interface GuestsOptions {
 /** Those who are there, and how they leave. */
 function createRegister({ say, onLeft }: GuestsOptions) {
   const guests = new Map<number, Guest>();
+  const places = countByKey();
   let hasDropped = false;
   const drop = ({ current: { run }, last }: Guest) => {
     hasDropped = true;
@@ -68,6 +72,7 @@ function createRegister({ say, onLeft }: GuestsOptions) {
   };
   const leave = (guest: Guest, stay: Stay) => {
     guests.delete(guest.current.run);
+    places.add(guest.key, -1);
     guest.done(stay);
     onLeft();
   };
@@ -80,6 +85,9 @@ function createRegister({ say, onLeft }: GuestsOptions) {
   };
   return {
     guests,
+    hasPlace: (key: string) => guests.size < PLACES && places.of(key) < PLACES_OF_ONE,
+    /** One comes, in a place that there is. */
+    enter: (key: string) => places.add(key, 1),
     drop,
     leave,
     sendAway,
@@ -95,7 +103,7 @@ function createRegister({ say, onLeft }: GuestsOptions) {
 /** Nobody yet. */
 export function createGuests(options: GuestsOptions): Guests {
   const { say } = options;
-  const { guests, drop, leave, sendAway, refuse, hasDropped } = createRegister(options);
+  const { guests, hasPlace, enter, drop, leave, sendAway, refuse, hasDropped } = createRegister(options);
   let last = 0;
   const begin = (guest: Omit<Guest, 'current' | 'unanswered'>, run: number) => {
     const late = () => {
@@ -109,6 +117,7 @@ export function createGuests(options: GuestsOptions): Guests {
     guests.set(run, begun);
   };
   const ask = async (guest: Guest, message: RequestMessage) => {
+    if (!options.mayAsk) return sendAway(guest);
     const asked = readRequest(message);
     if (asked === undefined || !isReading(asked)) return refuse(guest);
     const { current } = guest;
@@ -120,7 +129,9 @@ export function createGuests(options: GuestsOptions): Guests {
   };
   const finish = (guest: Guest, message: OutcomeMessage) => {
     if (NEEDS_MORE.includes(message.failure?.kind ?? '')) return refuse(guest);
-    guest.outcomes.push(endRun(guest.current, outcomeOf(message), usageOf(message)));
+    guest.outcomes.push(
+      endRun(guest.current, outcomeOf(message), { ...usageOf(message), wallMs: message.wallMs }),
+    );
     if (message.next !== 'run') return leave(guest, { outcomes: guest.outcomes });
     guests.delete(message.run);
     begin(guest, message.run + 1);
@@ -128,11 +139,12 @@ export function createGuests(options: GuestsOptions): Guests {
   return {
     isEmpty: () => guests.size === 0,
     hasDropped,
-    hasPlace: (key) => hasPlace([...guests.values()], key),
+    hasPlace,
     add: (key, trip, tell) => {
       const { promise, resolve: done } = Promise.withResolvers<Stay>();
       const run = last + 1;
       last += trip.jobs.length;
+      enter(key);
       begin({ key, last, outcomes: [], tell, done }, run);
       say({ type: 'run', run, ...trip });
       return promise;
@@ -144,15 +156,18 @@ export function createGuests(options: GuestsOptions): Guests {
       else if (message.type === 'request') void ask(guest, message);
       else guest.current.printed.push({ level: message.level, text: message.text });
     },
-    accuse: (run) => guests.get(run)?.tell(),
+    accuse: (run) => [...guests.values()].find(hasRun(run))?.tell(),
     leaveAll: () => {
       for (const guest of guests.values()) sendAway(guest);
     },
   };
 }
 
-const hasPlace = (guests: readonly Guest[], key: string): boolean =>
-  guests.length < PLACES && guests.filter((one) => one.key === key).length < PLACES_OF_ONE;
+/** Whether a run is theirs: what the thread said of those before it may not have been heard. */
+const hasRun =
+  (run: number) =>
+  ({ current, last }: Guest): boolean =>
+    current.run <= run && run <= last;
 
 /** The answer to a request. */
 function answered(guest: Guest, asked: ScriptRequest, { outbound, limits }: GuestsOptions) {

@@ -102,6 +102,8 @@ export interface OutcomeMessage {
   result?: string;
   failure?: ScriptFailure;
   cpuMs: number;
+  /** Since it began in the thread, milliseconds. */
+  wallMs: number;
   memoryBytes: number;
   outputBytes: number;
   requests: number;

@@ -1,4 +1,5 @@
 // Whose script runs next: one script in a thread at a time, and nobody's scripts in all of them.
+import { type Counts, countByKey } from './counts.ts';
 import type { Trip } from './messages.ts';
 import type { JobOutcome, Thread } from './thread.ts';
 import { createThreads, type ThreadsOptions } from './threads.ts';
@@ -125,22 +126,5 @@ function oneTimer(work: () => void, ms: number): () => void {
   };
   return () => {
     if (timer === undefined) timer = setTimeout(run, ms).unref();
-  };
-}
-
-type Counts = ReturnType<typeof countByKey>;
-
-/** How many there are of each key. */
-function countByKey() {
-  const counts = new Map<string, number>();
-  const of = (key: string) => counts.get(key) ?? 0;
-  return {
-    of,
-    isEmpty: () => counts.size === 0,
-    add: (key: string, more: number) => {
-      const now = of(key) + more;
-      if (now > 0) counts.set(key, now);
-      else counts.delete(key);
-    },
   };
 }

@@ -39,6 +39,8 @@ export interface State {
   passing: Passing;
   outcome: Pick<OutcomeMessage, 'result' | 'failure'> | undefined;
   cpuMs: number;
+  /** When it began, milliseconds. */
+  began: number;
   /** When the call that runs now began, in processor time. */
   entered: number | undefined;
   printed: number;
@@ -61,6 +63,7 @@ export function newState({ thread, run, cell, files, next, passing }: Begun): St
     passing,
     outcome: undefined,
     cpuMs: 0,
+    began: performance.now(),
     entered: undefined,
     printed: 0,
     result: 0,

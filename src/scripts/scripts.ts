@@ -98,7 +98,11 @@ export function createScripts({
   const common = { outbound, limits, prepared, idleMs: IDLE, loadModule: moduleLoader(), spareThreads };
   const pool = createPool({ ...common, most: threads, waitMs });
   const light = createLightScripts();
-  const shared = createShared(common);
+  const asking = createShared({ ...common, mayAsk: true });
+  const quick = createShared({ ...common, mayAsk: false });
+  /** Where a script may run beside others, if it may. */
+  const sharedBy = (script: string) =>
+    light.has(script) ? asking : light.isQuick(script) ? quick : undefined;
   const log = createScriptLog(keepsLog);
   const outcomesOf = async ({ runs, passing }: ScriptRuns): Promise<ScriptOutcome[]> => {
     const tooLong = runs.findIndex(({ source }) => source.length > limits.sourceLength);
@@ -106,9 +110,8 @@ export function createScripts({
     const asked = runs.slice(0, tooLong < 0 ? runs.length : tooLong);
     const [key, trip] = [runs[0]?.of ?? '', { jobs: asked.map(jobOf), passing }];
     const script = scriptKey(asked);
-    const { outcomes, spentMs } = light.has(script)
-      ? await shared.run(key, trip, () => light.refuse(script))
-      : ELSEWHERE;
+    const { outcomes, spentMs } =
+      (await sharedBy(script)?.run(key, trip, () => light.refuse(script))) ?? ELSEWHERE;
     const left = { ...trip, jobs: trip.jobs.slice(outcomes.length), spentMs };
     const others = spentMs === undefined ? [] : await pool.run(key, left);
     if (others !== undefined) light.note(script, [...outcomes, ...others]);
@@ -130,7 +133,7 @@ export function createScripts({
   return {
     log,
     close: async () => {
-      await Promise.all([shared.close(), pool.close()]);
+      await Promise.all([asking.close(), quick.close(), pool.close()]);
     },
     runAll,
     run: async (run) => {

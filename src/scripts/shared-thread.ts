@@ -1,11 +1,9 @@
 // The thread that several scripts share, seen from this process. Each has a sandbox of its own, and its own account of time and
 // processor. Whatever is out of the ordinary ends here: then they are run again by themselves, where all limits hold. So that nobody
 // notices, they may only read from others (RFC 9110 §9.2.1).
-import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
-import { createGuests, type Guests } from './guests.ts';
+import { createGuests, type Guests, type GuestsOptions } from './guests.ts';
 import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
-import type { FromThread } from './messages.ts';
 import type { LoadModule } from './module.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { watchForStalls } from './watch.ts';
@@ -17,7 +15,9 @@ export interface SharedThread extends Pick<Guests, 'hasPlace'> {
   leave(): Promise<unknown>;
 }
 
-export interface SharedThreadOptions extends Pick<WorkerOptions, 'prepared' | 'spareThreads'> {
+export interface SharedThreadOptions
+  extends Pick<WorkerOptions, 'prepared' | 'spareThreads'>,
+    Pick<GuestsOptions, 'mayAsk'> {
   outbound: Outbound;
   loadModule: LoadModule;
   /** Of scripts that run by themselves. */
@@ -41,10 +41,10 @@ const limitsHere = (limits: ScriptLimits): ScriptLimits => ({
 
 /** Starts one, and waits until it can run scripts. It does not keep the process alive, except while it runs some. */
 export async function startSharedThread(options: SharedThreadOptions): Promise<SharedThread> {
-  const { outbound, limits, idleMs, onEnd } = options;
+  const { outbound, limits, mayAsk, idleMs, onEnd } = options;
   // Its run of the moment, and how often that changed; scripts have no shared memory.
   const entered = new Int32Array(new SharedArrayBuffer(8));
-  const { worker, say, giveAway } = await open(options, entered);
+  const { worker, say, hear, giveAway } = await open(options, entered);
   let idle: NodeJS.Timeout | undefined;
   const rest = () => {
     watch.stop();
@@ -59,7 +59,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
     if (guests.isEmpty()) rest();
     options.onFree();
   };
-  const guests = createGuests({ outbound, limits, say, onLeft });
+  const guests = createGuests({ outbound, limits, mayAsk, say, onLeft });
   let isOver = false;
   const stop = () => {
     if (isOver) return;
@@ -82,7 +82,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
     guests.accuse(run);
     void end();
   });
-  worker.on('message', (message: FromThread) => {
+  hear((message) => {
     if (message.type !== 'ready' && !isOver) guests.hear(message);
   });
   worker.on('exit', () => {
@@ -107,13 +107,13 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
 async function open({ loadModule, limits, ...options }: SharedThreadOptions, entered: Int32Array) {
   const wasmModule = await loadModule();
   const opened = openWorker({ ...options, wasmModule, limits: limitsHere(limits), entered });
-  await isReady(opened.worker);
+  await isReady(opened);
   return opened;
 }
 
-function isReady(worker: Worker): Promise<void> {
+function isReady({ worker, hear }: ReturnType<typeof openWorker>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  worker.on('message', (message: FromThread) => {
+  hear((message) => {
     if (message.type === 'ready') resolve();
   });
   worker.on('exit', () => reject(new Error('the thread ended')));

@@ -3,7 +3,7 @@
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
-import type { AnswerMessage, FromThread, OutcomeMessage, RequestMessage, Trip } from './messages.ts';
+import type { AnswerMessage, OutcomeMessage, RequestMessage, Trip } from './messages.ts';
 import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { readRequest, scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
@@ -53,7 +53,7 @@ type Kill = (kind: ScriptFailureKind, message: string) => void;
 /** Starts one. It does not keep the process alive, except while it runs a script. */
 export function startThread(options: ThreadOptions): Thread {
   const { limits, onReady, onMaking, onEnd } = options;
-  const { worker, say, giveAway } = openWorker(options);
+  const { worker, say, hear, giveAway } = openWorker(options);
   let isEnding = false;
   const end = () => {
     isEnding = true;
@@ -72,7 +72,7 @@ export function startThread(options: ThreadOptions): Thread {
     worker.unref();
     onReady();
   };
-  worker.on('message', (message: FromThread) => {
+  hear((message) => {
     // What it says while it is being ended must not let the process end before it has.
     if (isEnding) return;
     const current = runs.current();
@@ -192,15 +192,15 @@ export const tooLate = ({ wallMs }: ScriptLimits): ScriptFailure => ({
 
 const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to its end'];
 
-/** A run has ended: nothing of it goes on. @returns what became of it. */
+/** A run has ended: nothing of it goes on. @param used with the time, where the thread told it. @returns what became of it. */
 export function endRun(
   { began, printed, over, wall }: Current,
   outcome: Pick<JobOutcome, 'result' | 'failure'>,
-  used: Omit<ScriptUsage, 'wallMs'>,
+  used: Omit<ScriptUsage, 'wallMs'> & Partial<ScriptUsage>,
 ): JobOutcome {
   clearTimeout(wall);
   over?.abort();
-  return { ...outcome, printed, used: { ...used, wallMs: performance.now() - began } };
+  return { ...outcome, printed, used: { wallMs: performance.now() - began, ...used } };
 }
 
 /** What a thread says of a run. */

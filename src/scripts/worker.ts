@@ -4,7 +4,15 @@
 // thread that does not answer any more.
 import { parentPort, workerData } from 'node:worker_threads';
 import { compute, type Plain } from './host-functions.ts';
-import type { DropMessage, FromThread, Job, Passing, ThreadData, ToThread } from './messages.ts';
+import type {
+  AnswerMessage,
+  DropMessage,
+  FromThread,
+  Job,
+  Passing,
+  ThreadData,
+  ToThread,
+} from './messages.ts';
 import { isPassing } from './passing.ts';
 import { processorTime } from './processor-time.ts';
 import {
@@ -22,19 +30,33 @@ import { createSandbox } from './sandbox.ts';
 import { createPages } from './snapshot.ts';
 
 const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
+/** What is said of several runs goes together, and waits for so long at most, milliseconds: to wake the process costs as much as a run. */
+const LONGEST = 2;
 let marks = entered;
-const say = (message: FromThread) => parentPort?.postMessage(message);
+/** What the process is told next. */
+const outbox: FromThread[] = [];
+/** When what came from the process was begun with; there while it is under way. */
+let since: number | undefined;
+const flush = () => {
+  if (outbox.length > 0) parentPort?.postMessage(outbox.splice(0));
+};
+const say = (message: FromThread) => {
+  outbox.push(message);
+  // Of a thread for one the process knows by nothing else which run uses it.
+  if (marks === undefined || since === undefined || performance.now() - since > LONGEST) flush();
+};
 
 const sayReady = () => say({ type: 'ready', processorMs: processorTime() });
 
 const here: Surroundings = { limits, say, wake: (run) => enter(run, 'deliver', ['timers']) };
 /** The runs that have not ended, by their numbers. */
 const running = new Map<number, State>();
-/** What is to run when its sandbox is made. */
-const coming = new Map<number, Job>();
+/** Runs that wait for a sandbox, by their numbers: what begins them. */
+const coming = new Map<number, (cell: Cell) => void>();
 const pages = createPages();
 /** Sandboxes that wait for a run. */
 const free: Cell[] = [];
+let isMaking = false;
 
 async function make(): Promise<Cell> {
   let cell: Cell | undefined;
@@ -103,43 +125,53 @@ function end(own: State, reached: NonNullable<State['outcome']>): void {
     run: own.run,
     ...outcome,
     cpuMs: own.cpuMs,
+    wallMs: performance.now() - own.began,
     memoryBytes,
     outputBytes: own.result + own.printed,
     requests: own.requests,
     next: job !== undefined ? 'run' : isReset ? 'wait' : 'make',
     processorMs: processorTime(),
   });
-  void goOn(own, job, isReset);
-}
-
-async function goOn(
-  { run, cell, next, passing }: State,
-  job: Job | undefined,
-  isReset: boolean,
-): Promise<void> {
-  if (job !== undefined) await start(isReset ? cell : undefined, run + 1, job, next.slice(1), passing);
+  if (job !== undefined)
+    start(isReset ? own.cell : undefined, own.run + 1, job, own.next.slice(1), own.passing);
   // Where several run, nobody waits for it: it is made when it is needed.
-  else if (!isReset && marks === undefined) {
-    free.push(await make());
-    sayReady();
-  }
+  else if (!isReset && marks === undefined) void makeAnew();
+  if (coming.size > 0) void serve();
 }
 
-async function start(
-  made: Cell | undefined,
-  run: number,
-  job: Job,
-  next: readonly Job[],
-  passing: Passing,
-): Promise<void> {
-  coming.set(run, job);
-  const cell = made ?? (await make());
-  if (coming.get(run) !== job) return void free.push(cell);
-  coming.delete(run);
-  const state = newState({ thread: here, run, cell, files: job.files, next, passing });
-  cell.state = state;
-  running.set(run, state);
-  enter(state, 'start', [job.source, job.entry, job.args, job.globals, job.around ?? '']);
+async function makeAnew(): Promise<void> {
+  free.push(await make());
+  sayReady();
+}
+
+function start(made: Cell | undefined, run: number, job: Job, next: readonly Job[], passing: Passing): void {
+  const begin = (cell: Cell) => {
+    const state = newState({ thread: here, run, cell, files: job.files, next, passing });
+    cell.state = state;
+    running.set(run, state);
+    enter(state, 'start', [job.source, job.entry, job.args, job.globals, job.around ?? '']);
+  };
+  const cell = made ?? free.pop();
+  if (cell === undefined) {
+    coming.set(run, begin);
+    void serve();
+  } else begin(cell);
+}
+
+/** Gives sandboxes to runs that wait for one. They are made one after the other: most runs have ended before that. */
+async function serve(): Promise<void> {
+  for (const [run, begin] of coming) {
+    const cell = free.pop();
+    if (cell === undefined) break;
+    coming.delete(run);
+    begin(cell);
+  }
+  if (coming.size === 0 || isMaking) return;
+  isMaking = true;
+  const cell = await make();
+  isMaking = false;
+  free.push(cell);
+  await serve();
 }
 
 /** Ends runs that nobody waits for any more: the process may not know yet which of them has begun. */
@@ -153,21 +185,38 @@ function drop({ run, last }: DropMessage): void {
   }
 }
 
-parentPort?.on('message', async (message: ToThread) => {
-  if (message.type === 'take') {
-    marks = message.entered;
-    return sayReady();
+function hear(message: ToThread): void {
+  switch (message.type) {
+    case 'take':
+      marks = message.entered;
+      sayReady();
+      break;
+    case 'run': {
+      const [job, ...next] = message.jobs;
+      if (job !== undefined) start(undefined, message.run, job, next, message.passing);
+      break;
+    }
+    case 'drop':
+      drop(message);
+      break;
+    default:
+      answered(message);
   }
-  if (message.type === 'run') {
-    const [job, ...next] = message.jobs;
-    return job && (await start(free.pop(), message.run, job, next, message.passing));
-  }
-  if (message.type === 'drop') return drop(message);
-  const own = running.get(message.run);
+}
+
+function answered({ run, id, head, content }: AnswerMessage): void {
+  const own = running.get(run);
   // Of a run that has ended there is nothing to do.
   if (own === undefined) return;
   own.unanswered--;
-  enter(own, 'deliver', [message.id, message.head, message.content]);
+  enter(own, 'deliver', [id, head, content]);
+}
+
+parentPort?.on('message', (messages: readonly ToThread[]) => {
+  since = performance.now();
+  for (const message of messages) hear(message);
+  since = undefined;
+  flush();
 });
 
 free.push(await make());

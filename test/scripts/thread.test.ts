@@ -16,7 +16,7 @@ const passing = { methods: ['tell'], most: 20 };
 
 describe('a thread of several runs', () => {
   it('goes on with none of those that are dropped, however far they have come', async () => {
-    const { worker, say } = openWorker({
+    const { worker, say, hear } = openWorker({
       wasmModule: await moduleLoader()(),
       limits: SCRIPT_LIMITS,
       prepared: [],
@@ -26,7 +26,7 @@ describe('a thread of several runs', () => {
       const heard: FromThread[] = [];
       const hears = (is: (message: FromThread) => boolean) =>
         new Promise<void>((resolve) => {
-          worker.on('message', (message: FromThread) => {
+          hear((message) => {
             heard.push(message);
             if (is(message)) resolve();
           });
