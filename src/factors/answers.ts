@@ -35,6 +35,5 @@ export const authenticatorAnswer = z.object({
   type: oneOf(FACTORS.map(({ type }) => type)),
   active: z.boolean().describe('Whether it was confirmed.'),
   oob_channel: z.string().optional(),
-  oob_channels: z.array(z.string()).optional(),
   name: optional('Enough to know it by.'),
 });

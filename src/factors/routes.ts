@@ -211,7 +211,7 @@ function described(deps: MfaRoutesDependencies, authenticator: Authenticator): R
     authenticator_type: factor?.authenticatorType,
     active,
     type: factor?.type,
-    ...(channel === undefined ? {} : { oob_channel: channel, oob_channels: [channel] }),
+    ...(channel === undefined ? {} : { oob_channel: channel }),
     ...(name === undefined ? {} : { name }),
   };
 }

@@ -520,7 +520,6 @@ describe('the MFA API', () => {
           active: true,
           type: 'phone',
           oob_channel: 'sms',
-          oob_channels: ['sms'],
           name: 'XXXXXXX0188',
         },
       ]);
