@@ -118,9 +118,10 @@ async function sessionOf(
   ctx: Context,
 ): Promise<{ here: AtConsole; isOver: boolean } | undefined> {
   const secret = COOKIE.secret(ctx);
-  const met = secret === undefined ? undefined : await deps.challenges.peekTicket(CONSOLE_SESSION, secret);
+  const met =
+    secret === undefined ? undefined : await deps.challenges.peekTicket<Kept>(CONSOLE_SESSION, secret);
   if (secret === undefined || met === undefined) return undefined;
-  const { login, factors, form } = met.data as unknown as Kept;
+  const { login, factors, form } = met.data;
   const [standing, member] = await Promise.all([
     admissionOf(deps.users, login),
     memberOf(deps, login.userId),

@@ -72,6 +72,7 @@ function createClient(
       redirect: 'manual',
       timeout,
     });
+    // The client reads no more of an answer than this.
     return { statusCode: answer.status, body: await answer.text() } as never;
   };
   return twilio(settings.accountSid, settings.authToken, { httpClient });

@@ -83,7 +83,7 @@ export async function organizationPart(
   id: string | undefined,
 ): Promise<Record<string, unknown>> {
   const found: Frozen<Record<string, unknown>> | undefined =
-    id === undefined ? undefined : ((await config.organization(id)) as never);
+    id === undefined ? undefined : await config.organization(id);
   if (found === undefined) return {};
   const { name, display_name, metadata = {} } = found;
   return { organization: { id, name, display_name, metadata } };

@@ -1,5 +1,4 @@
 // What the user of an authorization request has to do before it is answered, as actions ask for it.
-import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
@@ -134,7 +133,7 @@ async function askAs(
     await endSession(before.uid);
     // What follows in this browser is another session, which nobody is logged in to yet.
     for (const member of ['accountId', 'authorizations', 'bounds', 'methods'] as const)
-      delete (before as unknown as { [member: string]: unknown })[member];
+      Reflect.deleteProperty(before, member);
     before.uid = random(16).toString('base64url');
   }
   const rest = progress && {
@@ -166,7 +165,7 @@ async function canGiveFactor(
     clientId,
     acrValues,
     browser: true,
-    ctx: ctx as unknown as Context,
+    ctx,
   };
   return secondFactor.isDemanded(login, asked);
 }

@@ -31,7 +31,7 @@ export function adaptAddresses(
   const { clientJwtAuthExpectedAudience } = prototype;
   const { origin: own } = new URL(provider.issuer);
   prototype.clientJwtAuthExpectedAudience = function audiences(this: { ctx: { path: string } }) {
-    const accepted = clientJwtAuthExpectedAudience.call(this as never).add(provider.urlFor('token'));
+    const accepted = clientJwtAuthExpectedAudience.call(this).add(provider.urlFor('token'));
     // The endpoint that is asked, which may be one of ours (CIBA Core §7.1).
     accepted.add(`${own}${this.ctx.path}`);
     const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);

@@ -3,7 +3,6 @@
 // the grant.
 
 import type { Challenges } from '../protection/challenges.ts';
-import type { OutOfBandChallenge } from '../protection/out-of-band.ts';
 import type { Login } from '../users/login.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 
@@ -38,6 +37,12 @@ interface BackchannelRequest {
   ip: string;
 }
 
+/** What is kept beside a request that was answered. */
+interface Approved extends BackchannelRequest {
+  login?: Login;
+  isRecorded?: boolean;
+}
+
 /** One that waits for its user. */
 export interface WaitingBackchannel extends BackchannelRequest {
   id: string;
@@ -67,8 +72,8 @@ export async function waitingBackchannel(
   { challenges }: Deps,
   userId: string,
 ): Promise<WaitingBackchannel[]> {
-  return (await challenges.waitingFor(PURPOSE, userId)).map((found) => ({
-    ...requestOf(found),
+  return (await challenges.waitingFor<BackchannelRequest>(PURPOSE, userId)).map((found) => ({
+    ...found.data,
     id: found.id,
     userId,
     issuedAt: found.issuedAt,
@@ -124,17 +129,13 @@ export async function pollBackchannel(
   ticket: string,
   clientId: string,
 ): Promise<PolledBackchannel> {
-  const found = await challenges.find(PURPOSE, ticket);
-  if (found === undefined || requestOf(found).clientId !== clientId) return { is: 'unknown' };
+  const found = await challenges.find<BackchannelRequest>(PURPOSE, ticket);
+  if (found?.data.clientId !== clientId) return { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, ticket, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: it may have been approved after it was read.
-  const used = await challenges.find(PURPOSE, ticket);
-  const login = used?.data.login as Login | undefined;
+  const used = await challenges.find<Approved>(PURPOSE, ticket);
+  const login = used?.data.login;
   if (login === undefined) return { is: 'unknown' };
-  return { is: 'approved', request: requestOf(found), login, isRecorded: used?.data.isRecorded === true };
-}
-
-function requestOf({ data }: OutOfBandChallenge): BackchannelRequest {
-  return data as unknown as BackchannelRequest;
+  return { is: 'approved', request: found.data, login, isRecorded: used?.data.isRecorded === true };
 }

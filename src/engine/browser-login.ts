@@ -1,7 +1,6 @@
 // A login in the browser as the engine has it: what a waiting request was answered with, what a session keeps of it,
 // and how the one becomes the other. This is done when the engine loads the session's account, before it decides what
 // to ask the user: what decides that (policy.ts) only reads what is worked out here.
-import type { Context } from 'koa';
 import {
   errors,
   type FindAccount,
@@ -135,11 +134,11 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
     if (route === 'resume') await deps.handed.goOn(ctx, transferNow(session, result));
-    const device = deviceOf(ctx as unknown as Context, (session as Kept).device);
+    const device = deviceOf(ctx, (session as Kept).device);
     Object.assign(session, { device, lastUsed: epochSeconds(deps.wallClock) });
     if (result?.login !== undefined) return conclude(deps, ctx, session, clientId);
     nameOrganization(ctx, session);
-    const asked = { clientId, ...wantedOf(params), browser: true, ctx: ctx as unknown as Context };
+    const asked = { clientId, ...wantedOf(params), browser: true, ctx };
     const login = judged(session as Session & { accountId: string });
     if (await deps.secondFactor.isDemanded(login, asked)) lacking.add(ctx.oidc);
   };

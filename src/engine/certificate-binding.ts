@@ -1,6 +1,5 @@
 // Access tokens that are bound to the certificate of the request that got them (RFC 8705 §3).
 import type { X509Certificate } from 'node:crypto';
-import type { Context } from 'koa';
 import { type Client, errors, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
@@ -25,7 +24,7 @@ function shownCertificate(
   ctx: KoaContextWithOIDC,
 ): X509Certificate | undefined {
   if (ctx.oidc.params?.response_type !== undefined) return undefined;
-  const shown = certificates.of((ctx as unknown as Context).req);
+  const shown = certificates.of(ctx.req);
   if (shown !== undefined && 'fault' in shown) throw certificateRefusal(shown.fault);
   return shown?.certificate;
 }
@@ -43,7 +42,7 @@ export function certificateBinding(deps: BindingDependencies): BindToken {
     if (ctx === undefined || client === undefined || token.isSenderConstrained()) return;
     const api = await apiOf(deps, token.resourceServer?.identifier());
     const certificate = takesCertificates(client, api) ? shownCertificate(deps, ctx) : undefined;
-    if (certificate !== undefined) token.setThumbprint('x5t', certificate as never);
+    if (certificate !== undefined) token.setThumbprint('x5t', certificate);
   };
 }
 

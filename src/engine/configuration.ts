@@ -146,7 +146,7 @@ export function engineConfiguration(
     interactions: {
       policy: policy({ ...deps, ...logins, lacksDescription: deps.secondFactor.description }),
       url: (ctx, { uid }) => {
-        bind(ctx as unknown as Context, uid);
+        bind(ctx, uid);
         return interactionPath(uid);
       },
     },
@@ -168,7 +168,7 @@ function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
     const shown = new AuthError(ctx.status, error, description, { cause });
     if (isBusy(shown)) ctx.set('Retry-After', '1');
-    return page(ctx as unknown as Context, shown);
+    return page(ctx, shown);
   };
 }
 

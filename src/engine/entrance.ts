@@ -24,7 +24,7 @@ export function engineEntrance(provider: Provider, renew: () => Promise<void> | 
     if (request !== requestOf(ctx)) throw new AuthError(404, 'not_found', 'There is nothing here.');
     await next();
   };
-  provider.use(guard as unknown as Parameters<Provider['use']>[0]);
+  provider.use(guard);
   const busy = new WeakMap<IncomingMessage, AuthError>();
   provider.on('server_error', (ctx, error) => {
     if (error instanceof AuthError && isBusy(error)) busy.set(ctx.req, error);

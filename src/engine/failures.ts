@@ -20,13 +20,13 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
   const keep = (ctx: Context, error: Error) => {
     if (!byContext.has(ctx)) byContext.set(ctx, error);
   };
-  provider.on('grant.error', (ctx, error) => keep(ctx as unknown as Context, error));
-  provider.on('pushed_authorization_request.error', (ctx, error) => keep(ctx as unknown as Context, error));
-  provider.on('revocation.error', (ctx, error) => keep(ctx as unknown as Context, error));
+  provider.on('grant.error', (ctx, error) => keep(ctx, error));
+  provider.on('pushed_authorization_request.error', (ctx, error) => keep(ctx, error));
+  provider.on('revocation.error', (ctx, error) => keep(ctx, error));
   provider.on('server_error', (ctx, error) => {
     if (!(error instanceof AuthError && isBusy(error)))
       log.error({ err: error, path: ctx.path }, 'engine error');
-    keep(ctx as unknown as Context, error);
+    keep(ctx, error);
   });
   return { of: (ctx) => byContext.get(ctx), keep };
 }

@@ -96,7 +96,7 @@ interface DpopProof {
  * The engine's verification of DPoP proofs (RFC 9449 §4.3), which it offers only to its own endpoints. Imported so that
  * a proof that one endpoint takes is taken by all.
  */
-export const engineDpop = grantHelpers as unknown as {
+export const engineDpop = grantHelpers as {
   validateDpop(
     provider: Provider,
     ctx: KoaContextWithOIDC,

@@ -1,7 +1,6 @@
 // The actions of `post-login`: they run whenever an application is about to get tokens for a user, however the user came:
 // before an authorization request is answered (also by an open session), before a token request is, and at each refresh.
 
-import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { ActionOutcome } from '../actions/commands.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
@@ -122,7 +121,7 @@ async function isRemembered(
   // At the token endpoint there is no browser; and another user has not said so.
   if (mayRemember !== true || sessionId === undefined || primaryUser !== undefined) return false;
   const credentialVersion = await users.credentialVersion(user.id);
-  return secondFactor.isRemembered(ctx as unknown as Context, { userId: user.id, amr, credentialVersion });
+  return secondFactor.isRemembered(ctx, { userId: user.id, amr, credentialVersion });
 }
 
 const NO_OTHER_USER = 'An action names another user, and a refresh token is of its own.';

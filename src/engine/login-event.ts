@@ -1,5 +1,4 @@
 // `event` of `post-login`: the user, and how they logged in for what.
-import type { Context } from 'koa';
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { UserRole } from '../actions/ask.ts';
 import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
@@ -87,7 +86,7 @@ export async function loginEvent(
     request: engineRequestOf(ctx),
     transaction: {
       ...(login.sessionId !== undefined && { id: deps.trail.id() }),
-      ...transactionOf(deps.config, ctx as unknown as Context, { ...login, params: params ?? {} }),
+      ...transactionOf(deps.config, ctx, { ...login, params: params ?? {} }),
       ...exchangePart(ctx),
     },
     ...anonymousSessionPart(params),

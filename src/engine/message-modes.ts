@@ -48,11 +48,10 @@ export function registerMessageModes(provider: Provider, errorPage: ErrorPage): 
   for (const [name, mode] of Object.entries(MODES)) {
     provider.registerResponseMode(name, async (ctx, redirectUri, response) => {
       const { origin } = new URL(redirectUri);
-      const koa = ctx as unknown as Context;
-      if (origin !== 'null') return answer(koa, mode, origin, response);
+      if (origin !== 'null') return answer(ctx, mode, origin, response);
       // A private-use scheme has no origin to limit the message to.
       const description = `${name} needs a redirect_uri with a web origin.`;
-      return errorPage(koa, new AuthError(400, 'invalid_request', description));
+      return errorPage(ctx, new AuthError(400, 'invalid_request', description));
     });
   }
 }

@@ -1,6 +1,5 @@
 // Mutual TLS (RFC 8705): clients that authenticate by their certificate, and how the engine is told of it.
 import type { X509Certificate } from 'node:crypto';
-import type { Context } from 'koa';
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
 import { isSameName, subjectOf } from '../records/distinguished-name.ts';
 import { isSameSecret } from '../runtime/secrets.ts';
@@ -17,7 +16,7 @@ export function mutualTls({
   certificates: Pick<ClientCertificates, 'of'>;
 }): NonNullable<NonNullable<Configuration['features']>['mTLS']> {
   const shown = (ctx: KoaContextWithOIDC) => {
-    const found = certificates.of((ctx as unknown as Context).req);
+    const found = certificates.of(ctx.req);
     if (found !== undefined && 'fault' in found) throw certificateRefusal(found.fault);
     return found;
   };

@@ -10,6 +10,7 @@ interface ClientKeys {
  * its client gives it. The engine takes none but a key of that very name.
  */
 export function matchKeysWithoutId(client: Client): void {
+  // The types of the engine leave it out.
   const { asymmetricKeyStore: keys } = client as unknown as { asymmetricKeyStore: ClientKeys };
   // The engine gives the same client again where a change of an application is none to it: each would cost every look-up more.
   if (Object.hasOwn(keys, 'selectForVerify')) return;

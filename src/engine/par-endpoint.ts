@@ -77,7 +77,7 @@ export function parEndpoint({
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
     await enter(ctx);
-    const { client, entities } = (ctx as unknown as KoaContextWithOIDC).oidc;
+    const { client, entities } = (ctx as KoaContextWithOIDC).oidc;
     if (ctx.status !== 201 || client === undefined) {
       oauthShape(ctx, vendorError(failures.of(ctx), undefined) ?? new AuthError(500, 'server_error', ''));
       return;

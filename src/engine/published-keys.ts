@@ -29,7 +29,7 @@ function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {
     x5c,
     x5t: thumbprint(x5c[0] ?? ''),
   }));
-  return { keys: all } as unknown as JSONWebKeySet;
+  return { keys: all } as JSONWebKeySet;
 }
 
 /** What of a key all may know (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */

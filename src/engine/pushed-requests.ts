@@ -78,6 +78,7 @@ export function pushedRequests({
   /** Changes one that is there and not used; of those who do so at once, each sees what the one before left. */
   const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
     judge(artifacts, key, (current) => {
+      // Records of this model are written here alone.
       const kept = current.payload as unknown as Kept;
       const changed = kept.isUsed === true ? undefined : next(kept);
       return { verdict: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };

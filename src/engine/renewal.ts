@@ -40,7 +40,7 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
       sign: (data: Uint8Array) => sign(alg, kid, data).catch(inEngineTerms),
     });
   });
-  return { keys: all } as unknown as JWKS;
+  return { keys: all } as JWKS;
 }
 
 /** What applications are told at /authorize, too (RFC 6749 §4.1.2.1). */

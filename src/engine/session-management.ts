@@ -53,7 +53,7 @@ export function forgetState(ctx: Context): void {
 }
 
 function appendCookie(ctx: KoaContextWithOIDC, cookie: string): void {
-  (ctx as unknown as Context).append('Set-Cookie', cookie);
+  ctx.append('Set-Cookie', cookie);
 }
 
 /**

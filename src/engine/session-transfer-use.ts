@@ -1,6 +1,5 @@
 // A session transfer token at /authorize: it stands for a login, where everything that it is bound to is as it was. One that
 // is not taken leaves the request as it is, which then asks for a login; the log says why.
-import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Challenges } from '../protection/challenges.ts';
 import { scopeValues } from '../records/scope.ts';
@@ -96,8 +95,8 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
     use: async (ctx, leave) => {
       const brought = tokenOf(ctx);
       if (brought === undefined) return undefined;
-      const met = await challenges.spendTicket(SESSION_TRANSFER, brought.token);
-      const handed = met?.data as unknown as HandedLogin | undefined;
+      const met = await challenges.spendTicket<HandedLogin>(SESSION_TRANSFER, brought.token);
+      const handed = met?.data;
       const why =
         handed === undefined
           ? 'unknown'
@@ -174,13 +173,12 @@ function tokenOf(ctx: KoaContextWithOIDC): { token: string; by: 'query' | 'cooki
   const { client, params } = ctx.oidc;
   if (client === undefined || params === undefined) return undefined;
   const { allowed_authentication_methods: ways } = applicationSettings(client).sessionTransfer;
-  const koa = ctx as unknown as Context;
   const { transferToken } = readExtensions(params);
   if (transferToken !== undefined)
     return ways?.includes('query') === true ? { token: transferToken, by: 'query' } : undefined;
-  const planted = ways?.includes('cookie') === true ? koa.cookies.get(COOKIE) : undefined;
+  const planted = ways?.includes('cookie') === true ? ctx.cookies.get(COOKIE) : undefined;
   if (planted === undefined) return undefined;
-  koa.cookies.set(COOKIE, null, { secure: true, httpOnly: true });
+  ctx.cookies.set(COOKIE, null, { secure: true, httpOnly: true });
   return { token: planted, by: 'cookie' };
 }
 

@@ -137,9 +137,9 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       const { RefreshToken: token, Grant: grant, Client: client } = ctx.oidc.entities;
       if (token === undefined || grant === undefined || client === undefined)
         throw new TypeError('a refresh without its token');
-      believeUserAddress(ctx as unknown as Context, client);
+      believeUserAddress(ctx, client);
       const transfer = transferFrom(
-        ctx as unknown as Context,
+        ctx,
         { clientId: client.clientId, scope: ctx.oidc.params?.scope as string | undefined },
         deps.wallClock,
       );

@@ -1,6 +1,5 @@
 // A silent request (`prompt=none`) with a login ticket, or a session that is handed over: the login is completed here, without
 // a page.
-import type { Context } from 'koa';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
 import { loginAnswer, throwRefusal } from './browser-login.ts';
@@ -30,16 +29,15 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   const { client, params = {} } = ctx.oidc;
   if (client === undefined) return;
   const { clientId } = client;
-  const koa = ctx as unknown as Context;
   const leave = () => leaveSession(deps, ctx);
   if (!(await deps.handed.holds(transferOf(ctx.oidc.session)))) await leave();
   const handed = await deps.handed.use(ctx, leave);
   await deps.handed.restrict(ctx, handed?.transfer ?? transferOf(ctx.oidc.session));
   const { loginTicket: ticket } = readExtensions(params);
   if (!ctx.oidc.prompts.has('none')) return;
-  const login = handed ?? (ticket && (await deps.tickets.redeem(koa, ticket, clientId)));
+  const login = handed ?? (ticket && (await deps.tickets.redeem(ctx, ticket, clientId)));
   if (!login) return;
-  const verdict = await deps.settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx: koa });
+  const verdict = await deps.settle.judge(login, { clientId, ...wantedOf(params), browser: true, ctx });
   if (verdict.is === 'incomplete') throw new errors.LoginRequired(deps.secondFactor.description);
   if (verdict.is === 'refused') {
     if (verdict.refusal.error === 'invalid_grant') return;
@@ -75,7 +73,7 @@ async function leaveSession(
   if (session === undefined) return;
   await sessions.end(session.uid, { reason: 'session-revoked', requestsStay: true });
   // Created from an empty payload, because the engine does not store an untouched new session.
-  const Session = oidc.provider.Session as unknown as new (payload: object) => typeof session;
+  const Session = oidc.provider.Session as new (payload: object) => typeof session;
   const next = new Session({});
   Object.assign(oidc, { session: next });
   oidc.entity('Session', next);

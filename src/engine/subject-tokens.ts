@@ -66,7 +66,7 @@ async function ofRefreshToken(
   clientId: string,
   value: string,
 ): Promise<FoundSubject | undefined> {
-  const { provider } = (ctx as unknown as KoaContextWithOIDC).oidc;
+  const { provider } = (ctx as KoaContextWithOIDC).oidc;
   const token = value === '' ? undefined : await provider.RefreshToken.find(value);
   if (token === undefined || token.clientId !== clientId || token.isExpired || token.consumed)
     return undefined;

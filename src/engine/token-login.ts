@@ -1,5 +1,4 @@
 // The login behind a token request: whether it holds, whether its user may come in, and what the tenant's actions make of it.
-import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
@@ -103,7 +102,7 @@ async function refuseUnfit(
     browser: false,
     isComplete: isFromPages,
     userAddress,
-    ctx: ctx as unknown as Context,
+    ctx,
   });
   if (verdict.is === 'refused') throw verdict.refusal;
   if (verdict.is === 'complete') return verdict.user;

@@ -123,7 +123,7 @@ async function issue(
   const { provider } = ctx.oidc;
   const grantId = await grant.save();
   ctx.oidc.entity('Grant', grant);
-  // Never stored: the engine issues tokens from this shape.
+  // Never stored: the engine issues tokens from this shape, the rest of which is assigned below.
   const source = new provider.AuthorizationCode({ accountId: userId, client, grantId } as never);
   Object.assign(source, {
     scope: [...scopes].join(' '),

@@ -122,7 +122,7 @@ export function registerVendorGrant(
   provider.registerGrantType(
     grant.grantType,
     async (ctx) => {
-      const userAddress = believeUserAddress(ctx as unknown as Context, ctx.oidc.client);
+      const userAddress = believeUserAddress(ctx, ctx.oidc.client);
       const { params, client } = ctx.oidc;
       const keys = await deps.possession.ofTokenRequest(ctx);
       const sent = typeof params?.organization === 'string' ? params.organization : undefined;
@@ -133,7 +133,7 @@ export function registerVendorGrant(
         params: params as Record<string, string | undefined>,
         ip: ctx.ip,
         userAddress,
-        ctx: ctx as unknown as Context,
+        ctx,
       };
       try {
         if (grant.completes) refuseWeakRequest(deps, ctx, keys);
@@ -165,7 +165,7 @@ export function registerVendorGrant(
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
         // The engine only carries its own errors; ours is kept until it has answered.
-        deps.failures.keep(ctx as unknown as Context, thrown);
+        deps.failures.keep(ctx, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }
     },

@@ -64,10 +64,10 @@ export async function issueEnrollment(
 /** Opens a page for whoever has a good link. @throws AuthError 400 for one that is used, expired or none. */
 export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Context): Promise<FactorPage> {
   const ticket = typeof ctx.query.ticket === 'string' ? ctx.query.ticket : '';
-  const met = await deps.challenges.peekTicket(PURPOSE, ticket);
+  const met = await deps.challenges.peekTicket<TicketData>(PURPOSE, ticket);
   const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
   if (met === undefined || user === undefined || user.blocked === true) throw linkExpired();
-  const { several, factor, credentialVersion, pages } = met.data as unknown as TicketData;
+  const { several, factor, credentialVersion, pages } = met.data;
   // One that was being made while a new password was set.
   if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) throw linkExpired();
   const spend = async () => (await deps.challenges.spendTicket(PURPOSE, ticket)) !== undefined;

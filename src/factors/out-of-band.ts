@@ -63,7 +63,7 @@ export async function findChallenge(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   oobCode: string,
 ): Promise<OobChallenge | undefined> {
-  const found = await challenges.find(PURPOSE, oobCode);
+  const found = await challenges.find<OwnData>(PURPOSE, oobCode);
   return found && typed(found);
 }
 
@@ -81,7 +81,7 @@ export async function waitingForDevice(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   authenticatorId: string,
 ): Promise<OobChallenge[]> {
-  return (await challenges.waitingFor(PURPOSE, authenticatorId)).map(typed);
+  return (await challenges.waitingFor<OwnData>(PURPOSE, authenticatorId)).map(typed);
 }
 
 /** The device's answer, once. @returns false when there is nothing of its to answer. */
@@ -94,6 +94,9 @@ export function decide(
   return challenges.decide(PURPOSE, authenticatorId, challengeId, answer);
 }
 
-function typed({ data, ...challenge }: OutOfBandChallenge): OobChallenge {
-  return { ...challenge, ...(data as unknown as Omit<OobChallenge, keyof OutOfBandChallenge>) };
+/** What is kept beside a challenge. */
+type OwnData = Omit<OobChallenge, keyof OutOfBandChallenge>;
+
+function typed({ data, ...challenge }: OutOfBandChallenge<OwnData>): OobChallenge {
+  return { ...challenge, ...data };
 }

@@ -118,8 +118,8 @@ export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogi
     check: async ({ redirect_uri, state, code_challenge, response_mode }) => {
       const uris = [redirect_uri ?? []].flat();
       if (!uris.some((uri) => callbacks.has(uri))) return;
-      const met = typeof state === 'string' ? await challenges.peekTicket(purpose, state) : undefined;
-      const kept = met?.data as unknown as Kept | undefined;
+      const met = typeof state === 'string' ? await challenges.peekTicket<Kept>(purpose, state) : undefined;
+      const kept = met?.data;
       if (kept !== undefined && kept.codeChallenge === code_challenge && response_mode === undefined) return;
       throw new AuthError(400, 'invalid_request', 'This redirect_uri is not for applications to use.');
     },
@@ -134,8 +134,8 @@ async function finish(
 ): Promise<DelegatedOutcome> {
   const { state, code, error, error_description } = ctx.query;
   const peeked =
-    typeof state === 'string' ? await deps.challenges.peekTicket(deps.purpose, state) : undefined;
-  const kept = peeked?.data as unknown as Kept | undefined;
+    typeof state === 'string' ? await deps.challenges.peekTicket<Kept>(deps.purpose, state) : undefined;
+  const kept = peeked?.data;
   // Looked at before it is used up: another browser cannot end a login that is not its own.
   if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.bringsHashed(ctx, kept.browser)) {
     throw requestExpired();

@@ -49,6 +49,7 @@ function clientAddress(ctx: Context, peer: string, isTrusted: (address: string) 
   // own invention.
   const hops = forwarded.split(',').map((hop) => hop.trim() || 'unknown');
   const { socket } = ctx.req;
+  // The library reads no more of a request.
   const request = { socket, headers: { 'x-forwarded-for': hops.join(',') } } as unknown as IncomingMessage;
   return proxyaddr.all(request, isTrusted).findLast((hop) => isIP(hop) !== 0) ?? peer;
 }

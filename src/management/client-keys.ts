@@ -88,7 +88,7 @@ export function withKeys<T extends object>(
     ...rest,
     ...(Object.keys(all).length > 0 ? { client_authentication_methods: all } : {}),
     ...(waiting.length > 0 ? { credentials: [...waiting] } : {}),
-  } as unknown as T;
+  } as T;
 }
 
 /** A key as a body describes it. @throws AuthError 400 */

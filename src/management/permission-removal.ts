@@ -47,6 +47,7 @@ export function removePermissionsOf(
         });
         for (const { id, permissions } of records) {
           if (permissions?.some(isOf) !== true) continue;
+          // Of two collections, whose records have this member in common.
           await collection.update(
             id,
             (current: { permissions?: readonly PermissionRecord[] }) =>

@@ -1,6 +1,8 @@
 // A resource whose records are a collection of the configuration: the calls that list, read, make, change and remove it.
+
 import { z } from 'zod';
 import type { AuthError } from '../http/errors.ts';
+import { anyCollection } from '../store/any-collection.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { type Call, type Caller, callsWith, created, noContent, ok } from './call.ts';
@@ -63,6 +65,7 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
         const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
         const record = await resource.make(deps, asked);
         await resource.check?.(deps, record);
+        // Of which of several collections it is a record the types do not tell.
         await deps.store
           .collection(resource.collection)
           .insert(record as never)
@@ -147,7 +150,7 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   query: Readonly<Record<string, unknown>>,
   caller: Caller,
 ): Promise<unknown> {
-  const all = (await listAll(deps.store.collection(resource.collection) as never)) as Stored<N>[];
+  const all = (await listAll(anyCollection(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
   const narrowed = await resource.narrow?.(deps, query);
   const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]
@@ -180,6 +183,7 @@ async function patch<N extends ConfigurationName, D extends ResourceDependencies
 ): Promise<Stored<N>> {
   resource.guard?.(deps, before);
   await resource.check?.(deps, resource.change(deps, before, body));
+  // As above: of the collection that it was read from.
   const after = await deps.store
     .collection(resource.collection)
     .update(before.id, (current) => resource.change(deps, current as Stored<N>, body) as never)

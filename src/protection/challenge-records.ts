@@ -36,10 +36,13 @@ export interface NewChallenge {
   data?: Record<string, unknown>;
 }
 
-/** A challenge that was met. */
-export interface Met {
+/**
+ * A challenge that was met. `data` is what it was issued with. Challenges of one purpose are issued and read by the same code, which
+ * may name the type of it: nobody else writes there, so it is not checked again.
+ */
+export interface Met<Data = Frozen<Record<string, unknown>>> {
   userId: string | undefined;
-  data: Frozen<Record<string, unknown>>;
+  data: Data;
 }
 
 /** Says which challenge is meant, and not one that has replaced it. */

@@ -73,11 +73,11 @@ export interface Challenges extends OutOfBand {
   /** What is still good of what a caller with this key has asked for. */
   askedBy(purpose: string, subject: string, asker: string): Promise<Met[]>;
   /** What a ticket is for, without using it. */
-  peekTicket(purpose: string, ticket: string): Promise<Met | undefined>;
+  peekTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
   /** Keeps JSON beside a ticket that is still good, in place of what was kept under that name. */
   keepWithTicket(purpose: string, ticket: string, name: string, value: unknown): Promise<void>;
   /** Uses a ticket up: of any number of racers exactly one gets it. */
-  spendTicket(purpose: string, ticket: string): Promise<Met | undefined>;
+  spendTicket<Data = Met['data']>(purpose: string, ticket: string): Promise<Met<Data> | undefined>;
   /** Counts a failure of what the ticket stands for; after too many it is dead. */
   penalise(purpose: string, ticket: string): Promise<void>;
   /** Removes a challenge and what is kept beside it: nobody will ask for it again. */
@@ -198,9 +198,11 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
   return {
     issueTicket: async (challenge) => kept(prepareTicket(challenge)),
     prepareTicket,
-    peekTicket: async (purpose, ticket) => {
+    peekTicket: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
-      return found === undefined || found.spent || found.triesLeft < 1 ? undefined : describe(found);
+      return found === undefined || found.spent || found.triesLeft < 1
+        ? undefined
+        : (describe(found) as Met<Data>);
     },
     keepWithTicket: async (purpose, ticket, name, value) => {
       const found = await ofTicket(purpose, ticket);
@@ -209,9 +211,11 @@ function tickets({ all, prepare, attempt, ofTicket, newTicket }: ChallengeRecord
         current.spent ? current : { ...current, data: { ...current.data, [name]: value } },
       );
     },
-    spendTicket: async (purpose, ticket) => {
+    spendTicket: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
-      return found && (await attempt(found.id, { secret: ticket, spend: true })).met;
+      return (
+        found && ((await attempt(found.id, { secret: ticket, spend: true })).met as Met<Data> | undefined)
+      );
     },
     penalise: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);

@@ -8,7 +8,7 @@ import { idOf } from './asked.ts';
 import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
 
 /** A challenge as who holds its ticket, or has to approve it, may know it. */
-export interface OutOfBandChallenge extends Met {
+export interface OutOfBandChallenge<Data = Met['data']> extends Met<Data> {
   id: string;
   /** `spent`: it was met, or taken back. */
   state: 'pending' | 'accepted' | 'rejected' | 'spent';
@@ -29,11 +29,11 @@ export interface OutOfBand {
    */
   issueForApproval(challenge: NewChallenge & { most: number; pause?: number }): Promise<Issued>;
   /** What a ticket is for, and what has become of it, until it expires. */
-  find(purpose: string, ticket: string): Promise<OutOfBandChallenge | undefined>;
+  find<Data = Met['data']>(purpose: string, ticket: string): Promise<OutOfBandChallenge<Data> | undefined>;
   /** Uses a ticket, with the code where there is one: of any number of racers exactly one is `accepted`. */
   use(purpose: string, ticket: string, code: string | undefined): Promise<Outcome>;
   /** What waits for a subject's approval, newest first. */
-  waitingFor(purpose: string, subject: string): Promise<OutOfBandChallenge[]>;
+  waitingFor<Data = Met['data']>(purpose: string, subject: string): Promise<OutOfBandChallenge<Data>[]>;
   /**
    * Approves or rejects, once.
    * @param data JSON, kept beside what was kept before.
@@ -82,9 +82,9 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       await Promise.all(oldest.map(({ id }) => all.delete(id)));
       return { secret: ticket, ref };
     },
-    find: async (purpose, ticket) => {
+    find: async <Data>(purpose: string, ticket: string) => {
       const found = await ofTicket(purpose, ticket);
-      return found && shown(found);
+      return found && (shown(found) as OutOfBandChallenge<Data>);
     },
     use: async (purpose, ticket, code) => {
       const found = await ofTicket(purpose, ticket);
@@ -92,7 +92,8 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
         ? 'unknown'
         : (await attempt(found.id, { secret: ticket, code, spend: true })).outcome;
     },
-    waitingFor: (purpose, subject) => waitingFor(records, { purpose, subject }),
+    waitingFor: async <Data>(purpose: string, subject: string) =>
+      (await waitingFor(records, { purpose, subject })) as OutOfBandChallenge<Data>[],
     end: async (purpose, ticket) => {
       const found = await ofTicket(purpose, ticket);
       return found !== undefined && (await all.take(found.id)) !== undefined;

@@ -42,7 +42,7 @@ export function createLog(
     },
     ...(destination === undefined ? [] : [destination]),
   );
-  // Its formatters do not see what all lines of a child say.
+  // Its formatters do not see what all lines of a child say. Levels of a child's own, for which the method is generic, nobody has.
   const child: (this: Logger, bindings: object, options?: object) => Logger = log.child;
   log.child = function censored(this: Logger, bindings: object, options?: object) {
     return child.call(this, withoutSecrets(bindings), options);

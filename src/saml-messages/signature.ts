@@ -96,6 +96,7 @@ function algorithmOf({ sign, signatureAlgorithm }: Signer): new () => SignatureA
       (thrown: Error) => done(thrown),
     );
   };
+  // The types of the library have no signer that is asynchronous alone, and ask for a class.
   const algorithm = {
     getAlgorithmName: () => SIGNATURE_URI[signatureAlgorithm],
     getSignature,

@@ -84,6 +84,7 @@ export async function answerLogin(
   sp: ServiceProvider,
   { data, login }: DelegatedOutcome,
 ): Promise<Outgoing> {
+  // As this file gave it to the login.
   const { request, begunAt } = data as unknown as Waiting;
   if (!sp.acsUrls.includes(request.acsUrl)) {
     throw badMessage('The address of the response is not allowed any more.');

@@ -2,8 +2,8 @@
 
 import type { Logger } from 'pino';
 import { type Migration, migrations } from '../records/migrations.ts';
-import type { Stored } from '../records/record.ts';
-import type { Collection, Store } from './contract.ts';
+import { anyCollection } from './any-collection.ts';
+import type { Store } from './contract.ts';
 
 const recordsAtOnce = 500;
 
@@ -24,7 +24,7 @@ export async function migrate(store: Store, log?: Pick<Logger, 'warn'>): Promise
 }
 
 async function changeAll(store: Store, { collection, writes }: Migration): Promise<void> {
-  const records: Collection<Stored> = store.collection(collection) as never;
+  const records = anyCollection(store, collection);
   for (let after: string | undefined; ; ) {
     const page = await records.list({ limit: recordsAtOnce, ...(after !== undefined && { after }) });
     const all = page.records.flatMap((record) => writes(record));

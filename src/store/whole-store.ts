@@ -1,8 +1,9 @@
 // One store of what is kept in files, in memory, and in the database.
+
 import { isCached } from '../records/collection-spec.ts';
-import type { CollectionName, Records } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { collectionsIn } from './any-collection.ts';
 import type { Collection, Moment, Store } from './contract.ts';
 import { collectionSpecs } from './keys.ts';
 import type { Configuration } from './lowdb/configuration.ts';
@@ -89,10 +90,7 @@ export function storeOf(
   );
   return {
     exclusive: true,
-    collection: <N extends CollectionName>(name: N) => {
-      // Below the contract all records are alike; a collection holds only what came in as its own.
-      return byName.get(name) as unknown as Collection<Records[N]>;
-    },
+    collection: collectionsIn(byName),
     revision: () => revision,
     async batch(writes) {
       check();

@@ -1,7 +1,9 @@
 // A store with something done around each of its operations: what stands around another one while somebody watches.
+
 import type { CollectionName } from '../records/collections.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Tracing } from '../runtime/tracing.ts';
+import { collectionsIn } from './any-collection.ts';
 import type { Store } from './contract.ts';
 import { collectionSpecs } from './keys.ts';
 
@@ -28,8 +30,7 @@ function wrapped(store: Store, around: Around): Store {
   );
   return {
     ...store,
-    // The methods are those of the collection that it asks for.
-    collection: ((name: CollectionName) => collections.get(name)) as unknown as Store['collection'],
+    collection: collectionsIn(collections),
     batch: wrap('batch', store.batch as Method) as Store['batch'],
     ready: wrap('ready', store.ready) as Store['ready'],
   };

@@ -1,4 +1,5 @@
 // Applies a tenant file to the store: missing records at start, everything by `gatehouse apply`.
+
 import type { Key } from '../records/collection-spec.ts';
 import { collections } from '../records/collections.ts';
 import { databaseIdentity } from '../records/new-identity.ts';
@@ -6,7 +7,8 @@ import type { Stored } from '../records/record.ts';
 import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Collection, Store } from '../store/contract.ts';
+import { anyCollection } from '../store/any-collection.ts';
+import type { Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
 import { declaredEarlier, noteDeclared } from './declared.ts';
 import { directoryOf } from './names.ts';
@@ -64,7 +66,7 @@ export async function applyTenant(
     // Removed and renamed records first, so that their names are free.
     for (const change of changesHere) await makeWay(deps, change);
     for (const change of changesHere) {
-      if (change.after !== undefined) await recordsOf(store, name).put(change.after as Stored);
+      if (change.after !== undefined) await anyCollection(store, name).put(change.after as Stored);
       deps.changed?.(change);
     }
   }
@@ -109,15 +111,13 @@ function missing(there: TenantRecords, changes: readonly Change[]): Change[] {
   );
 }
 
-const recordsOf = (store: Store, name: Applied) => store.collection(name) as unknown as Collection<Stored>;
-
 async function makeWay(deps: ApplyDependencies, { collection, id, before, after }: Change): Promise<void> {
   const { store } = deps;
   if (before === undefined) return;
   if (after === undefined) await deps.removing?.(collection, before);
   const isKept =
     after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
-  if (!isKept) await recordsOf(store, collection).delete(id);
+  if (!isKept) await anyCollection(store, collection).delete(id);
   if (after === undefined) await removeReferences(store, collection, id);
 }
 

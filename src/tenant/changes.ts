@@ -70,6 +70,7 @@ export function subjectOf({ collection, before, after }: Change): string {
 
 function labelOf(collection: Applied, record: Readonly<Record<string, unknown>>): string {
   if (collection === 'tenant') return '';
+  // Told by its collection.
   if (collection === 'documents') return documentLabel(record as unknown as DocumentRecord);
   const name =
     collection === 'clients'

@@ -27,7 +27,8 @@ export function readHtmlFiles(
     const records: unknown = (document as Record<string, unknown>)[section];
     if (!Array.isArray(records)) return [];
     const read = records.map((record: unknown, index) => {
-      const path: unknown = typeof record === 'object' && record !== null ? record[key as never] : undefined;
+      const path: unknown =
+        typeof record === 'object' && record !== null ? (record as Record<string, unknown>)[key] : undefined;
       if (typeof path !== 'string' || !PATH.test(path)) return record;
       try {
         const text = readFileSync(resolve(directory, path), 'utf8');

@@ -11,6 +11,7 @@ import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
+import { anyCollection } from '../store/any-collection.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
@@ -34,8 +35,8 @@ export type TenantRecords = { [N in Applied]: Frozen<Records[N]>[] };
 
 /** All that a file can be applied to. */
 export async function storedRecords(store: Store): Promise<TenantRecords> {
-  const lists = await Promise.all(APPLIED.map((name) => listAll(store.collection(name) as never)));
-  return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as unknown as TenantRecords;
+  const lists = await Promise.all(APPLIED.map((name) => listAll(anyCollection(store, name))));
+  return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as TenantRecords;
 }
 
 interface WantedOptions {

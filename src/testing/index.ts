@@ -1,4 +1,5 @@
 // For people's tests: a whole server in the process, on a free port, that keeps everything in memory.
+
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import type { UserRecord } from '../records/users.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/random.ts';
 import { startGatehouse as startServer } from '../start.ts';
+import { anyCollection } from '../store/any-collection.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { openMemoryStore } from '../store/memory/store.ts';
@@ -179,8 +181,7 @@ async function empty(store: Store): Promise<void> {
   for (const name of Object.keys(collections) as (keyof typeof collections)[]) {
     // The tenant's record is replaced by what the file says.
     if (KEPT.has(name) || name === 'tenant') continue;
-    const collection = store.collection(name);
-    for (const { id } of (await listAll(collection as never)) as { id: string }[])
-      await collection.delete(id);
+    const collection = anyCollection(store, name);
+    for (const { id } of await listAll(collection)) await collection.delete(id);
   }
 }

@@ -15,6 +15,7 @@ const NAMES: Partial<Record<CollectionName, CollectionName>> = {
 export function administratorStore(store: Store): Store {
   return {
     ...store,
+    // What is kept of an administrator has the form of what is kept of a user.
     collection: (name) => store.collection(NAMES[name] ?? name) as never,
     batch: (writes) => store.batch(writes.map(ofAdministrator)),
   };

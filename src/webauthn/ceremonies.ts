@@ -154,6 +154,7 @@ export async function verifyRegistration(
   const transports = response.transports ?? [];
   const { registrationInfo: info } = await verified(
     verifyRegistrationResponse({
+      // The library's types take no member that is there and undefined.
       response: { ...answered, response: { ...response, attestationObject, transports } } as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,
@@ -202,6 +203,7 @@ export async function verifyAssertion(
   };
   const { authenticationInfo: info, verified: isGood = false } = await verified(
     verifyAuthenticationResponse({
+      // The library's types take no member that is there and undefined.
       response: answered as never,
       expectedChallenge: challenge,
       expectedOrigin: party.origin,

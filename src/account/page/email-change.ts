@@ -126,12 +126,15 @@ export async function openChange(
   deps: EmailChangeDependencies,
   ticket: string,
 ): Promise<OpenChange | undefined> {
-  return heldBy(deps, await deps.challenges.peekTicket(PURPOSE, ticket));
+  return heldBy(deps, await deps.challenges.peekTicket<Kept>(PURPOSE, ticket));
 }
 
-async function heldBy(deps: EmailChangeDependencies, met: Met | undefined): Promise<OpenChange | undefined> {
+async function heldBy(
+  deps: EmailChangeDependencies,
+  met: Met<Kept> | undefined,
+): Promise<OpenChange | undefined> {
   if (met?.userId === undefined) return undefined;
-  const kept = met.data as unknown as Kept;
+  const kept = met.data;
   const { credentialVersion, step, isAllowed } = kept;
   const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
@@ -150,7 +153,7 @@ export async function useChange(
   ticket: string,
   by: AskedBy,
 ): Promise<ChangeOutcome> {
-  const open = await heldBy(deps, await deps.challenges.spendTicket(PURPOSE, ticket));
+  const open = await heldBy(deps, await deps.challenges.spendTicket<Kept>(PURPOSE, ticket));
   if (open === undefined) return 'expired';
   const { user, step, ...kept } = open;
   if (step === 'allow') {

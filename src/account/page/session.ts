@@ -129,8 +129,11 @@ export async function keptOf(
   ctx: Context,
 ): Promise<(Kept & { pages?: PageState }) | undefined> {
   const secret = COOKIE.secret(ctx);
-  const met = secret === undefined ? undefined : await challenges.peekTicket(PURPOSE, secret);
-  return met?.data as (Kept & { pages?: PageState }) | undefined;
+  const met =
+    secret === undefined
+      ? undefined
+      : await challenges.peekTicket<Kept & { pages?: PageState }>(PURPOSE, secret);
+  return met?.data;
 }
 
 /**

@@ -4,7 +4,7 @@ import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
-import { strategyRecord } from '../../records/connections.ts';
+import { type StrategyName, strategyRecord } from '../../records/connections.ts';
 import { attributesOf, uniqueIn } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { normalizeEmail } from '../../records/email.ts';
@@ -165,7 +165,7 @@ async function made(
     const strategy = strategyOf(connection);
     const isSocial = strategy?.page === 'redirect' && strategy.isSocial;
     const idsWithin = id === user_id ? 'strategy' : 'connection';
-    const by = { name: connection.strategy as never, isSocial, idsWithin } as const;
+    const by = { name: connection.strategy as StrategyName, isSocial, idsWithin } as const;
     await userFromProvider(deps, { clientId, connection, strategy: by, ip }, { id: user_id, profile });
     return undefined;
   }

@@ -213,8 +213,8 @@ export async function finishLogout(
   ctx: Context,
   state: string,
 ): Promise<void> {
-  const met = await deps.challenges.spendTicket(PURPOSE, state);
-  const answered = met?.data as unknown as Answered | undefined;
+  const met = await deps.challenges.spendTicket<Answered>(PURPOSE, state);
+  const answered = met?.data;
   const connection = answered && (await deps.config.connection(answered.connection));
   if (answered === undefined || connection === undefined) {
     throw badMessage('This logout has expired or is already done.');

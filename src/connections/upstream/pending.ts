@@ -70,7 +70,7 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
   const { challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string): Promise<T | undefined> => {
-    const kept = (await challenges.peekTicket(purpose, ticket))?.data as (T & Bound) | undefined;
+    const kept = (await challenges.peekTicket<T & Bound>(purpose, ticket))?.data;
     // Looked at before it is used up: another browser cannot end a login that is not its own.
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;

@@ -69,7 +69,7 @@ export function connectionTrials({ challenges, random }: { challenges: Challenge
     keepRedirect: (state, redirect) => challenges.keepWithTicket(STATE, state, 'redirect', redirect),
     receive: async (state, parameters, connection) => {
       if (!isTicket(state)) return undefined;
-      const kept = (await challenges.spendTicket(STATE, state))?.data as unknown as Trial | undefined;
+      const kept = (await challenges.spendTicket<Trial>(STATE, state))?.data;
       if (kept === undefined) return undefined;
       const data = { ...kept, state, parameters, ...(connection !== undefined && { connection }) };
       const { userId, session: subject } = kept;
@@ -77,7 +77,7 @@ export function connectionTrials({ challenges, random }: { challenges: Challenge
       return (await challenges.issueTicket(answer)).secret;
     },
     take: async (ticket, session) => {
-      const kept = (await challenges.peekTicket(ANSWER, ticket))?.data as unknown as TrialAnswer | undefined;
+      const kept = (await challenges.peekTicket<TrialAnswer>(ANSWER, ticket))?.data;
       // Looked at before it is used up: somebody else's session ends no try that is not its own.
       if (kept === undefined || !isSameSecret(kept.session, session)) return undefined;
       return (await challenges.spendTicket(ANSWER, ticket)) === undefined ? undefined : kept;

@@ -189,4 +189,8 @@ const PERSON: User = {
   family_name: 'Lovelace',
   nickname: 'ada',
   user_metadata: {},
-} as unknown as User;
+  app_metadata: {},
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  logins_count: 1,
+};

@@ -205,22 +205,45 @@ function fieldOf(name: string, schema: Schema): OptionField {
 
 /** What is inside of `optional`, `default` and the like, and the default. */
 function unwrapped(schema: Schema, usual?: unknown): { inner: Schema; usual: unknown } {
-  const { def } = schema._zod as unknown as { def: Record<string, unknown> & { type: string } };
+  const def = defOf(schema);
   if (def.type === 'pipe') {
-    const { in: first, out } = def as unknown as { in: Schema; out: Schema };
-    return unwrapped(typeOf(first) === 'transform' ? out : first, usual);
+    const { in: first, out } = def;
+    return unwrapped(first !== undefined && typeOf(first) !== 'transform' ? first : (out ?? schema), usual);
   }
   if (def.innerType === undefined) return { inner: schema, usual };
   const own = def.type === 'default' || def.type === 'prefault' ? def.defaultValue : undefined;
-  return unwrapped(def.innerType as Schema, usual ?? own);
+  return unwrapped(def.innerType, usual ?? own);
 }
 
 const typeOf = (schema: Schema): string => schema._zod.def.type;
 
+/** What zod has of a schema: what is there depends on its type. */
+interface SchemaDef {
+  type: string;
+  /** Of `optional`, `default` and the like. */
+  innerType?: Schema;
+  /** Of `default` and `prefault`. */
+  defaultValue?: unknown;
+  /** Of `pipe`. */
+  in?: Schema;
+  out?: Schema;
+  /** Of `object`. */
+  shape?: Record<string, Schema>;
+  /** Of `array`. */
+  element?: Schema;
+  /** Of `union`. */
+  options?: Schema[];
+  /** Of `enum`. */
+  entries?: Record<string, string>;
+}
+
+// The types of zod have no schema of any kind with what each kind has.
+const defOf = (schema: Schema) => schema._zod.def as SchemaDef;
+
 function shapeOf(schema: Schema | undefined): Record<string, Schema> {
   if (schema === undefined) return {};
   const { inner } = unwrapped(schema);
-  return (inner._zod.def as unknown as { shape?: Record<string, Schema> }).shape ?? {};
+  return defOf(inner).shape ?? {};
 }
 
 function kindOf(name: string, schema: Schema): OptionKind {
@@ -230,19 +253,18 @@ function kindOf(name: string, schema: Schema): OptionKind {
   if (type === 'number') return 'number';
   if (type === 'boolean') return 'switch';
   if (type === 'enum') return 'choice';
-  if (type === 'array') return isText(elementOf(schema)) ? 'list' : 'json';
-  if (type !== 'union') return 'json';
-  const kinds = membersOf(schema).map((one) => kindOf('', unwrapped(one).inner));
+  const { element, options } = defOf(schema);
+  if (element !== undefined) return isText(element) ? 'list' : 'json';
+  if (options === undefined) return 'json';
+  const kinds = options.map((one) => kindOf('', unwrapped(one).inner));
   if (kinds.includes('switch')) return 'switch';
   if (kinds.includes('json')) return 'json';
   return kinds.includes('list') ? 'list' : 'text';
 }
 
 const isText = (schema: Schema) => ['string', 'enum', 'pipe'].includes(typeOf(schema));
-const elementOf = (schema: Schema) => (schema._zod.def as unknown as { element: Schema }).element;
-const membersOf = (schema: Schema) => (schema._zod.def as unknown as { options: Schema[] }).options;
 
 function choicesOf(schema: Schema): string[] | undefined {
-  const { entries } = schema._zod.def as unknown as { entries?: Record<string, string> };
+  const { entries } = defOf(schema);
   return entries && Object.values(entries);
 }

@@ -2,7 +2,6 @@
 // user code has logged in and allowed it.
 
 import type { Challenges } from '../../protection/challenges.ts';
-import type { OutOfBandChallenge } from '../../protection/out-of-band.ts';
 import { asksEachTime } from '../../records/apis.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -105,8 +104,8 @@ export async function issueCodes(
 export async function findWaiting(deps: CodeDependencies, typed: string): Promise<WaitingDevice | undefined> {
   const subject = normalized(typed);
   if (subject === '') return undefined;
-  const [found] = await deps.challenges.waitingFor(PURPOSE, subject);
-  const kept = found && keptOf(found);
+  const [found] = await deps.challenges.waitingFor<Kept>(PURPOSE, subject);
+  const kept = found?.data;
   if (found === undefined || kept === undefined || isOver(deps, kept)) return undefined;
   return { ...kept, id: found.id };
 }
@@ -137,8 +136,8 @@ export type Polled =
  */
 export async function poll(deps: CodeDependencies, deviceCode: string, clientId: string): Promise<Polled> {
   const { challenges } = deps;
-  const found = await challenges.find(PURPOSE, deviceCode);
-  const kept = found && keptOf(found);
+  const found = await challenges.find<Kept>(PURPOSE, deviceCode);
+  const kept = found?.data;
   if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
   // Who has logged in in time has the rest of the ticket's life to be asked for.
   if (isOver(deps, kept) && found?.state === 'pending')
@@ -146,13 +145,9 @@ export async function poll(deps: CodeDependencies, deviceCode: string, clientId:
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
   // Read again: it may have been allowed after it was read.
-  const used = await challenges.find(PURPOSE, deviceCode);
-  const allowed = used && keptOf(used).allowed;
+  const used = await challenges.find<Kept>(PURPOSE, deviceCode);
+  const allowed = used?.data.allowed;
   return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: kept, allowed };
-}
-
-function keptOf({ data }: OutOfBandChallenge): Kept {
-  return data as unknown as Kept;
 }
 
 function isOver({ clock }: CodeDependencies, { until }: Kept): boolean {

@@ -158,9 +158,8 @@ async function sendChosen(
     const strip = withoutPersonal(pii, await sharedSecret(deps, 'log-streams-pii'));
     for (const event of events) event.data = strip(event.data);
   }
-  if (body.type === 'file')
-    return appendBatch(deps.filesDirectory ?? '', body.sink as unknown as FileSink, events);
-  return sendBatch(deps, body.sink as unknown as HttpSink, events);
+  if (body.type === 'file') return appendBatch(deps.filesDirectory ?? '', body.sink as FileSink, events);
+  return sendBatch(deps, body.sink as HttpSink, events);
 }
 
 /** Says of each stream that nothing is sent to it: once, and not each time that the configuration is read. */

@@ -141,6 +141,7 @@ function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies>
         const modules = await completedReferences(deps.store, body.modules ?? []);
         await checkNeeded(deps, { ...body, modules }, { body });
       }
+      // The call's own schema has judged it: what calls in a list take the types do not tell.
       const answer = await one.handle(deps, { ...request, body: body as never });
       if (isDeployed !== true) return answer;
       const { id } = answer.body as { id: string };

@@ -141,6 +141,7 @@ function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
       const { modules } = (request.body ?? {}) as { modules?: ModuleReference[] };
       if (modules === undefined) return one.handle(deps, request);
       const body = { ...(request.body as object), modules: await completedReferences(deps.store, modules) };
+      // The call's own schema has judged the rest of it: what calls in a list take the types do not tell.
       return one.handle(deps, { ...request, body: body as never });
     },
   };

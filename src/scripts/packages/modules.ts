@@ -18,6 +18,7 @@ type Edit = [number, number, string];
  * @throws SyntaxError when it is no JavaScript.
  */
 export function readModule(source: string, isModule: boolean): CommonJs {
+  // Walked by the names of members, whatever kind of node has them.
   const program = acorn.parse(source, {
     ecmaVersion: 'latest',
     sourceType: isModule ? 'module' : 'script',

@@ -1,8 +1,9 @@
 // A store that lives in memory alone and ends with its process: for people's tests.
+
 import { isCached } from '../../records/collection-spec.ts';
-import type { CollectionName, Records } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { collectionsIn } from '../any-collection.ts';
 import type { Collection, Store, Write } from '../contract.ts';
 import type { IsHeld } from '../filter.ts';
 import { collectionSpecs } from '../keys.ts';
@@ -36,9 +37,7 @@ export function openMemoryStore(clock: Clock): Store {
     }),
   );
   return {
-    collection: <N extends CollectionName>(name: N) =>
-      // Below the contract all records are alike; a collection holds only what came in as its own.
-      collections.get(name) as unknown as Collection<Records[N]>,
+    collection: collectionsIn(collections),
     revision: () => revision,
     async batch(writes) {
       check();

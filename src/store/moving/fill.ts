@@ -1,8 +1,9 @@
 // Fills a store with the records of another: again and again until it is whole, and compares both at the end.
+
 import { isDeepStrictEqual } from 'node:util';
 import type { CollectionName } from '../../records/collections.ts';
-import type { Stored } from '../../records/record.ts';
-import type { Collection, Store, Write } from '../contract.ts';
+import { anyCollection } from '../any-collection.ts';
+import type { Store, Write } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { migrate } from '../migrate.ts';
 import { createDigest, differences } from './digest.ts';
@@ -68,13 +69,13 @@ async function firstTaken(store: Store): Promise<string | undefined> {
 }
 
 async function putAll(store: Store, { collection, records }: Part, isResumed: boolean): Promise<void> {
-  const to = store.collection(collection) as unknown as Collection<Stored>;
+  const to = anyCollection(store, collection);
   const there = isResumed ? await Promise.all(records.map(({ id }) => to.get(id))) : [];
   const missing = records.filter((record, n) => !isDeepStrictEqual(record, there[n]));
   if (missing.length === 0) return;
   // Configuration has no batches; what is put at once shares a write.
   if (IN_BATCHES.has(collection))
-    await store.batch(missing.map((record) => ({ collection, put: record }) as unknown as Write));
+    await store.batch(missing.map((record) => ({ collection, put: record }) as Write));
   else await Promise.all(missing.map((record) => to.put(record)));
 }
 

@@ -165,7 +165,9 @@ async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) =>
   }
 }
 
-const processOf = (client: pg.PoolClient) => Number((client as unknown as { processID: number }).processID);
+/** The database's process of a connection, which the client keeps and its types do not have. */
+export const processOf = (client: pg.ClientBase) =>
+  Number((client as unknown as { processID: number }).processID);
 
 async function ask(
   client: pg.ClientBase,

@@ -1,7 +1,7 @@
 // What is between this process and its database, and whether it will do: asked at start, so that no request finds out.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { meaning, stateOf } from './postgres-pool.ts';
+import { meaning, processOf, stateOf } from './postgres-pool.ts';
 
 /** What a connection leads to: the database, or a pooler that lends its own for a session or for a transaction. */
 export type Pooling = 'direct' | 'session' | 'transaction';
@@ -83,7 +83,7 @@ async function poolingOf(one: pg.Client, other: pg.Client): Promise<Pooling> {
 /** A pooler names a process of its own for a connection to itself. */
 async function isDirect(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
-  return Number(rows[0]?.pid) === Number((client as unknown as { processID: number }).processID);
+  return Number(rows[0]?.pid) === processOf(client);
 }
 
 /** @throws Error when a statement that a connection has prepared is not there in its next transaction. */

@@ -1,11 +1,12 @@
 // The store in a PostgreSQL database, for any number of processes.
+
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isCached } from '../../records/collection-spec.ts';
-import type { CollectionName, Records } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Random, systemRandom } from '../../runtime/random.ts';
+import { collectionsIn } from '../any-collection.ts';
 import { type Collection, type Store, StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { purgeRegularly } from '../purge.ts';
@@ -122,9 +123,7 @@ async function openTables(
     await pool.close();
   };
   return {
-    collection: <N extends CollectionName>(name: N) =>
-      // Below the contract all records are alike; a collection holds only what came in as its own.
-      collections.get(name) as unknown as Collection<Records[N]>,
+    collection: collectionsIn(collections),
     revision: revision.current,
     batch: (writes) =>
       track(async () => {
