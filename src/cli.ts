@@ -16,10 +16,16 @@ if (isOlder(process.versions.node, needed)) {
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');
   const { takePathsAsTheyStand } = await import('./runtime/own-modules.js');
   // Other commands may only look, and leave nothing behind.
-  const [command = 'start'] = process.argv.slice(2);
+  const [command = 'start', ...more] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   leaveOutHttpClient();
   takePathsAsTheyStand();
-  const { runCommand } = await import('./commands.ts');
-  await runCommand(process.argv.slice(2), process);
+  if (command === 'start' && more.length === 0) {
+    // The other commands, and what reads their arguments, are not loaded for nothing.
+    const { runServer } = await import('./run.ts');
+    await runServer(process.env, process.stdout);
+  } else {
+    const { runCommand } = await import('./commands.ts');
+    await runCommand(process.argv.slice(2), process);
+  }
 }

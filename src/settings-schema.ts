@@ -157,10 +157,10 @@ export const environment = z.object({
 export type Environment = z.output<typeof environment>;
 
 /** The variables, each with its default and its meaning, for the documents. */
-export const SETTINGS: readonly { name: string; fallback: string; meaning: string }[] = Object.entries(
-  environment.shape,
-).map(([name, schema]) => {
-  const { description = '', fallback } = schema.meta() ?? {};
-  const given = schema instanceof z.ZodDefault ? `\`${schema.parse(undefined)}\`` : 'none';
-  return { name, fallback: typeof fallback === 'string' ? fallback : given, meaning: description };
-});
+export function describedSettings(): { name: string; fallback: string; meaning: string }[] {
+  return Object.entries(environment.shape).map(([name, schema]) => {
+    const { description = '', fallback } = schema.meta() ?? {};
+    const given = schema instanceof z.ZodDefault ? `\`${schema.parse(undefined)}\`` : 'none';
+    return { name, fallback: typeof fallback === 'string' ? fallback : given, meaning: description };
+  });
+}

@@ -7,10 +7,10 @@ import { parse, parseAllDocuments } from 'yaml';
 import { FEATURES } from '../../src/features.ts';
 import { createMetrics } from '../../src/metrics/registry.ts';
 import { readSettings } from '../../src/settings.ts';
-import { SETTINGS } from '../../src/settings-schema.ts';
+import { describedSettings } from '../../src/settings-schema.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const NAMES = new Set(SETTINGS.map(({ name }) => name));
+const NAMES = new Set(describedSettings().map(({ name }) => name));
 /** What Node.js itself reads, and glibc below it. */
 const OF_NODE = ['NODE_OPTIONS', 'MALLOC_ARENA_MAX', 'MALLOC_TRIM_THRESHOLD_'];
 

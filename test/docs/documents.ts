@@ -7,7 +7,7 @@ import { managementOpenApi } from '../../src/management/openapi.ts';
 import { CLIENT_RULES } from '../../src/records/client-compliance.ts';
 import { BACKCHANNEL_RULES, REQUEST_RULES, TOKEN_RULES } from '../../src/records/compliance.ts';
 import { STANDARDS } from '../../src/records/compliance-levels.ts';
-import { SETTINGS } from '../../src/settings-schema.ts';
+import { describedSettings } from '../../src/settings-schema.ts';
 import { managementReadme } from './management.ts';
 import { customTextTable } from './texts.ts';
 
@@ -117,7 +117,7 @@ function eventsTable(): string {
 function settingsTable(): string {
   return table(
     ['variable', 'default', 'meaning'],
-    SETTINGS.map(({ name, fallback, meaning }) => [`\`${name}\``, fallback, meaning]),
+    describedSettings().map(({ name, fallback, meaning }) => [`\`${name}\``, fallback, meaning]),
   );
 }
 

@@ -43,18 +43,18 @@ export function placesOf(calls: readonly CallRules[] = MANAGEMENT_CALLS): Readon
     place[OPERATIONS[call.method]] = call;
     places.set(call.path, place);
   }
-  const paths = [...places.keys()];
+  const children = new Map<string, string>();
+  for (const path of [...places.keys()].filter(isRecord)) {
+    const parent = path.slice(0, path.lastIndexOf('/'));
+    if (!children.has(parent)) children.set(parent, path);
+  }
   for (const place of places.values()) {
-    const child = paths.find(
-      (path) => path.startsWith(`${place.path}/:`) && !tail(path, place.path).includes('/'),
-    );
+    const child = children.get(place.path);
     if (child !== undefined) place.child = child;
     place.kind = kindOf(place);
   }
   return places;
 }
-
-const tail = (path: string, base: string): string => path.slice(base.length + 1);
 
 function kindOf({ path, read, create, change, replace, child }: Place): Place['kind'] {
   if (read === undefined) return isRecord(path) ? 'record' : 'action';
