@@ -104,7 +104,7 @@ describe('any input', () => {
   });
 
   it('of applications and users with good credentials, at what they call', async () => {
-    const called = /^\/(oauth|mfa|passwordless|co|dbconnections|userinfo|usernamepassword|authenticator)/;
+    const called = /^\/(oauth|mfa|passwordless|co\/|dbconnections|userinfo|usernamepassword|authenticator)/;
     const { access_token } = await spaTokens(createAgent(server), server, { audience: API });
     const calls = callsOf(server);
     const who = 'mfa-2@example.test';

@@ -118,7 +118,7 @@ describe('malformed input', () => {
         ['gzip', gzipSync(json).toString('latin1')],
         ['gzip, gzip', json],
       ] as const;
-      for (const [encoding, body] of each.has(path) ? every : every.slice(0, 2)) {
+      for (const [encoding, body] of each.has(path) ? every : every.slice(0, 1)) {
         const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
         const answer = await requester.ask('POST', path, { body, headers });
         expect(answer.status, `${path} ${encoding}`).to.be.within(400, 499);
@@ -148,7 +148,7 @@ describe('malformed input', () => {
     ['of a length that it says', 'Content-Length: 10000000'],
   ] as const) {
     it(`in a body too long, ${what}, is answered and the connection closed at once`, async () => {
-      for (const path of what === 'in chunks' ? posts() : ways()) {
+      for (const path of ways()) {
         const connection = await connect(server);
         connection.send(
           `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${head}\r\n\r\n`,

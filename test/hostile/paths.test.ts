@@ -33,7 +33,7 @@ describe('a request', () => {
   });
 
   it('of an undeclared method is 405 and told which there are', async () => {
-    const tried = turns(3);
+    const tried = turns(6);
     for (const [path, routes] of declared()) {
       const methods = routes.flatMap((route) => [...route.methods]);
       for (const method of tried(path, METHODS)) {
@@ -53,11 +53,13 @@ describe('a request', () => {
     const random = seeded(9);
     // Another text for a parameter is no other spelling.
     const patterns = [...declared().keys()].map(patternOf);
-    const tried = turns(6);
+    const tried = turns(12);
+    const alike = turns(2);
     for (const [path, routes] of declared()) {
+      const others = alike(path, ['HEAD', 'OPTIONS']);
       for (const spelling of tried(path, spellings(concrete(path), random))) {
         if (patterns.some((pattern) => pattern.test(spelling))) continue;
-        const methods = new Set([...routes.flatMap((route) => [...route.methods]), 'HEAD', 'OPTIONS']);
+        const methods = new Set([...routes.flatMap((route) => [...route.methods]), ...others]);
         await Promise.all(
           [...methods].map(async (method) => {
             const answer = await ask(method, spelling, { origin: 'http://localhost:5173' });
