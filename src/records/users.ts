@@ -18,6 +18,27 @@ export const PROFILE_CLAIMS = [
   'locale',
 ] as const;
 
+/** What a user's record says of who they are, and nothing of what we do with it. */
+export const IDENTITY_MEMBERS = [
+  'email',
+  'email_verified',
+  'username',
+  'phone_number',
+  'phone_verified',
+  'address',
+  ...PROFILE_CLAIMS,
+] as const;
+
+/** What the server itself notes in a user's record. */
+export const NOTED_MEMBERS = [
+  'created_at',
+  'updated_at',
+  'last_login',
+  'last_ip',
+  'logins_count',
+  'last_password_reset',
+] as const;
+
 export type ProfileClaim = (typeof PROFILE_CLAIMS)[number];
 
 /** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits, such as `auth0|5f7c…`. */

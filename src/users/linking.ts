@@ -1,23 +1,12 @@
 // Linking: another user's identities become those of a user, and back. Whoever logs in with one of them is that user.
 import { DATABASE } from '../records/connections.ts';
 import type { UserRecord } from '../records/users.ts';
-import { PROFILE_CLAIMS } from '../records/users.ts';
+import { IDENTITY_MEMBERS } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import type { Credentials } from './credentials.ts';
 import { homeOf, type Identity, isLinked } from './identities.ts';
 import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
-
-/** What an identity keeps of the user that it was: what the connection says, and nothing of what we do. */
-const KEPT = [
-  ...PROFILE_CLAIMS,
-  'email',
-  'email_verified',
-  'username',
-  'phone_number',
-  'phone_verified',
-  'address',
-] as const;
 
 /**
  * Whether an account may have been made with an address of somebody else's, who takes it over by a new password. All that
@@ -30,8 +19,11 @@ export function mayBeAnothers({ id, email, email_verified: isVerified }: User): 
 /** Thrown within a batch, which then changes nothing: somebody else was first. */
 const OVERTAKEN = new Error('the users of a link have changed');
 
+/** What an identity keeps of the user that it was. */
 function profileOf(user: User): Record<string, unknown> {
-  return Object.fromEntries(KEPT.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));
+  return Object.fromEntries(
+    IDENTITY_MEMBERS.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])),
+  );
 }
 
 /**

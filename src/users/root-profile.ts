@@ -1,7 +1,7 @@
 // Which members of a user's record an upstream provider's word gives.
 import { normalizeEmail } from '../records/email.ts';
 import type { UserRecord } from '../records/users.ts';
-import { PROFILE_CLAIMS } from '../records/users.ts';
+import { NOTED_MEMBERS, PROFILE_CLAIMS } from '../records/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
 /** Characters of one attribute of a profile; longer ones are not taken. */
@@ -33,16 +33,8 @@ const OWN_NAMES = new Set([
     'roles',
     'permissions',
   ],
-  ...[
-    'created_at',
-    'updated_at',
-    'last_login',
-    'last_ip',
-    'logins_count',
-    'last_password_reset',
-    'multifactor',
-  ],
-  ...['email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
+  ...NOTED_MEMBERS,
+  ...['multifactor', 'email_history', 'expiresAt', 'sub', '__proto__', 'constructor', 'prototype'],
 ]);
 
 function persistent({

@@ -4,7 +4,7 @@ import type { SessionDirectory } from '../../engine/session-directory.ts';
 import type { AuthenticatorRecord } from '../../records/authenticators.ts';
 import type { LogEventRecord } from '../../records/log-events.ts';
 import type { Frozen } from '../../records/record.ts';
-import { PROFILE_CLAIMS } from '../../records/users.ts';
+import { IDENTITY_MEMBERS, NOTED_MEMBERS } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import { connectedAccountsOf, connectedAccountView } from '../../users/connected-accounts.ts';
 import type { Identity } from '../../users/identities.ts';
@@ -18,23 +18,7 @@ export interface CopyDependencies {
 }
 
 /** What of a user's record is theirs: `app_metadata` is the tenant's. */
-const MEMBERS = [
-  'id',
-  'email',
-  'email_verified',
-  'username',
-  'phone_number',
-  'phone_verified',
-  'address',
-  ...PROFILE_CLAIMS,
-  'user_metadata',
-  'created_at',
-  'updated_at',
-  'last_login',
-  'last_ip',
-  'logins_count',
-  'last_password_reset',
-] as const;
+const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...NOTED_MEMBERS] as const;
 
 /** How many of the newest log events of a user are in the copy. */
 const EVENTS = 1_000;

@@ -1,26 +1,13 @@
 // Links to the account pages that an application hands out itself, instead of the mail.
 import type { Challenges, Met } from '../../protection/challenges.ts';
-import type { Connection } from '../../records/collections.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Config } from '../../tenant/config.ts';
+import type { NewTicket } from '../../users/ticket.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
-
-interface NewTicket {
-  user: User;
-  connection: Connection;
-  ttlSeconds: number;
-  resultUrl?: string | undefined;
-  clientId?: string | undefined;
-  organization?: string | undefined;
-  includeEmail: boolean;
-  marksVerified: boolean;
-  /** The id of the session of the user's in which they have asked for it; none of a ticket that others made. */
-  session?: string;
-}
 
 /** What a ticket says of whose password it is for: the address, else the username, else the number, as there may be no other. */
 export function namedBy({

@@ -6,25 +6,12 @@ import { changesPasswords } from '../../records/database-options.ts';
 import type { Store } from '../../store/contract.ts';
 import type { Config } from '../../tenant/config.ts';
 import { primaryIdentity } from '../../users/identities.ts';
+import type { NewTicket } from '../../users/ticket.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type Answer, type Call, callsWith } from '../call.ts';
 import { apiError } from '../errors.ts';
 import { noUser } from './users/user.ts';
-
-/** A ticket to be made. */
-interface NewTicket {
-  user: User;
-  connection: Connection;
-  ttlSeconds: number;
-  /** Where its page leads when all is done. */
-  resultUrl?: string | undefined;
-  clientId?: string | undefined;
-  organization?: string | undefined;
-  includeEmail: boolean;
-  /** Whether who uses it has proved the address: it was mailed there. */
-  marksVerified: boolean;
-}
 
 export interface TicketsDependencies {
   store: Store;

@@ -1,6 +1,6 @@
 // The users of a store in the form of import files, so that whoever leaves takes everything along.
 import type { Frozen } from '../../records/record.ts';
-import type { UserRecord } from '../../records/users.ts';
+import { NOTED_MEMBERS, type UserRecord } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
@@ -17,19 +17,14 @@ interface ExportOptions {
 const PAGE = 100;
 
 /** What the server itself has noted of a user, and no import takes. */
-const OWN = new Set([
+const OWN = new Set<string>([
   'id',
   'expiresAt',
   'email_history',
   'permissions',
   'roles',
   'multifactor',
-  'created_at',
-  'updated_at',
-  'last_login',
-  'last_ip',
-  'logins_count',
-  'last_password_reset',
+  ...NOTED_MEMBERS,
 ]);
 
 /** The users, some at a time. */
