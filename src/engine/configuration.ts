@@ -38,6 +38,7 @@ import { dpopFeature, type KnownProofs } from './dpop.ts';
 import { ALGORITHMS, CLIENT_AUTHENTICATION, DISCOVERY, FEATURES, ROUTES } from './engine-features.ts';
 import { assertClaims } from './essential-claims.ts';
 import { loadGrant } from './grants.ts';
+import { lastSteps } from './last-steps.ts';
 import { lifetimes } from './lifetimes.ts';
 import type { LoginActions } from './login-actions.ts';
 import type { LogoutChannels } from './logout-channels.ts';
@@ -122,6 +123,7 @@ export function engineConfiguration(
   logins: BrowserLogins,
 ): Configuration {
   const { settings, config, wallClock } = deps;
+  const lacksDescription = deps.secondFactor.description;
   return {
     adapter: createAdapter({ ...deps, grantTypes }),
     jwks: engineKeys(deps.signing.sign, config.signingKeys()),
@@ -144,7 +146,12 @@ export function engineConfiguration(
     extraClientMetadata: { properties: [SETTINGS_PROPERTY, DELIVERY_MODE_PROPERTY] },
     cookies: cookies(),
     interactions: {
-      policy: policy({ ...deps, ...logins, lacksDescription: deps.secondFactor.description }),
+      policy: policy({
+        ...deps,
+        ...logins,
+        lacksDescription,
+        lastSteps: lastSteps({ ...deps, lacksDescription }),
+      }),
       url: (ctx, { uid }) => {
         bind(ctx, uid);
         return interactionPath(uid);

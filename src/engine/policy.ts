@@ -1,5 +1,6 @@
-// When the browser's user is asked for something: log in, choose an account, consent. The checks look at what is
-// known of a request and change nothing; what they need was worked out before (browser-login.ts).
+// When the browser's user is asked for something: log in, choose an account, consent. The checks here look at what is known of a
+// request and change nothing; what they need was worked out before (browser-login.ts). What is done once nobody is asked for anything
+// more, and changes something, is in last-steps.ts.
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { mayLogInTo } from '../records/administrators.ts';
 import { asksEachTime } from '../records/apis.ts';
@@ -10,18 +11,16 @@ import { toAudience } from './audience.ts';
 import { type BrowserLogins, connectionOf } from './browser-login.ts';
 import { lacksEssentialClass } from './essential-claims.ts';
 import { transferOf } from './handed-over.ts';
-import type { LoginActions } from './login-actions.ts';
 import { CONSENT_POLICY } from './missing-consent.ts';
 import { notPart, type Organizations, organizationOfSession } from './organizations.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
-import type { PushedRequests } from './pushed-requests.ts';
 import { readExtensions } from './request-extensions.ts';
 import { takesDelegation } from './session-transfer-use.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
 /** The descriptions of login_required and consent_required that SDKs know. */
-const LOGIN_REQUIRED = 'Login required';
+export const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
 /** Why a session is not enough: it lacks a second factor. */
@@ -33,8 +32,8 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
-  pushedRequests: Pick<PushedRequests, 'use'>;
-  loginActions: Pick<LoginActions, 'atAuthorization'>;
+  /** What is done when nobody is asked for anything more (last-steps.ts). */
+  lastSteps: readonly interactionPolicy.Prompt[];
 }
 
 /** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
@@ -44,8 +43,7 @@ export function policy({
   config,
   ownCallbacks,
   organizations,
-  pushedRequests,
-  loginActions,
+  lastSteps,
 }: PolicyDependencies): interactionPolicy.Prompt[] {
   const prompts = base();
   const login = prompts.get('login');
@@ -76,37 +74,8 @@ export function policy({
   prompts.add(new Prompt({ name: 'organization_name' }, asksFor('pre_login_prompt')), 0);
   const afterLogin = [...prompts].indexOf(login) + 1;
   prompts.add(new Prompt({ name: 'organization' }, asksFor('post_login_prompt')), afterLogin);
-  for (const prompt of actionPrompts(loginActions, lacksDescription)) prompts.add(prompt);
-  // Last, when nobody is asked for anything more: the request is answered now.
-  const use = new Check('request_uri', '', 'invalid_request_uri', async (ctx) => {
-    await pushedRequests.use(ctx);
-    return Check.NO_NEED_TO_PROMPT;
-  });
-  prompts.add(new Prompt({ name: 'request_uri' }, use));
+  for (const prompt of lastSteps) prompts.add(prompt);
   return prompts;
-}
-
-/**
- * Nobody is asked for anything more but for what actions ask: a second factor, as any login that lacks one, or to go
- * elsewhere first.
- */
-function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDescription: string) {
-  const asks = (step: 'factor' | 'redirect' | 'primary') => async (ctx: KoaContextWithOIDC) =>
-    (await actions.atAuthorization(ctx))?.step === step;
-  const details = async (ctx: KoaContextWithOIDC) => ({
-    actions: (await actions.atAuthorization(ctx))?.waiting,
-  });
-  const factor = [LACKS_SECOND_FACTOR, lacksDescription, 'login_required', asks('factor'), details] as const;
-  // What applications know of a user who would have to go elsewhere.
-  const elsewhere = ['redirect', 'External interaction required', 'interaction_required'] as const;
-  return [
-    new Prompt({ name: 'login' }, new Check(...factor)),
-    new Prompt({ name: 'redirect' }, new Check(...elsewhere, asks('redirect'), details)),
-    new Prompt(
-      { name: 'primary' },
-      new Check('primary', LOGIN_REQUIRED, 'login_required', asks('primary'), details),
-    ),
-  ];
 }
 
 /** An API of the request has its users asked each time, and they have not been asked within this request. */
