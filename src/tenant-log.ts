@@ -26,19 +26,21 @@ interface TenantLogDependencies {
 
 /** The log of a tenant, its events counted where metrics are on; what it came to by the hour; and which requests belong together. */
 export function tenantLog(deps: TenantLogDependencies, config: Config, background: Background) {
-  const { store, clock, random, log, metrics } = deps;
+  const { store, random, log, metrics } = deps;
+  // Ids of events sort by time, whichever process has recorded them: counts and streams go on from an id.
+  const clock = store.sharedClock ?? deps.clock;
   const trail = createTrail();
   const events = createEvents({
     store,
     clock,
     random,
     log,
-    budget: createEventBudget(clock),
+    budget: createEventBudget(deps.clock),
     types: new Set(Object.keys(EVENTS)),
     measure: metrics && measureEvents(metrics.measures, config),
     transaction: trail.id,
     retentionDays: () => retentionDays(config),
   });
   keepRetention({ ...deps, config, events, background });
-  return { trail, events, logCounts: createLogCounts({ ...deps, background }) };
+  return { trail, events, logCounts: createLogCounts({ ...deps, clock, background }) };
 }

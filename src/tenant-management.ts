@@ -126,6 +126,8 @@ function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, en
   startLogStreams({
     ...deps,
     ...capabilities,
+    // That of the events' ids.
+    clock: deps.store.sharedClock ?? deps.clock,
     ending,
     filesDirectory: logStreamFiles ? join(dataDir, 'log-streams') : undefined,
     measures: deps.metrics?.measures,

@@ -1,4 +1,5 @@
 // What the store says of itself to the doctor, and what of the outside the tenant depends on.
+import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { calledOptions } from '../tenant/provider-addresses.ts';
@@ -9,6 +10,8 @@ export interface Inspection {
   signingKeys: { alg: string; createdAt: number }[];
   /** ISO 8601, of the newest event of the log. */
   newestEvent?: string;
+  /** How far the clock here is ahead of that of all processes, where there can be several; milliseconds. */
+  clockAhead?: number;
   /** Addresses that the server calls for the tenant, and for what. */
   addresses: { of: string; url: string }[];
   /** Names of log streams that are no longer sent. */
@@ -16,7 +19,7 @@ export interface Inspection {
 }
 
 /** Looks into a store. @throws Error when it cannot be read and written. */
-export async function inspect(store: Store): Promise<Inspection> {
+export async function inspect({ store, clock }: { store: Store; clock: Clock }): Promise<Inspection> {
   await store.ready();
   const [keys, connections, streams, newest] = await Promise.all([
     store.collection('signingKeys').findBy('state', 'current'),
@@ -29,6 +32,7 @@ export async function inspect(store: Store): Promise<Inspection> {
   return {
     signingKeys: keys.map(({ jwk, createdAt }) => ({ alg: String(jwk.alg), createdAt })),
     ...(event && { newestEvent: event.date }),
+    ...(store.sharedClock && { clockAhead: clock() - store.sharedClock() }),
     addresses: [
       ...inForce.flatMap(({ name, options }) =>
         calledOptions(options).map(({ url }) => ({ of: `the connection ${name}`, url })),

@@ -82,7 +82,7 @@ export async function carryOut(deps: OrderDependencies, order: Order): Promise<u
     case 'export':
       return exportTenant(store);
     case 'inspect':
-      return inspect(store);
+      return inspect(deps);
     case 'script':
       return connectionScript(deps, order);
     case 'action':

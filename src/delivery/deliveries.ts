@@ -45,12 +45,14 @@ const AT_ONCE = 200;
 
 /** The deliveries of a tenant. */
 export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
-  const { log, ending } = deps;
+  const { store, log, ending } = deps;
+  // Whose turn a delivery is must be the same everywhere.
+  const clock = store.sharedClock ?? deps.clock;
   const lines = new Map<string, Line>();
   /** Those that this process is at. */
   const held = new Set<string>();
-  const claims = createClaims(deps, AT_ONCE);
-  const work = { claims, held, clock: deps.clock, log };
+  const claims = createClaims({ ...deps, clock }, AT_ONCE);
+  const work = { claims, held, clock, log };
   let looking: Promise<void> | undefined;
   let isFirst = true;
   const look = async (): Promise<void> => {

@@ -22,3 +22,16 @@ export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : String(thrown);
 
 export const DAY = 86_400_000;
+
+/** Tokens of others are dated: beyond this they are refused as not yet good, or too old. Milliseconds. */
+const SKEW = { warning: 5_000, fault: 60_000 };
+
+/** What is said of the clock here. @param ahead of that of `whom`, milliseconds. */
+export function clockFinding(ahead: number, whom: string): Finding {
+  const clocks = findings('clock');
+  // Dates of HTTP are whole seconds.
+  const seconds = Math.round(ahead / 1000);
+  const text = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} ${whom}`;
+  if (Math.abs(ahead) > SKEW.fault) return clocks.fault(`${text}: set it by NTP`);
+  return Math.abs(ahead) > SKEW.warning ? clocks.warning(`${text}: set it by NTP`) : clocks.ok(text);
+}

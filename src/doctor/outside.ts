@@ -4,18 +4,14 @@ import { createOutbound, type Outbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { outboundAllow, type Settings } from '../settings.ts';
-import { type Finding, findings, messageOf } from './finding.ts';
+import { clockFinding, type Finding, findings, messageOf } from './finding.ts';
 
 /** Addresses that are asked at once. */
 const AT_ONCE = 8;
 /** More are hardly read. */
 const MOST = 200;
 const PATIENCE = 5_000;
-/** Tokens of others are dated: beyond this they are refused as not yet good, or too old. Milliseconds. */
-const SKEW = { warning: 5_000, fault: 60_000 };
-
 const outside = findings('outside');
-const clocks = findings('clock');
 
 type Address = Inspection['addresses'][number];
 
@@ -70,10 +66,5 @@ async function ask(
 /** The middle one counts: a single host may have a wrong clock of its own. */
 function clockFindings(skews: readonly number[]): Finding[] {
   const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)];
-  if (middle === undefined) return [];
-  // Dates of HTTP are whole seconds.
-  const seconds = Math.round(middle / 1000);
-  const text = `${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the hosts that were asked`;
-  if (Math.abs(middle) > SKEW.fault) return [clocks.fault(`${text}: set it by NTP`)];
-  return [Math.abs(middle) > SKEW.warning ? clocks.warning(`${text}: set it by NTP`) : clocks.ok(text)];
+  return middle === undefined ? [] : [clockFinding(middle, 'the hosts that were asked')];
 }

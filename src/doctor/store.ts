@@ -5,7 +5,7 @@ import { carryOutOrder } from '../administration/order.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Settings } from '../settings.ts';
 import { StoreAbsent } from '../store/contract.ts';
-import { DAY, type Finding, findings, messageOf } from './finding.ts';
+import { clockFinding, DAY, type Finding, findings, messageOf } from './finding.ts';
 
 /** A key that signs is changed a few times a year; a rotation that nobody does is forgotten. */
 const OLD_KEY = 180 * DAY;
@@ -35,7 +35,7 @@ export async function checkStore(
 
 /** What is wrong with what the store holds. */
 export function judgeInspection(
-  { signingKeys, newestEvent, suspendedStreams }: Inspection,
+  { signingKeys, newestEvent, clockAhead, suspendedStreams }: Inspection,
   clock: Clock,
 ): Finding[] {
   return [
@@ -49,6 +49,7 @@ export function judgeInspection(
           `the log has an event of ${newestEvent}, and here it is ${new Date(clock()).toISOString()}`,
         )
       : clocks.ok('nothing in the store is of the future'),
+    ...(clockAhead === undefined ? [] : [clockFinding(clockAhead, 'the database')]),
     ...suspendedStreams.map((name) =>
       streams.warning(`${name} is suspended: set it to active once its receiver answers`),
     ),

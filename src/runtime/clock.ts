@@ -6,6 +6,9 @@ export type Clock = () => number;
 /** The machine's clock; read through `Date` at each call, so that a test may move it. */
 export const systemClock: Clock = () => Date.now();
 
+/** The same, which no test moves: what it is compared with was moved by as much as they differ. */
+export const unmovedClock: Clock = Date.now;
+
 /**
  * A clock that never goes back, so that what has expired stays expired when the machine's clock is set back. It then
  * runs ahead of the wall clock until that has caught up or the process ends. Use it for durations; dates of others (JWT,

@@ -3,6 +3,7 @@
 import { AuthError } from '../http/errors.ts';
 import type { CollectionName, Records } from '../records/collections.ts';
 import type { Frozen, Stored } from '../records/record.ts';
+import type { Clock } from '../runtime/clock.ts';
 
 /** Thrown by `insert`, `put` and `update` when a unique key (or the id, as `id`) is already taken. */
 export class UniqueKeyError extends Error {
@@ -214,6 +215,11 @@ export interface Moment {
 export interface Store {
   /** That no other process can have it open: what an earlier one was at is nobody's any more. */
   readonly exclusive?: true;
+  /**
+   * What time it is for all processes that have it open, epoch milliseconds: their own clocks may differ. Without it one's own
+   * clock is that. It may be set right, back and forth.
+   */
+  readonly sharedClock?: Clock;
   collection<N extends CollectionName>(name: N): Collection<Records[N]>;
   /**
    * How often the configuration was written: it has risen before a write to a collection that is `cached` resolves.

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { LeaseRecord } from '../records/leases.ts';
 import type { Frozen } from '../records/record.ts';
-import { type Clock, epochSeconds } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Collection, type Store, UniqueKeyError } from './contract.ts';
 import { judge } from './judge.ts';
@@ -27,6 +27,11 @@ const LOOK = 100;
 
 /** When a lease ended that was given back, by whichever clock, epoch seconds. */
 const LONG_AGO = 1;
+/** After its end one stays so long, unless it is given back, seconds: a clock that is less ahead than this does not hide it. */
+const KEPT = 366 * 86_400;
+
+/** Until when one is good, epoch milliseconds. */
+const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expiresAt * 1000;
 
 /** The leases of one process. A store that no other process can have open needs none of them in it. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
@@ -54,30 +59,43 @@ const alone: Leases['ifFree'] = async (_name, work) => {
   return true;
 };
 
-function shared({ store, clock, random }: { store: Store; clock: Clock; random: Random }): Leases['ifFree'] {
+function shared({
+  store,
+  clock: own,
+  random,
+}: {
+  store: Store;
+  clock: Clock;
+  random: Random;
+}): Leases['ifFree'] {
   const leases = store.collection('leases');
+  const clock = store.sharedClock ?? own;
   const takeLeft = leftAhead(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
+    const free = await judge(leases, lease.id, (current) =>
+      endOf(current) <= clock() ? { verdict: true, next: lease } : { verdict: false },
+    );
+    if (free !== undefined) return free || takeLeft(lease);
     try {
-      // One that has ended is as if it were not there.
       await leases.insert(lease);
       return true;
     } catch (thrown) {
-      if (thrown instanceof UniqueKeyError) return takeLeft(lease);
+      if (thrown instanceof UniqueKeyError) return false;
       throw thrown;
     }
   };
   return async (name, work) => {
     const holder = random(16).toString('base64url');
-    const until = (seconds: number) => epochSeconds(clock) + seconds;
-    if (!(await take({ id: name, holder, expiresAt: until(GOOD) }))) return false;
+    const fresh = (): LeaseRecord => {
+      const until = clock() + GOOD * 1000;
+      return { id: name, holder, until, expiresAt: Math.ceil(until / 1000) + KEPT };
+    };
+    if (!(await take(fresh()))) return false;
     const lost = new AbortController();
-    const change = (expiresAt: number) =>
-      leases.update(name, (now: Frozen<LeaseRecord>) =>
-        now.holder === holder ? { ...now, expiresAt } : now,
-      );
+    const change = (next: Pick<LeaseRecord, 'expiresAt' | 'until'>) =>
+      leases.update(name, (now: Frozen<LeaseRecord>) => (now.holder === holder ? { ...now, ...next } : now));
     const renewal = setInterval(() => {
-      change(until(GOOD)).then(
+      change(fresh()).then(
         (now) => now?.holder === holder || lost.abort(),
         () => lost.abort(),
       );
@@ -88,7 +106,7 @@ function shared({ store, clock, random }: { store: Store; clock: Clock; random: 
     } finally {
       clearInterval(renewal);
       // What cannot be given back ends by itself.
-      await change(LONG_AGO).catch(() => undefined);
+      await change({ until: 0, expiresAt: LONG_AGO }).catch(() => undefined);
     }
   };
 }
@@ -103,7 +121,7 @@ function leftAhead(leases: Collection<LeaseRecord>, clock: Clock): (lease: Lease
   return async (lease) => {
     const held = await leases.get(lease.id);
     // Others end by themselves.
-    if (held === undefined || (held.expiresAt ?? 0) <= epochSeconds(clock) + 2 * GOOD) return false;
+    if (held === undefined || endOf(held) <= clock() + 2 * GOOD * 1000) return false;
     const before = seen.get(lease.id);
     if (before === undefined || !isDeepStrictEqual(before.held, held)) {
       seen.set(lease.id, { held, at: clock() });

@@ -12,6 +12,8 @@ export interface StoreOptions {
   clock: Clock;
   /** What deletion of what has expired goes by, as far as it is to be believed (`clock` unless said otherwise). */
   wallClock?: Clock | undefined;
+  /** That of the machine, where it is not the system's. */
+  machineClock?: Clock | undefined;
   /** Monotonic milliseconds: how long that has been so. */
   elapsed?: (() => number) | undefined;
   log?: Pick<Logger, 'warn' | 'error'>;

@@ -3,18 +3,28 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { Pool, PreparedStatement } from './postgres-pool.ts';
 import type { PostgresTable } from './postgres-table.ts';
+import { type DatabaseTime, NOW } from './postgres-time.ts';
 
 const atOnce = 500;
+
+interface Purging {
+  /** By what expired records are deleted. */
+  deletion: Clock;
+  /** Is told what time the database said that it is. */
+  time: Pick<DatabaseTime, 'heard'>;
+}
 
 /** Deletes some expired records of each table that has any. @returns what does so, and says whether there may be more. */
 export function createPurge(
   pool: Pool,
   tables: readonly PostgresTable[],
-  deletion: Clock,
+  { deletion, time }: Purging,
 ): () => Promise<boolean> {
   const expired = anyExpired(tables);
   return async () => {
+    const asked = performance.now();
     const { rows } = await pool.read(expired, [deletion() / 1000]);
+    time.heard(Number(rows[0]?.[tables.length + 1]) * 1000, asked);
     const now = Number(rows[0]?.[tables.length]);
     let more = false;
     for (const [at, { statements }] of tables.entries()) {
@@ -27,12 +37,15 @@ export function createPurge(
 }
 
 /**
- * Of each table whether something has expired by a time, and last that time: the database's own where that is earlier, because a
+ * Of each table whether something has expired by a time, then that time, and last the database's own: where that is earlier it counts, because a
  * process whose clock is ahead would take away what is good for all others. The index of expiry has what expires first at its
  * beginning.
  */
 export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): PreparedStatement {
-  const now = 'least($1::float8, extract(epoch FROM clock_timestamp())::float8)';
+  const now = `least($1::float8, ${NOW})`;
   const each = tables.map(({ name }) => `(SELECT min(expires_at) FROM "${name}") <= t.now`);
-  return { name: 'expired', text: `SELECT ${each.join(', ')}, t.now FROM (SELECT ${now} AS now OFFSET 0) t` };
+  return {
+    name: 'expired',
+    text: `SELECT ${each.join(', ')}, t.now, ${NOW} FROM (SELECT ${now} AS now OFFSET 0) t`,
+  };
 }

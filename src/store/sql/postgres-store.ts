@@ -26,6 +26,7 @@ import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
+import { databaseTime, NOW } from './postgres-time.ts';
 
 interface PostgresOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
@@ -33,6 +34,8 @@ interface PostgresOptions {
   /** Where the key of the store's secrets is, without `secretsKey`. */
   dataDir: string;
   clock: Clock;
+  wallClock?: Clock | undefined;
+  machineClock?: Clock | undefined;
   /** By what expired records are deleted. */
   deletion: Clock;
   log?: Pick<Logger, 'warn' | 'error'>;
@@ -92,8 +95,12 @@ async function* sealedTexts(run: Run): AsyncGenerator<[string, readonly string[]
 async function openTables(
   pool: Pool,
   key: KeyObject,
-  { clock, deletion, log }: PostgresOptions,
+  { clock, wallClock = clock, machineClock, deletion, log }: PostgresOptions,
 ): Promise<Store> {
+  const time = databaseTime({ wallClock, machineClock, log });
+  const asked = performance.now();
+  const { rows } = await pool.read({ text: `SELECT ${NOW}` }, []);
+  time.heard(Number(rows[0]?.[0]) * 1000, asked);
   const tables = new Map(
     collectionSpecs().map(([name, spec]): [string, PostgresTable] => [
       name,
@@ -114,7 +121,7 @@ async function openTables(
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()], deletion)], log);
+  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()], { deletion, time })], log);
   let closing: Promise<void> | undefined;
   const close = async () => {
     await underWay.end();
@@ -123,6 +130,7 @@ async function openTables(
     await pool.close();
   };
   return {
+    sharedClock: time.clock,
     collection: collectionsIn(collections),
     revision: revision.current,
     batch: (writes) =>

@@ -1,0 +1,116 @@
+// Processes whose machines' clocks are wrong, over one database.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { inspect } from '../../src/administration/inspect.ts';
+import { createDeliveries } from '../../src/delivery/deliveries.ts';
+import { judgeInspection } from '../../src/doctor/store.ts';
+import { createLog } from '../../src/runtime/log.ts';
+import { systemRandom } from '../../src/runtime/random.ts';
+import type { Store } from '../../src/store/contract.ts';
+import { createLeases } from '../../src/store/leases.ts';
+import { openStore } from '../../src/store/open.ts';
+import { every, until } from '../support/patience.ts';
+import { type Cluster, startCluster } from '../support/postgres.ts';
+
+const HOUR = 3_600_000;
+
+describe('processes over PostgreSQL whose clocks differ', () => {
+  let cluster: Cluster;
+  let dataDir: string;
+  const stores: Record<string, { store: Store; clock: () => number; told: unknown[] }> = {};
+  before(async () => {
+    cluster = await startCluster();
+    dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-clocks-'));
+    for (const [name, wrong] of Object.entries({ right: 0, ahead: HOUR, behind: -HOUR })) {
+      const clock = () => Date.now() + wrong;
+      const told: unknown[] = [];
+      const log = { warn: (of: unknown) => told.push(of), error: () => undefined };
+      const opening = { dataDir, databaseUrl: cluster.url(), clock, machineClock: clock, log };
+      stores[name] = { store: await openStore(opening), clock, told };
+    }
+  });
+  after(async () => {
+    for (const { store } of Object.values(stores)) await store.close();
+    await cluster.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const at = (name: string) => stores[name] ?? expect.fail(name);
+  const never = () => new Promise<void>(() => {});
+  const leasesOf = (name: string) => createLeases({ ...at(name), random: systemRandom });
+
+  /** Those of a process, all of which `attempt` tries. */
+  function deliveriesOf(name: string, attempt: (text: string) => Promise<void>) {
+    const ending = new AbortController();
+    const deliveries = createDeliveries({
+      ...at(name),
+      random: systemRandom,
+      log: createLog('silent'),
+      ending: ending.signal,
+    });
+    const prepare = deliveries.add<string>({
+      kind: 'test',
+      attempt,
+      mayPass: () => true,
+      gaveUp: async () => undefined,
+      pauses: [],
+      longest: 10_000,
+      concurrency: 4,
+      capacity: 1_000,
+    });
+    return { deliveries, prepare, ending };
+  }
+
+  it('go by the clock of the database, and say that theirs is another', async () => {
+    const now = Date.now();
+    for (const [name, { store }] of Object.entries(stores))
+      expect(store.sharedClock?.(), name).to.be.within(now - 5_000, Date.now() + 5_000);
+    expect(at('right').told).to.deep.equal([]);
+    expect(at('ahead').told).to.deep.equal([{ ahead: 3600 }]);
+    expect(at('behind').told).to.deep.equal([{ ahead: -3600 }]);
+    const inspection = await inspect(at('behind'));
+    const found = judgeInspection(inspection, at('behind').clock).map(
+      ({ verdict, text }) => `${verdict} ${text}`,
+    );
+    expect(found).to.include('fault 3600 s behind the database: set it by NTP');
+  });
+
+  for (const holder of ['right', 'ahead', 'behind'])
+    it(`leave work alone that one is at whose clock is ${holder}, and do it once it is done`, async () => {
+      let end = () => {};
+      const begun = Promise.withResolvers<void>();
+      const done = leasesOf(holder).ifFree(holder, () => {
+        begun.resolve();
+        return new Promise<void>((resolve) => (end = resolve));
+      });
+      await begun.promise;
+      for (const name of Object.keys(stores))
+        expect(await leasesOf(name).ifFree(holder, never), name).to.equal(false);
+      end();
+      await done;
+      for (const name of Object.keys(stores))
+        expect(await leasesOf(name).ifFree(holder, async () => {}), name).to.equal(true);
+    });
+
+  for (const looking of ['ahead', 'behind'])
+    it(`take what is due and nothing that another process is at, where the clock is ${looking}`, async () => {
+      const { store } = at('right');
+      const slow = deliveriesOf('right', never);
+      const held = slow.prepare('held');
+      await store.batch([held.write]);
+      held.begin();
+      const dueAt = new Date(Date.now() - 1_000).toISOString();
+      const due = { id: `due ${looking}`, kind: 'test', content: '"due"', dueAt, holder: 'nobody', tries: 0 };
+      await store.collection('deliveries').insert(due);
+      const taken: string[] = [];
+      const other = deliveriesOf(looking, async (text) => void taken.push(text));
+      other.deliveries.start();
+      await until(() => taken.includes('due'), every(20));
+      other.ending.abort();
+      await other.deliveries.flush(1_000);
+      expect(taken).to.deep.equal(['due']);
+      const { records } = await store.collection('deliveries').list();
+      for (const { id } of records) await store.collection('deliveries').delete(id);
+    });
+});
