@@ -35,7 +35,10 @@ export function accountEndings({
   const endConsents = (userId: string) => store.collection('consents').deleteBy('user', userId);
   const endPasskeys = (userId: string) => store.collection('passkeys').deleteBy('user', userId);
   const endConnected = (userId: string) => store.collection('connectedAccounts').deleteBy('user', userId);
-  /** What is left of a user who is there no more. */
+  /**
+   * Ends all that is kept of a user who was removed, or linked to another: sessions, tokens, factors, passkeys,
+   * consents, memberships, pending codes and links.
+   */
   const endGone = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
     await Promise.all([
       challenges.revokeAllOf(userId),
@@ -50,18 +53,21 @@ export function accountEndings({
     ]);
   };
   return {
-    /** Of a new password: what was begun with the one before. */
+    /** After a new password: ends what was begun with the old one. */
     endPending: async (userId: string): Promise<void> => {
       await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
     },
     endSessions,
-    /** Of a user who was blocked: sessions and refresh tokens. */
+    /** After a user was blocked: ends their sessions and refresh tokens. */
     endBlocked: async (userId: string): Promise<void> => {
       await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
     },
-    /** Of who takes an account over: linked identities, which may be of who made it. A login by one ends with {@link endAll}. */
+    /**
+     * After an account was taken over by the owner of its address: parts it from its linked identities, which may
+     * belong to whoever made the account. Sessions by one of them end with {@link endAll}.
+     */
     detachLinked: (userId: string) => detachLinked({ store, users }, userId),
-    /** All but the account itself: what somebody made who had not proved its address. */
+    /** Ends everything but the account itself, where it was made by somebody who had not proved its address. */
     endAll: async (userId: string): Promise<void> => {
       await Promise.all([
         endSessions(userId),
@@ -72,18 +78,21 @@ export function accountEndings({
       ]);
     },
     /**
-     * Of a user from whom an identity was taken. What came by it cannot be told from the rest: a refresh token does not say
-     * by which, a passkey the connection alone.
+     * After an identity was unlinked from a user: ends all their sessions and tokens, because a refresh token does
+     * not say by which identity it was obtained. A passkey names its connection only.
      */
     endUnlinked: async (userId: string, { connection }: Pick<Identity, 'connection'>): Promise<void> => {
       await endPasskeysBy(store, userId, connection);
       await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
     },
-    /** Of a user who is now another: what they were about to log in to asks them again, and they are that one. */
+    /**
+     * After a user was linked to another and is gone as such. Login requests that wait stay: they ask again, and
+     * log in the other user.
+     */
     endLinked: (userId: string) => endGone(userId, { requestsStay: true }),
     /** Removes a user with all that is theirs; the log keeps what happened. */
     removeUser: async (userId: string): Promise<void> => {
-      // The user first: whatever a login under way stores after that, it finds nobody to whom it belongs.
+      // The user's record goes first: what a login under way stores after that belongs to no user and is of no use.
       await users.remove(userId);
       await endGone(userId);
     },
@@ -100,7 +109,7 @@ async function detachLinked(
       await users.unlink(userId, id);
     } catch (thrown) {
       if (!(thrown instanceof UniqueKeyError)) throw thrown;
-      // There is such a user again: it is nobody's.
+      // A user with that id exists already, so the identity belongs to neither and goes.
       await store.collection('identities').delete(id);
     }
   }

@@ -1,4 +1,5 @@
-// What the features of a tenant are given, each made once of what it needs by name: nothing is reached for.
+// What the features of a tenant stand on (configuration, limits, delivery, signing ...), each made once and given
+// what it needs by name.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
@@ -55,7 +56,7 @@ import type { Users } from './users/users.ts';
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
-/** What a tenant is built from; nothing else is reached for. */
+/** All that a tenant is built from. There is no other state. */
 export interface TenantDependencies {
   settings: Settings;
   store: Store;
@@ -63,9 +64,9 @@ export interface TenantDependencies {
   /** Those who log in to the console. */
   administrators: Users;
   log: Logger;
-  /** Never goes back: for how long something lasts. */
+  /** Never goes back. For durations: expiry, limits, timeouts. */
   clock: Clock;
-  /** For what others have dated, or compare with their own clocks. */
+  /** The time of day, which may be set back. For dates that others have set or compare with their own clocks. */
   wallClock: Clock;
   random: Random;
   /** How the pauses between tries of a message are waited for. */
@@ -85,10 +86,7 @@ interface CapabilityDependencies extends TenantDependencies {
   ending: AbortSignal;
 }
 
-/**
- * What there is before the engine, and needs none.
- * @throws Error when the store holds no tenant.
- */
+/** Makes what needs no engine. @throws Error when the store holds no tenant. */
 export async function createCapabilities(deps: CapabilityDependencies) {
   const { settings, store, log, clock, wallClock, random, metrics } = deps;
   const configs = configsOf(await openConfig(store), deps);
@@ -138,7 +136,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   };
 }
 
-/** What signs, and where keys are kept outside who keeps them. */
+/** What signs tokens, and the service that holds the keys where they are not in the store. */
 function signingOf(
   { settings, store, log, clock, wallClock, waits }: TenantDependencies,
   { config, outbound }: { config: Config; outbound: Outbound },
@@ -161,7 +159,7 @@ function noteThrottled(events: Events) {
     events.record({
       type: 'limit_mu',
       ip,
-      // Of what is no account there is neither.
+      // A try that is of no account has neither.
       ...(connection !== '' && { connection, user_name: identifier }),
     });
 }
@@ -213,9 +211,9 @@ function delivery(
     deliveries,
     messages,
     templates,
-    /** At once and once, for who waits to see it. */
+    /** Sends at once and does not try again: somebody waits to see whether it works. */
     sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
-    /** The same of an SMS: by the action for phone messages, where there is one. */
+    /** The same for an SMS; by the tenant's action for phone messages where it has one. */
     sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
   };
 }

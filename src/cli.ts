@@ -11,17 +11,17 @@ if (isOlder(process.versions.node, needed)) {
   process.stderr.write(`gatehouse needs Node.js ${needed} or newer, and this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else {
-  // What an older one has not got is imported here.
+  // Imported only now: an older Node.js cannot load these.
   const { keepCompiledCode } = await import('./runtime/compile-cache.js');
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');
   const { takePathsAsTheyStand } = await import('./runtime/own-modules.js');
-  // Other commands may only look, and leave nothing behind.
+  // Only `start` keeps compiled code on disk: other commands may run where nothing should be written.
   const [command = 'start', ...more] = process.argv.slice(2);
   if (command === 'start') keepCompiledCode(process.env.DATA_DIR);
   leaveOutHttpClient();
   takePathsAsTheyStand();
   if (command === 'start' && more.length === 0) {
-    // The other commands, and what reads their arguments, are not loaded for nothing.
+    // A start needs none of the other commands, nor the parser of their arguments.
     const { runServer } = await import('./run.ts');
     await runServer(process.env, process.stdout);
   } else {

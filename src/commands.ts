@@ -16,14 +16,14 @@ import { addTenantCommands } from './tenant-commands.ts';
 import { addUserCommands } from './user-commands.ts';
 
 /**
- * Runs a command to its end; `start` until the server listens. What is at fault is told on standard error.
+ * Runs a command to its end; `start` until the server listens. Faults are printed to standard error.
  * @param args those after the command's name.
  */
 export async function runCommand(args: readonly string[], host: CommandProcess): Promise<void> {
   try {
     await programOf(host).parseAsync(args, { from: 'user' });
   } catch (thrown) {
-    // What is wrong with its arguments is printed already.
+    // The parser has printed what is wrong with the arguments.
     if (thrown instanceof CommanderError) {
       host.exitCode = thrown.exitCode;
       return;
@@ -61,7 +61,8 @@ function programOf(host: CommandProcess): Command {
   addAdministratorCommands(program, host, ordered);
   addScriptCommands(program, host, ordered);
   addActionCommands(program, host, ordered);
-  // Not before: its commands would take too many arguments, too. What it is given is a command that there is not.
+  // Set last, because subcommands inherit it: only the program itself takes any arguments, which are then the name
+  // of a command that does not exist.
   return program.allowExcessArguments();
 }
 

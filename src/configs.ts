@@ -1,4 +1,4 @@
-// The tenant's configuration with what is there beside it: APIs, applications and a directory of ours.
+// The tenant's configuration, with the APIs, applications and the directory that are built in and in no file.
 import { accountApi } from './account/api.ts';
 import { withConsole } from './console/directory.ts';
 import { withTryLogin } from './development/try-login.ts';
@@ -8,22 +8,22 @@ import type { Random } from './runtime/random.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from './settings.ts';
 import type { Config } from './tenant/config.ts';
 
-/** The tenant's configuration, as each is given it. */
+/** The views of the configuration that different parts of the server get. */
 export function configsOf(
   tenantConfig: Config,
   { settings, random }: { settings: Settings; random: Random },
 ) {
   const apiConfig = withOurs(tenantConfig, settings);
   return {
-    /** The tenant file's own, without what is ours. */
+    /** Only what the tenant declares. */
     tenantConfig,
-    /** What the Management API is given: it sees nothing of the console. */
+    /** For the Management API, which sees nothing of the console. */
     apiConfig,
     config: settings.console ? withConsole(apiConfig, random) : apiConfig,
   };
 }
 
-/** The tenant's configuration with what is there beside it: the APIs that are ours, and the application of "Try login". */
+/** Adds the built-in APIs, and the application of "Try login". */
 function withOurs(tenantConfig: Config, settings: Settings): Config {
   const { issuer } = settings;
   const config = withMtlsOrigin(withOurApis(tenantConfig, issuer), settings);
@@ -35,7 +35,7 @@ function withOurApis(tenantConfig: Config, issuer: string): Config {
   return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
 }
 
-/** The address where clients are asked for certificates is ours beside those of the custom domains. */
+/** Counts the origin at which clients show certificates (mutual TLS) among the custom domains. */
 function withMtlsOrigin(config: Config, settings: Settings): Config {
   const origin = mtlsOrigin(settings);
   return origin === undefined

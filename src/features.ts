@@ -1,4 +1,5 @@
-// The list: every part of the house that declares something of itself. A feature that is not here does not exist.
+// The list of all features, and of the other parts that declare limits, log events or pages. A feature that is not
+// listed here does not exist.
 import { account } from './account/feature.ts';
 import { accountPage } from './account/page/feature.ts';
 import { actions } from './actions/declaration.ts';
@@ -87,7 +88,7 @@ export const ROUTE_LIMITS: ReadonlySet<string> = new Set([
 /** All log events, by type. */
 export const EVENTS: EventMeanings = collected('events');
 
-/** What the parts declare under that key, as one. @throws Error when two declare the same. */
+/** Joins what all parts declare under a key. @throws Error when two parts declare the same name. */
 function collected<K extends 'limits' | 'events'>(key: K): NonNullable<Declaration[K]> {
   const all = DECLARATIONS.flatMap((one) => Object.entries(one[key] ?? {}));
   for (const [index, [name]] of all.entries()) {

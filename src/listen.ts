@@ -1,4 +1,4 @@
-// Listening at the ports of a server, and what is said where one cannot be had.
+// Listens at the ports of a server, with errors that name the setting to change.
 import { once } from 'node:events';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ import { type Settings, withPort } from './settings.ts';
 import type { createServers } from './tls/servers.ts';
 
 /**
- * Listens at the port of everybody, and at that of clients with certificates where they have one.
+ * Listens at `PORT`, and at `MTLS_PORT` where clients show certificates at a port of its own.
  * @returns the settings with the ports that are in use.
  * @throws Error naming the setting and the reason.
  */

@@ -70,7 +70,7 @@ export async function restore(file: string, host: CommandProcess, log: Logger): 
   const settings = readSettings(host.env);
   const { header } = await checkArchive(file);
   const key = await archiveKey(settings, file, header.key);
-  // Time stands still: what had not expired then is still there to be compared.
+  // The clock stands at the time of the backup, so that nothing expires before both are compared.
   const opening = { log, clock: () => header.at, isFilling: true };
   const records = await withStore(settings, opening, (store) => fillStore(store, archiveParts(file, key)));
   const where = settings.databaseUrl === undefined ? settings.dataDir : 'DATABASE_URL';
@@ -107,7 +107,7 @@ export async function move(
     print(host, `its secrets are sealed with ${keyName(target)}`);
 }
 
-/** A directory, or the address of a database; the key of that is in the data directory of the settings. */
+/** The store of a directory or a database address. A database's key is in the data directory of the settings. */
 function placeOf(
   place: string,
   { dataDir, secretsKey }: Settings,

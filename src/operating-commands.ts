@@ -1,5 +1,5 @@
-// What operators do beside a server: look whether all is well, and take the store elsewhere. Each is loaded when it is asked
-// for.
+// What operators do beside a server: look whether all is well, and take the store elsewhere. Each is loaded when it
+// is used.
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { CommandProcess } from './runtime/command-process.ts';

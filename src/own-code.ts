@@ -41,7 +41,10 @@ interface OwnCodeDependencies {
   spareThreads?: SpareThreads | undefined;
 }
 
-/** All of it; its `users` are those that everybody is given, so that nobody makes users or sets passwords without it. */
+/**
+ * Makes all of it. The `users` that it returns run the tenant's code for every new user and password, so features
+ * must be given these.
+ */
 export function ownCode(
   {
     settings,

@@ -109,7 +109,7 @@ async function announce(running: Running, log: Logger, output: Output): Promise<
   log.info(readyOf(running), 'listening');
 }
 
-/** Where it is, and whom to trust. */
+/** What is announced: the address, and the CA to trust. */
 function readyOf({ settings, caFile }: Running): Ready {
   const hint = "trust the CA, or accept the browser's warning once";
   const trust = caFile === undefined ? {} : { ca: caFile, hint };

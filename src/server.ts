@@ -61,7 +61,7 @@ export interface Tenant {
   events: Pick<Events, 'record'>;
   /** Asks the providers of connections in the background, whether they answer. */
   checkConnections(): Promise<void>;
-  /** Takes up the removals that were noted, and not done. */
+  /** Goes on with removals that were begun and not finished. */
   resumeRemovals(): Promise<void>;
   /** Ends what would keep connections busy for long: the server is about to end. */
   drain(): void;
@@ -98,7 +98,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of watchRequests(deps, trustedBy(settings.tls))) app.use(middleware);
   app.use((ctx, next) => trail.around(ctx.state.requestId, next));
   for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
-  // What was changed before a request came is in force for it.
+  // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
   const router = (some: readonly Route[]) =>
     createRouter(some, {
@@ -106,7 +106,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
       isApplicationOrigin: config.isApplicationOrigin,
       errorPage: (ctx, error) => views.error(ctx, error),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
-      // The router has asked at start whether it is one.
+      // The router has checked at start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
       readBody: ({ largest = LARGEST_BODY, texts, isNullNone }) => readBody(largest, texts, isNullNone),
       areas: [managementArea, accountArea],

@@ -22,7 +22,10 @@ import { consoleOrigin, type Settings } from './settings.ts';
 import { retentionDays } from './tenant/log-retention.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
-/** Each dependency by its name. @param own `management`: what the Management API is given; `ending` is aborted when the server ends. */
+/**
+ * All that the console is given, by name.
+ * @param own `management`: what the Management API is given; `ending` is aborted when the server ends.
+ */
 function consoleDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -107,10 +110,10 @@ function trying(
   };
 }
 
-/** The server's certificate as its file is now: one that is renewed is there before it is shown. */
+/** The server's certificate, read anew each time: a renewed file is there before the server uses it. */
 async function certificateFile({ tls }: TenantDependencies['settings']): Promise<string | undefined> {
   if (tls.mode !== 'files') return undefined;
-  // That it cannot be read, the start and the doctor say.
+  // A file that cannot be read is reported at the start and by the doctor.
   return readFile(tls.certFile, 'utf8').catch(() => undefined);
 }
 
@@ -121,8 +124,8 @@ export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>
 }
 
 /**
- * Answers requests at the host of the console, where it has one of its own, with the console alone, and requests at others
- * with all but the console: what the tenant's pages may be made to show is of another origin then.
+ * Where the console has a host of its own, answers requests there with the console alone, and all others without
+ * it. Scripts on the tenant's pages then run at another origin than the console.
  * @param router answers the requests that some routes declare.
  */
 export function consoleAtItsHost(

@@ -1,4 +1,4 @@
-// The engine of a tenant, and what of the features it asks: their grants, and who is told of a logout.
+// The engine of a tenant, with what the features give it: grants, logout channels, the second factor.
 import { accountAudience } from './account/audience.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
@@ -86,7 +86,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     engine,
     away: awayUsers({ challenges, clock, random }),
     ...loginEnds(deps, capabilities, { ...engine, secondFactor }),
-    /** Those of a first factor: what is given to them may be given for a login ticket, too. */
+    /** Grants by a first factor. `/co/authenticate` takes the same credentials for a login ticket. */
     credentialGrants: firstFactors.flatMap(({ grants }) => grants),
     readApiToken,
     readCallerToken: callerTokenReader(reading),
@@ -101,7 +101,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
 /** The context classes that logins may be asked for. */
 const ACR_VALUES = [MFA_POLICY];
 
-/** What features ask of the engine that is made with them. */
+/** What features need of the engine, which is made after them. */
 function later(
   engine: () => Engine,
 ): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isMember' | 'isOpen'> &
@@ -115,7 +115,7 @@ function later(
   };
 }
 
-/** What is asked for where users approve logins elsewhere. */
+/** What logins need that users approve on another device (CIBA). */
 function approving({ authenticators, config, webPush }: Capabilities) {
   return {
     devicesOf: approvingDevices({ authenticators, config, webPush }),
@@ -136,7 +136,7 @@ function loginEnds(
   return { endings, finish, secondFactor };
 }
 
-/** What logins at providers elsewhere are given, wherever they begin. */
+/** What logins at other identity providers are given, wherever they begin. */
 function upstreamDependencies(
   { settings, store, clock, wallClock, random }: TenantDependencies,
   { challenges, config, outbound, scripts, signing }: Capabilities,

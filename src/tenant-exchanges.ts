@@ -1,4 +1,5 @@
-// What is given for tokens that an application brings: by the engine, by the tenant's own actions, and of connected accounts.
+// The kinds of token exchange (RFC 8693): the engine's own, those that the tenant's actions judge, and tokens of
+// connected accounts.
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { customExchange } from './connections/exchange/custom.ts';
@@ -24,14 +25,14 @@ export function tokenExchanges(
   };
 }
 
-/** The exchange of tokens that the tenant's own actions judge. */
+/** The exchange of foreign tokens, which the tenant's actions judge. */
 function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
   reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'>,
 ): ExchangeToken {
   const { baseUrl } = deps.settings;
-  // Whom an action names, or is told of, is nobody who administers the tenant.
+  // Without administrators: an action can neither name one nor be told of one.
   const users = capabilities.apiUsers;
   return customExchange({
     ...deps,

@@ -19,7 +19,7 @@ import type { Store } from './store/contract.ts';
 import type { Config } from './tenant/config.ts';
 import type { Users } from './users/users.ts';
 
-/** What the tenant is built from. */
+/** What it takes of all that a tenant is built from. */
 interface Given {
   settings: Settings;
   store: Store;
@@ -72,7 +72,7 @@ export function secondFactors(
   };
 }
 
-/** What the factors are given, wherever they are asked for. */
+/** What every page, grant and API of second factors is given. */
 export function factorDependencies(
   { settings, users, clock, wallClock, random }: Given,
   capabilities: Pick<

@@ -1,4 +1,4 @@
-// The tenant's log: every declared event, while its budget lasts, with what it belongs to.
+// The tenant's log: every declared event, up to a limit per time, each with the request it belongs to.
 import type { Logger } from 'pino';
 import { EVENTS } from './features.ts';
 import { measureEvents } from './metrics/logins.ts';
@@ -24,7 +24,10 @@ interface TenantLogDependencies {
   ending: AbortSignal;
 }
 
-/** The log of a tenant, its events counted where metrics are on; what it came to by the hour; and which requests belong together. */
+/**
+ * Makes the log, its hourly statistics, and the trail that ties the events of one login together. Events are
+ * counted where metrics are on.
+ */
 export function tenantLog(deps: TenantLogDependencies, config: Config, background: Background) {
   const { store, random, log, metrics } = deps;
   // Ids of events sort by time, whichever process has recorded them: counts and streams go on from an id.

@@ -33,7 +33,7 @@ import type { Leases } from './store/leases.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
 /**
- * Each dependency by its name; and takes up the jobs and removals that were under way at the last stop.
+ * All that the Management API is given, by name. Also goes on with jobs and removals that the last stop cut short.
  * @param own what ends with an account; `ending` is aborted when the server is about to end.
  */
 function managementDependencies(
@@ -96,7 +96,7 @@ function managementDependencies(
   };
 }
 
-/** What the Management API is given: a tenant that has no console and no administrators. */
+/** What the Management API is given. Console and administrators are hidden from it. */
 export function managingOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -106,14 +106,14 @@ export function managingOf(
   return managementDependencies({ ...deps, users }, { ...capabilities, config, users }, ...more);
 }
 
-/** What the tenant's own code gives. */
+/** The calls about the tenant's own code: packages, tries of an action, databases with scripts. */
 const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
   packages,
   tryAction,
   fromElsewhere: (asked: Asked) => fromElsewhere({ customDatabases, users }, asked),
 });
 
-/** What goes on beside requests. */
+/** Starts the background work of the Management API. */
 function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
   sendLogStreams(deps, capabilities, ending);
   const look = () => warnOfPackages({ ...deps, ...capabilities });
@@ -134,7 +134,7 @@ function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, en
   });
 }
 
-/** How often it is looked for what other processes have left, milliseconds. */
+/** How often work that other processes have left is looked for, milliseconds. */
 const LOOK = 60_000;
 
 /** Imports and exports of users; those that the last stop cut short, and removals of connections, go on. */
@@ -153,7 +153,7 @@ function resumedJobs(
       await own.leases.ifFree('removals', () => resumeRecordRemovals(removals, removals));
     });
   resume();
-  // Those that other processes have noted and not done, commands among them.
+  // Other processes, commands among them, may have noted removals and ended before doing them.
   if (store.exclusive !== true) {
     const look = setInterval(resume, LOOK).unref();
     own.ending.addEventListener('abort', () => clearInterval(look));

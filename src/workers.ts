@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { closeWhatIsNotTaken } from './runtime/connections-given.ts';
 import { STOP_BUDGET } from './stop.ts';
 
-/** What a worker says once it serves: what is announced. */
+/** What a worker reports once it serves, to be announced. */
 export interface Ready {
   url: string;
   port: number;
@@ -24,7 +24,7 @@ const LIVES = 60_000;
 /** How long a worker may take beyond its own budget to end, milliseconds. */
 const LATE = 2_000;
 
-/** The place of a worker, which one after another takes. */
+/** A numbered place for one worker; when it ends, its replacement takes the place. */
 interface Slot {
   /** Counted from 0. */
   number: number;
@@ -69,7 +69,8 @@ export async function runWorkers(
     await exchange(workers);
     isExchanging = false;
   });
-  // The first makes what there is once: certificates, tables. What it says against the settings, all would say.
+  // The first worker alone makes what is made once (certificates, tables), and finds faults of the settings that
+  // all would find.
   const [first, ...others] = slots;
   const ready = first && (await start(workers, first));
   if (ready === undefined) return end(workers, 1);
@@ -178,12 +179,12 @@ export function serveAsWorker(end: () => void): (ready: Ready) => void {
   // Node.js would exit at once, and cut off what is in flight.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const alone = () => {
-    // Nobody is left who would kill it if threads held up its exit.
+    // Its parent is gone and cannot kill it should threads hold up its exit.
     process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     end();
   };
   process.once('disconnect', alone);
-  // They may have gone before anybody listened.
+  // The parent may have ended before this handler was set.
   if (!process.connected) alone();
   process.on('SIGTERM', end);
   for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);

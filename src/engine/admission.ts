@@ -18,10 +18,10 @@ export function admit(user: Frozen<UserRecord>): AuthError | undefined {
   return undefined;
 }
 
-/** What of a login can be overtaken. */
+/** What of a login may change while it is under way. */
 type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
 
-/** A login looked at: its user, and why nothing may be made of it. */
+/** The user of a login, or why it may not go on. */
 type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
 
 /**

@@ -1,6 +1,5 @@
-// A login in the browser as the engine has it: what a waiting request was answered with, what a session keeps of it,
-// and how the one becomes the other. This is done when the engine loads the session's account, before it decides what
-// to ask the user: what decides that (policy.ts) only reads what is worked out here.
+// Turns the login that answers a waiting request into a session. It runs when the engine loads the session's
+// account, before the prompt policy: policy.ts then only reads what was worked out here.
 import {
   errors,
   type FindAccount,
@@ -26,10 +25,10 @@ import type { JudgedLogin, SecondFactor } from './second-factor.ts';
 import type { Settle } from './settle.ts';
 import { wantedOf } from './step-up.ts';
 
-/** The answer to a waiting request, with the login that it is. */
+/** The stored answer to a waiting request, with its login. */
 interface LoginAnswer extends InteractionResults {
   proved?: Login;
-  /** The login has made its session; what follows is another step of the same request. */
+  /** Whether the login has its session already: the request came back for a further step. */
   isSettled?: true;
 }
 
@@ -47,7 +46,7 @@ export function newLogin(answer: object | undefined): Login | undefined {
   return isSettled === true ? undefined : proved;
 }
 
-/** What a session keeps of its login, beside what the engine keeps. */
+/** What a session keeps of its login in addition to the engine's own members. */
 interface Kept {
   connection?: string;
   credentialVersion?: number;
@@ -66,7 +65,10 @@ export function credentialVersionOf(kept: object): number {
   return (kept as Kept).credentialVersion ?? FIRST_VERSION;
 }
 
-/** {@link SecondFactor.factorsOf} when a session began. One that does not say so is older than any change. */
+/**
+ * {@link SecondFactor.factorsOf} at the time when the session began. Sessions of older releases lack it, and count
+ * as older than any change.
+ */
 export function factorsOf(session: object): string {
   return (session as Kept).factors ?? 'unknown';
 }
@@ -86,7 +88,7 @@ export function providerSessionOf(session: object): Login['providerSession'] {
   return (session as Kept).providerSession;
 }
 
-/** What of a session tells whether its user has given a second factor. */
+/** A session in the form in which it is judged for a second factor. */
 function judged(session: Session & { accountId: string }): JudgedLogin {
   return {
     userId: session.accountId,
@@ -115,9 +117,10 @@ interface BrowserLoginDependencies {
 /** What is worked out for an authorization request before its user is asked for anything. */
 export interface BrowserLogins {
   /**
-   * The engine's way to a user, which at the authorization endpoint first stores the session of a login that ends in
-   * the request, or judges that of an earlier one.
-   * @returns a function that throws errors.OIDCProviderError, for the application, when the login does not hold any more.
+   * Wraps the engine's `findAccount`: at the authorization endpoint the session of a new login is stored first, and
+   * that of an earlier login judged again.
+   * @returns a function that throws errors.OIDCProviderError, for the application, when the login does not hold any
+   *   more.
    */
   before(findAccount: FindAccount): FindAccount;
   /** Whether the session had one factor where the request needs two. */
@@ -129,7 +132,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
     const { session, client, params, result, entities, route } = ctx.oidc;
-    // The login that the user comes back from: its session, and what is logged of it, is made here.
+    // The user comes back from a login: what is logged from here on belongs to it.
     if (entities.Interaction !== undefined) deps.trail.follow(entities.Interaction.cid);
     if (session?.accountId === undefined || client === undefined) return;
     const { clientId } = client;
@@ -144,7 +147,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   };
   return {
     before: (findAccount) => async (ctx, sub, token) => {
-      // Elsewhere the account is that of a token.
+      // At other endpoints the account is that of a token.
       if (ctx.oidc.route === 'authorization' || ctx.oidc.route === 'resume') await prepare(ctx);
       return findAccount(ctx, sub, token);
     },
@@ -152,13 +155,19 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   };
 }
 
-/** How the session was handed over in which a request goes on: by the login that answers it, else as it is kept. */
+/**
+ * The session transfer by which the request's session came about: that of the login that answers it, else that of
+ * the session.
+ */
 function transferNow(session: Session, result: object | undefined): Transfer | undefined {
   const { login, proved } = (result ?? {}) as LoginAnswer;
   return login === undefined ? transferOf(session) : proved?.transfer;
 }
 
-/** A silent request can ask nobody for an organization: it is for the one that its session was used for. */
+/**
+ * A silent request without an organization is for the one that its session was last used for, because nobody can be
+ * asked.
+ */
 function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void {
   const { client, params, prompts } = oidc;
   if (client === undefined || params === undefined || !prompts.has('none')) return;
@@ -166,7 +175,7 @@ function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void 
   params.organization ??= organizationOfSession(session);
 }
 
-/** A login has answered the request: its session is stored before anything is made of it. */
+/** Stores the session of a login that has answered the request, before anything else comes of it. */
 async function conclude(
   deps: BrowserLoginDependencies,
   ctx: KoaContextWithOIDC,
@@ -176,7 +185,7 @@ async function conclude(
   const { oidc } = ctx;
   const answer = oidc.result as LoginAnswer;
   const { proved } = answer;
-  // Nothing but ours answers a request, and always with the login.
+  // All requests are answered by our own pages, always with a login. Anything else is refused.
   if (proved === undefined) throw new errors.LoginRequired('Login required');
   const {
     userId,
@@ -190,7 +199,7 @@ async function conclude(
   const kept = { credentialVersion, providerSession, isTimeUnproved: unproved === true || undefined };
   Object.assign(session, kept, keptOfTransfer(session, transfer), connection !== '' && { connection });
   const store = async (...writes: Write[]) => {
-    // At once: the store makes one write to disk of them.
+    // Together, so that the store makes a single write to disk.
     await Promise.all([
       session.save(deps.sessionLifetime(session)),
       writes.length > 0 && deps.store.batch(writes),
@@ -201,7 +210,7 @@ async function conclude(
   const takeBack = () => session.destroy();
   if (answer.isSettled !== true) {
     Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
-    // Once: what actions say of the end comes after it.
+    // Set once, here: what actions say of the session's end comes later and counts.
     if (providerExpiresAt !== undefined)
       Object.assign(session, { bounds: { ...boundsOf(session), providerExpiresAt } });
     const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
@@ -210,7 +219,7 @@ async function conclude(
     throwRefusal(
       await deps.settle.settle(proved, clientId, { store, takeBack, execution: deps.executions.of(ctx) }),
     );
-    // The steps that follow in this request are given what was answered so far.
+    // Kept with the answer, so that further steps of this request do not store the session again.
     answer.isSettled = true;
     return;
   }

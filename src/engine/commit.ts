@@ -8,7 +8,7 @@ export interface Commits {
    * @param also further writes of the same commit.
    */
   together<T>(also: readonly Write[], work: () => Promise<T>): Promise<T>;
-  /** Takes a write of such work. @returns false where none is done: the caller writes it. */
+  /** Adds a write to the commit under way. @returns false where there is none, and the caller has to write. */
   take(write: Write): boolean;
 }
 

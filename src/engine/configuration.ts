@@ -90,7 +90,7 @@ export interface EngineDependencies {
   checkRequest: CheckRequest;
   leadElsewhere: LeadElsewhere;
   connectionFault: ConnectionFault;
-  /** What the clients of requests prove by certificates. */
+  /** The certificates that clients show. */
   certificates: ClientCertificates;
   /** Told when a session ends. */
   logoutChannels: LogoutChannels;
@@ -191,7 +191,7 @@ function features(deps: Parameters<typeof engineConfiguration>[0]): Configuratio
   };
 }
 
-/** Whether a refresh token is exchanged for another one; one that is not stays good for another while. */
+/** Whether a refresh rotates the refresh token. One that is not rotated has its idle lifetime renewed. */
 function rotates(deps: Parameters<typeof engineConfiguration>[0]): Configuration['rotateRefreshToken'] {
   return async (ctx) => {
     const { RefreshToken: token, Client: client } = ctx.oidc.entities;

@@ -1,5 +1,5 @@
-// A feature declares itself: its requests, its grants, its part of a logout, and what else it adds to the house, as
-// one value. What it needs it is given when the server is built.
+// A feature declares its routes, grants, logout channels, limits, log events and pages as one value. Its
+// dependencies are bound when the server is built.
 import { bindRoutes, type Route, type RouteDeclarations } from '../http/routes.ts';
 import type { Declaration } from '../records/declaration.ts';
 import type { Config } from '../tenant/config.ts';
@@ -7,9 +7,8 @@ import type { LogoutChannel } from './logout-channels.ts';
 import { type GrantDeclaration, grantTypeOf, type VendorGrant } from './tokens.ts';
 
 /**
- * A feature.
- * @template D what its requests are given: all of it, by name.
- * @template E what is given to that of it which the engine itself asks, and so there is before the engine.
+ * A feature. @template D the dependencies of its routes. @template E the dependencies of its grants and logout
+ * channels, which the engine calls: they exist before the engine does.
  */
 export interface Feature<D, E = never> extends Declaration {
   routes?: RouteDeclarations<D>;
@@ -19,23 +18,23 @@ export interface Feature<D, E = never> extends Declaration {
   logoutChannels?: (deps: E) => LogoutChannel[];
 }
 
-/** What of a feature the engine asks. */
+/** What the engine calls of a feature. */
 interface EngineParts {
   grants: VendorGrant[];
   logoutChannels: LogoutChannel[];
 }
 
-/** Declares a feature: {@link Feature} says of what. */
+/** Declares a {@link Feature}; checks its type only. */
 export function feature<D, E = never>(declared: Feature<D, E>): Feature<D, E> {
   return declared;
 }
 
-/** Gives a feature's requests what they need. @throws Error for a route whose key is no method and path. */
+/** Binds a feature's routes to their dependencies. @throws Error for a route whose key is no method and path. */
 export function bind<D>({ routes = {} }: Pick<Feature<D>, 'routes'>, deps: D): Route[] {
   return bindRoutes(routes, deps);
 }
 
-/** Gives that of a feature which the engine asks what it needs. */
+/** Binds a feature's grants and logout channels to their dependencies. */
 export function bindEngineParts<E>(
   { grants = [], logoutChannels = () => [] }: Pick<Feature<never, E>, 'grants' | 'logoutChannels'>,
   deps: E & { config: Config },

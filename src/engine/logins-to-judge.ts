@@ -1,4 +1,4 @@
-// The logins that actions are run for, as a request of the engine's has them.
+// The login behind a request, in the form in which actions are told of it.
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
@@ -8,7 +8,7 @@ import type { RecordedMethod } from './login-methods.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { wantedOf } from './step-up.ts';
 
-/** As the hosted service names what an application asks for. */
+/** The `protocol` of an authorization request, as the hosted service tells it to actions. */
 function profileOf(responseType: unknown): string {
   const types = String(responseType).split(' ');
   if (!types.includes('code')) return 'oidc-implicit-profile';
@@ -75,7 +75,7 @@ function audienceOfRefresh({ oidc }: KoaContextWithOIDC, { resource }: RefreshTo
   return typeof own === 'string' ? toAudience(own) : undefined;
 }
 
-/** The custom methods that actions have recorded in a session. */
+/** The custom authentication methods that actions have recorded in a session. */
 export function recordedMethods(session: object): RecordedMethod[] {
   return (session as { methods?: RecordedMethod[] }).methods ?? [];
 }

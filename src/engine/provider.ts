@@ -74,7 +74,7 @@ export interface Engine {
   reuseAfterLimit: ClientAssertions['reuseAfterLimit'];
   /** @see authenticateClient */
   authenticateClient(ctx: Context): Promise<string>;
-  /** Hands what only this process knows to the next one: at the stop, when no more requests come. */
+  /** Stores what only this process knows for the next one. Called at the stop, when no more requests come. */
   handOver(): Promise<void>;
 }
 
@@ -126,7 +126,7 @@ function adaptedProvider(
       if (changed !== undefined) await changed;
     },
   });
-  // A code or token is used up before; what is given for it is stored in one commit.
+  // The engine uses the code or token up first; all that is issued for it is then stored in one commit.
   aroundGrants(provider, ['authorization_code', 'refresh_token'], (work, ctx) =>
     deps.ahead.around(() =>
       deps.commits.together([], async () => {

@@ -20,22 +20,22 @@ interface SettleDependencies {
   organizations: Pick<Organizations, 'refusal'>;
 }
 
-/** What may become of a login: nothing, for a reason; nothing before a second factor; or all that is asked for. */
+/** The judgement of a login: refused with a reason, lacking a second factor, or complete. */
 type Verdict =
   | { is: 'refused'; refusal: AuthError }
   | { is: 'incomplete' }
-  /** With the user as it was judged. */
+  /** The user as read when the login was judged. */
   | { is: 'complete'; user: User };
 
 /** What a login creates: a session, or a grant with its tokens. */
 interface Made {
   /** @param loginWrites what records the login with the user: in the same commit, or beside it. */
   store(...loginWrites: Write[]): Promise<unknown>;
-  /** Removes it again, where the login turned out to hold no more. */
+  /** Removes what was stored, where the login turns out not to hold any more. */
   takeBack(): Promise<unknown>;
-  /** The id of the execution that its actions are, for the log. */
+  /** The id of the run of the tenant's actions for this login, for the log. */
   execution: string | undefined;
-  /** Whether the login was recorded when it made its session: what is made of it now is no further one. */
+  /** Whether the login was recorded already, when it made its session: it counts once. */
   isRecorded?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Settle {
   settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
 }
 
-/** The end of the tenant's logins. */
+/** Makes the functions by which all logins of the tenant end. */
 export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
   const tell = (type: 's' | 'sdel' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
     const { user, description, execution } = about;
@@ -90,7 +90,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
     },
     settle: async (login, clientId, { store, takeBack, execution, isRecorded = false }) => {
       const isDelegated = login.transfer?.act !== undefined;
-      // Of who acts for a user it is no login of theirs.
+      // Somebody else acts for the user here: it does not count as a login of the user.
       await store(...(isRecorded || isDelegated ? [] : [users.loginNote(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {

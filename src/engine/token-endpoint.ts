@@ -52,7 +52,7 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
   ['client_credentials', 'feccft'],
 ]);
 
-/** Not failures: the client asks again. */
+/** Answers to a polling client that is to ask again. They are not logged as failures. */
 const GOES_ON = ['authorization_pending', 'slow_down'];
 
 /** The endpoints. */
@@ -80,7 +80,7 @@ export function tokenEndpoint({
     );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
-    // Before a code or a token is used up.
+    // Made sure of before a code or a token is used up.
     const ready = signing.ready();
     if (ready !== undefined) await ready;
     await enter(ctx);
@@ -93,7 +93,7 @@ export function tokenEndpoint({
     token: async (ctx, fields = tokenFields(ctx)) => {
       ctx.url = '/oauth/token';
       const error = await answer(ctx, fields);
-      // Only a registered grant type ends well.
+      // An answer of 200 has a registered grant type, so the label has few values.
       if (ctx.status === 200) measures?.tokensIssued(fields.grant_type ?? 'none');
       if (error === undefined || goesOn.has(error.error)) return;
       const type =
@@ -137,7 +137,10 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
   };
 }
 
-/** What a refresh is for is decided when the engine has found the token good: until then it is not told. */
+/**
+ * The API that a refresh asks for is withheld from the engine until it has found the token good; refresh-targets.ts
+ * decides then.
+ */
 function refreshFields(
   targets: Pick<RefreshTargets, 'ask'>,
   ctx: Context,
@@ -150,7 +153,10 @@ function refreshFields(
   return fields;
 }
 
-/** The API that a request names; a session transfer token is for none. */
+/**
+ * The resource indicator of the API that a request names; undefined for a session transfer token, which is for no
+ * API.
+ */
 function apiOrTransfer(ctx: Context, identifier: string | undefined): string | undefined {
   if (identifier === undefined || !isTransferAudience(ctx, identifier)) return identifier;
   keepTransferAsked(ctx, identifier);

@@ -36,7 +36,8 @@ export interface AskedOfToken {
 type Judged = AskedOfToken & { clientId: string; resource: string | undefined };
 
 /**
- * A login that is good, after the actions of the tenant; that of another user where one of them names whom it was linked to.
+ * Judges a login and runs the tenant's actions. Where an action names the user whom this one was linked to, it
+ * becomes a login of that user.
  * @throws AuthError as {@link refuseUnfit}.
  */
 export async function judgedLogin(
@@ -55,18 +56,22 @@ export async function judgedLogin(
     await keep();
     return { login, user };
   }
-  // Judged as any login of that user would be.
+  // That user's login is judged like any other, by the first factor alone.
   const { userId, credentialVersion } = primary;
   const amr = methodsOfFirstFactor(login.amr);
   const other = { ...login, userId, credentialVersion, amr, acr: undefined };
-  // What the pages asked for, they asked of the one that the login was of.
+  // Our pages asked the first user for a second factor, not this one, so the login does not count as made at the
+  // pages.
   const judged = await enter(deps, ctx, other, { ...asked, isFromPages: false });
   if (lacksFactor) throw await lacksFactorOf(deps, ctx, other, asked);
   await keep();
   return { login: other, user: judged };
 }
 
-/** Judges a login, and makes its user a member whom the connection makes one. @throws AuthError as {@link refuseUnfit}. */
+/**
+ * Judges a login, and makes its user a member of the organization where the connection does so.
+ * @throws AuthError as {@link refuseUnfit}.
+ */
 async function enter(
   deps: JudgeDependencies,
   ctx: KoaContextWithOIDC,
@@ -75,7 +80,7 @@ async function enter(
 ): Promise<User> {
   const user = await refuseUnfit(deps, ctx, login, asked);
   const { clientId, organization } = asked;
-  // Whom the connection makes a member is one from here on.
+  // From here on the user is a member, where logging in by the connection makes one.
   const outside = await deps.organizations.enter(login, { clientId, organization });
   if (outside !== undefined) throw outside;
   deps.judged.set(ctx.oidc, user);
@@ -109,13 +114,16 @@ async function refuseUnfit(
   throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
 }
 
-/** As the hosted service calls a login at the token endpoint. */
+/** The `protocol` of a login at the token endpoint, as the hosted service tells it to actions. */
 const protocolOf = (gty: string): string => {
   const name = gty.slice(gty.lastIndexOf(':') + 1).replaceAll('_', '-');
   return name === 'ciba' ? 'oidc-ciba' : `oauth2-${name}`;
 };
 
-/** The refusal of a login that lacks a second factor, with the way to go on; one of our pages has none here. */
+/**
+ * The refusal of a login that lacks a second factor. It tells the application how to go on, except with an
+ * exchanged token.
+ */
 async function lacksFactorOf(
   { secondFactor }: Pick<JudgeDependencies, 'secondFactor'>,
   ctx: KoaContextWithOIDC,
@@ -123,8 +131,8 @@ async function lacksFactorOf(
   asked: Judged,
 ): Promise<AuthError> {
   const { clientId, resource, gty, organization } = asked;
-  // The token for a second factor also enrols one: it is for who has just given the first, not for who holds a token.
-  // And what follows it would not say who acts.
+  // The `mfa_token` of the refusal can enrol factors. Only somebody who has just given the first factor may have
+  // it, not the holder of some token; and tokens that followed it would not name the actor.
   if (exchangedOf(ctx) !== undefined || actorOf(ctx) !== undefined)
     return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};

@@ -59,7 +59,8 @@ export async function respondWithTokens(
   if (asked.isFromPages !== true) await refuseUnasked(deps, resource);
   const about = { ...asked, clientId, resource };
   const factorsOf = (userId: string) => deps.secondFactor.factorsOf(userId);
-  // At once: a change of the factors that comes between them ends what is given for the older one.
+  // Read together, with the login judged meanwhile: if the user's factors change in between, the grant has the
+  // older value and is not honoured.
   const [{ login, user }, known] = await Promise.all([
     judgedLogin(deps, ctx, given, { ...about, scopes }),
     factorsOf(given.userId),
@@ -75,7 +76,8 @@ export async function respondWithTokens(
     amr: [...login.amr],
     credentialVersion: login.credentialVersion,
     factors: login.userId === given.userId ? known : await factorsOf(login.userId),
-    // Whoever asks for what was allowed elsewhere, by a device code for instance, need not be the user who was there.
+    // The one who asks for the tokens of a device code need not be the user who logged in elsewhere, so the grant
+    // gets no time of their login.
     ...(asked.isFromPages !== true && login.isTimeUnproved !== true && { authTime: login.authTime }),
     ...(organization !== undefined && { organization }),
     ...(login.connection !== '' && { connection: login.connection }),
@@ -88,14 +90,14 @@ export async function respondWithTokens(
       ),
     takeBack: () => Promise.all([grant.destroy(), provider.AccessToken.revokeByGrantId(grant.jti)]),
     execution: deps.executions.of(ctx),
-    // Of another user, whom an action has put in place of theirs, it is the first login.
+    // Where an action has put another user in place of this one, that user's login is not recorded yet.
     isRecorded,
   });
   if (refusal !== undefined) throw refusal;
   recordExchange(deps, ctx, login, { type: asked.event, clientId, isRecorded });
 }
 
-/** Records what the tokens were given for, where that has an event of its own. */
+/** Logs the exchange, where it has a log event of its own beside the login's. */
 function recordExchange(
   { events, executions }: Pick<TokenDependencies, 'events' | 'executions'>,
   ctx: KoaContextWithOIDC,
@@ -103,7 +105,7 @@ function recordExchange(
   { type, clientId, isRecorded }: { type: EventType | undefined; clientId: string; isRecorded: boolean },
 ): void {
   if (type === undefined) return;
-  // Of a login that was not recorded before, its own event has them.
+  // A login that is recorded now has these details in its own event.
   const details = isRecorded ? executionDetails(executions.of(ctx)) : {};
   events.record({ type, client_id: clientId, user_id: userId, ip, ...details });
 }

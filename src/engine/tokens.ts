@@ -43,11 +43,14 @@ export interface Granted {
   login: Login;
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
-  /** The login ended at our pages for this very request: they asked for consent and a second factor where it took them. */
+  /**
+   * Whether the login was made at our pages for this very request: they have asked for consent, and for a second
+   * factor where one was due.
+   */
   isFromPages?: boolean;
   /** @see Made.isRecorded */
   isRecorded?: boolean;
-  /** An id or a name: the login is for that one, whatever the request says. */
+  /** The organization that the login is for, by id or name, whatever the request says. */
   organization?: string | undefined;
   /** Of a token exchange. */
   exchanged?: Exchanged;
@@ -55,12 +58,12 @@ export interface Granted {
   extra?: Record<string, unknown>;
 }
 
-/** What a grant answers itself: it gives something of its user's that is no token of ours. */
+/** The answer of a grant that gives out something other than our tokens, such as a token of a connected account. */
 export interface Handed {
   /** The answer of the token endpoint. */
   answer: Readonly<Record<string, unknown>>;
   userId: string;
-  /** The name of the connection that it is of. */
+  /** The name of the connection that it comes from. */
   connection: string;
 }
 
@@ -69,7 +72,7 @@ export interface Handed {
  * @template D what the feature is given.
  */
 export interface GrantDeclaration<D> {
-  /** Whole; or, with a slash at its start, below the tenant's `vendor_host`. */
+  /** The whole `grant_type`; one that begins with a slash is a path below the tenant's `vendor_host`. */
   grantType: string;
   /** One line, for the document of the API. */
   summary: string;
@@ -90,7 +93,7 @@ export function grantTypeOf(declared: string, vendorHost: string): string {
   return declared.startsWith('/') ? `http://${vendorHost}${declared}` : declared;
 }
 
-/** A grant type of a feature that has what it needs. */
+/** A declared grant type with its dependencies bound. */
 export interface VendorGrant {
   /** Contains the tenant's `vendor_host`, and is read again after a change. */
   readonly grantType: string;
@@ -126,7 +129,8 @@ export function registerVendorGrant(
       const { params, client } = ctx.oidc;
       const keys = await deps.possession.ofTokenRequest(ctx);
       const sent = typeof params?.organization === 'string' ? params.organization : undefined;
-      // Before a password is tried or a code is used up. A request that completes another is looked at with that one.
+      // Checked before a password is tried or a code is used up. A request that completes an earlier one is checked
+      // together with that one.
       if (!grant.completes) await organizationAtToken(deps.config, client, sent);
       const request: GrantRequest = {
         clientId: client.clientId,
@@ -159,12 +163,14 @@ export function registerVendorGrant(
           authorizationDetails: completes?.authorizationDetails,
         };
         await respondWithTokens(deps, ctx, login, asked);
-        // Nobody has logged in: an ID token would say so, of a session that may be over, and could be exchanged for more.
+        // Nobody has logged in here. An ID token would say that somebody has, perhaps in a session that is over,
+        // and could itself be exchanged.
         if (exchanged !== undefined) delete (ctx.body as { id_token?: string }).id_token;
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
-        // The engine only carries its own errors; ours is kept until it has answered.
+        // The engine passes on its own errors only. Ours is kept aside until the engine has answered, and is
+        // answered then.
         deps.failures.keep(ctx, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }
@@ -173,7 +179,7 @@ export function registerVendorGrant(
   );
 }
 
-/** Answers with what the grant itself gives, and records it. */
+/** Answers with what the grant gives out itself, and logs it. */
 function handOut(
   { events }: Pick<GrantEndDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
@@ -185,7 +191,10 @@ function handOut(
   if (type !== undefined) events.record({ type, client_id, user_id, connection, ip });
 }
 
-/** Refuses who could get no token that its level allows, before what the request completes is used up. */
+/**
+ * Refuses an application whose compliance level allows no such token, before the code or ticket of the request is
+ * used up.
+ */
 function refuseWeakRequest(deps: GrantEndDependencies, ctx: KoaContextWithOIDC, keys: ProvedKeys): void {
   const { client } = ctx.oidc;
   if (client === undefined) return;

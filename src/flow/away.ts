@@ -18,28 +18,28 @@ import { type HostedDependencies, openRequestPage, type RequestPage } from './re
 
 /** Who leaves. */
 interface Leaving {
-  /** The request that waits, or what else stands for what they were at. */
+  /** The id of the waiting request, or another name for what they were doing. */
   uid: string;
-  /** Whose leaving ends with what else was begun for them. That of a request ends with their session. */
+  /** The user with whose pending challenges this ends. Without it, it ends with the session of the request. */
   userId?: string;
-  /** Where they come back to, where that is no page of a request. */
+  /** The path that they come back to, where it is not a page of a waiting request. */
   path?: string;
-  /** Which of several questions in turn they go to answer: what they bring answers no other. */
+  /** Which of several actions in turn has sent them: what they bring back counts for that one alone. */
   step?: string;
 }
 
 /** The users whom actions have sent elsewhere. */
 export interface AwayUsers {
-  /** Lets the user of a request go. @returns the state that they come back with; one of before is over. */
+  /** Notes that the user of a request leaves. @returns the state to come back with; an earlier one is void. */
   leave(ctx: Context, of: Leaving): Promise<string>;
   /**
-   * Takes in what the user of this browser came back with: of any number of racers exactly one does.
-   * @returns where the request goes on; undefined when nobody of this browser is away with that state.
+   * Takes what the user of this browser came back with. Of any number of racers exactly one succeeds.
+   * @returns the path where the request goes on; undefined when this browser has no such state.
    */
   comeBack(ctx: Context, state: string, brought: Return): Promise<string | undefined>;
-  /** Takes the user of this browser back with a second factor that they gave at our pages. @returns where they go on. */
+  /** The same for a second factor that was given at our own pages. @returns the path where they go on. */
   bring(ctx: Context, of: Leaving & { path: string }, given: { factor: string }): Promise<string>;
-  /** What was brought back to a request; once, and in its own browser. */
+  /** What was brought back to a request: given once, to its own browser. */
   takeBrought(ctx: Context, of: Pick<Leaving, 'uid' | 'step'>, ticket: string): Promise<Brought | undefined>;
 }
 
@@ -55,7 +55,7 @@ const TTL = 3600;
 const BROUGHT_TTL = 120;
 /** Characters of what is brought back. */
 const MOST_BROUGHT = 16_384;
-/** Limits on what is kept, because every user can begin many logins. */
+/** Limits on the states that wait, because every user can begin many logins. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 
 /** `None`: the page that the user was sent to may post what it has to say. */
@@ -160,7 +160,7 @@ async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
       ? await deps.away.takeBrought(ctx, { uid: page.pending.uid }, ticket)
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
-  // Who was away was linked to another user meanwhile, whom the request asks to log in.
+  // The user was linked to another meanwhile, and the request now waits for that one to log in.
   if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
   await deps.interactions.answer(ctx, { returned });
 }

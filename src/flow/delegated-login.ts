@@ -1,6 +1,6 @@
-// Logins that something beside an application's own request asks for (SAML, a device that shows a code): users log in
-// through /authorize, so that pages, single sign-on, second factors and admission are the very same, and the code is
-// taken in here.
+// Logins for something other than an application's authorization request, such as SAML or a device code. The user
+// goes through /authorize all the same, so that pages, single sign-on, second factors and admission are the same,
+// and the authorization code is redeemed here.
 import type { Context } from 'koa';
 import { admit } from '../engine/admission.ts';
 import type { OwnCallback } from '../engine/own-callbacks.ts';
@@ -47,7 +47,7 @@ export interface DelegatedLogins {
 }
 
 export interface DelegatedLoginDependencies {
-  /** What the logins are for: one that began for something else does not end here. */
+  /** What the logins are for. One that was begun for another purpose is refused. */
   purpose: string;
   callbacks: Pick<OwnCallback, 'of' | 'has'>;
   redeemOwnCode: RedeemOwnCode;

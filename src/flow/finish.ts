@@ -25,7 +25,7 @@ export const ACCOUNT_LINK_STEP = 'link';
 /** The page that offers something to who has just logged in, below the request's. */
 export const OFFER_STEP = 'offer';
 
-/** What becomes of a login that is complete: the request's answer, or a question to its user. */
+/** What follows a complete login: the answer to the request, or a page that asks its user something first. */
 export type AfterLogin = (
   ctx: Context,
   request: WaitingRequest,
@@ -70,7 +70,8 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
     await interactions.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
-    // A session that was handed over proves nothing anew: no passkey and no link, which would outlive it, come of it.
+    // A transferred session is no new proof, so no passkey and no linked account, which would outlive it, are
+    // offered.
     if (login.transfer !== undefined) return interactions.answer(ctx, { login });
     const after = await afterLogin(ctx, request, login);
     const path = interactionPath(request.uid);

@@ -2,8 +2,9 @@
 import type { PendingInteraction } from '../engine/pending-interaction.ts';
 
 /**
- * Login, second factor, the offer to link an account, another offer, account choice, consent, the name of an organization, the
- * choice of one, the way to where an action sends the user, the login that an action puts in place of theirs.
+ * The steps: login, second factor, the offer to link an account, another offer (a passkey), account choice,
+ * consent, the name of an organization, the choice of one, the redirect of an action, the login of the user whom an
+ * action has named.
  */
 type Next =
   | 'login'

@@ -42,8 +42,8 @@ function askName(
 const LONGEST = 254;
 
 /**
- * Takes what was typed: whether the user is a member is looked at when they have logged in. An address says by its domain
- * alone which organization it is, never by an account.
+ * Takes what was typed. Membership is checked after the login, and an e-mail address is matched by its domain
+ * alone: the page tells nobody which accounts exist.
  */
 export const takeName: Show = async (deps, ctx, page) => {
   const typed = formFields(ctx, 'organization').organization.trim().slice(0, LONGEST);

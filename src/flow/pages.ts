@@ -20,7 +20,7 @@ interface ConsentPage extends PageModel {
   user: string;
 }
 
-/** What an application asks for in an API's own terms: as the API has it shown, or all that it says. */
+/** One of the `authorization_details` (RFC 9396): rendered by the API's template, or else listed in full. */
 interface ShownDetail {
   type: string;
   html?: string;

@@ -28,7 +28,7 @@ export interface HostedDependencies {
 export interface RequestPage {
   pending: PendingInteraction;
   client: Client;
-  /** The one that the user is to be a member of. */
+  /** The organization that the login is for. */
   organization: Organization | undefined;
   csrf: string;
 }
@@ -41,7 +41,7 @@ export interface PageModel {
   client: ShownClient;
   /** A message key. */
   alert?: string;
-  /** In place of it, what the tenant's own code says: text as it is. */
+  /** In place of `alert`: a message of the tenant's own code, shown as text. */
   said?: string | undefined;
 }
 
