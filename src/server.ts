@@ -203,7 +203,7 @@ function routesOf(
     ...bind(passkeys, { ...firstFactor, authenticateClient, showNext: createShowNext(pages), store }),
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...own }),
-    ...bind(identifier, { ...elsewhere, showNext: createShowNext(pages) }),
+    ...bind(identifier, { ...elsewhere, issuer, showNext: createShowNext(pages) }),
     ...bind(upstream, { ...elsewhere, sessions, tickets, triedUrl: triedUrl(settings), users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),

@@ -62,6 +62,7 @@ describe('an address that is asked for first', () => {
             deflate: false,
           }),
           saml('plain', ['members'], CORP),
+          saml('unused', [], CORP, { domain_aliases: ['unused.example'] }),
           {
             ...saml('open-house', [], CORP, { domain_aliases: ['open.example'] }),
             is_domain_connection: true,
@@ -239,6 +240,54 @@ describe('an address that is asked for first', () => {
     expect(originOf(answer)).to.equal(CORP);
     const own = await openPage(createAgent(server), server, webRequest());
     expect(own.text).not.to.contain('open-house');
+  });
+
+  describe('is known by its domain before anybody is sent here (WebFinger)', () => {
+    const ISSUER = 'http://openid.net/specs/connect/1.0/issuer';
+    const discover = (domain: string, rel = ISSUER) =>
+      createAgent(server).get(
+        `/.well-known/webfinger?${new URLSearchParams({ resource: `urn:auth0:discovery:domain:${domain}`, rel })}`,
+        { origin: 'https://app.example.test' },
+      );
+
+    for (const domain of ['corp.example', 'CORP.Example', 'lab.example', 'open.example', 'acme.example']) {
+      it(`${domain} is a connection's`, async () => {
+        const { status, headers, json } = await discover(domain);
+        expect(status).to.equal(200);
+        expect(headers).to.include({ 'access-control-allow-origin': '*' });
+        expect(headers['content-type']).to.contain('application/jrd+json');
+        expect(json()).to.deep.equal({
+          subject: `urn:auth0:discovery:domain:${domain}`,
+          links: [{ rel: ISSUER, href: server.issuer }],
+        });
+      });
+    }
+
+    for (const domain of [
+      'example.test',
+      'unproved.example',
+      'unused.example',
+      'x@corp.example',
+      'a b',
+      '',
+    ]) {
+      it(`"${domain}" is no connection's`, async () => {
+        const { status, headers } = await discover(domain);
+        expect(status).to.equal(404);
+        expect(headers).to.include({ 'access-control-allow-origin': '*' });
+      });
+    }
+
+    it('has no links of other relations, and wants to know what is meant', async () => {
+      expect((await discover('corp.example', 'http://webfinger.net/rel/avatar')).json().links).to.deep.equal(
+        [],
+      );
+      for (const query of ['', '?resource=', '?resource=a&resource=b'])
+        expect((await createAgent(server).get(`/.well-known/webfinger${query}`)).status, query).to.equal(400);
+      expect(
+        (await createAgent(server).get('/.well-known/webfinger?resource=acct:a@corp.example')).status,
+      ).to.equal(404);
+    });
   });
 
   describe('because the tenant wants it so', () => {

@@ -12,8 +12,9 @@ import { codeStep } from '../passwordless/session-code.ts';
 import { asksIdentifierFirst, connectionOf, isHome } from '../request.ts';
 import { type GoUpstreamDependencies, goUpstream } from '../upstream/go.ts';
 import { showIdentifier } from './page.ts';
+import { type WebFingerDependencies, webFinger } from './webfinger.ts';
 
-interface IdentifierDependencies extends GoUpstreamDependencies {
+interface IdentifierDependencies extends GoUpstreamDependencies, Pick<WebFingerDependencies, 'issuer'> {
   showNext: ShowNext;
 }
 
@@ -28,6 +29,7 @@ export const identifier = feature<IdentifierDependencies>({
       handle: async (deps, ctx) => deps.showNext(ctx, await openRequestPage(deps, ctx), 'identifier'),
     },
     'POST /u/:uid/identifier': { ...PAGE, handle: takeIdentifier },
+    'GET|HEAD /.well-known/webfinger': webFinger,
   },
   pages: ['login/identifier'],
 });

@@ -1,0 +1,82 @@
+// WebFinger (RFC 7033): applications ask whether addresses of a domain are logged in by a connection of their own here, before
+// they send somebody away with a `login_hint`. It hints at a way, and lets nobody in.
+import type { Context } from 'koa';
+import { z } from 'zod';
+import { requiredField, textField } from '../../http/body-fields.ts';
+import { optional, required } from '../../http/described.ts';
+import { AuthError, oauthShape } from '../../http/errors.ts';
+import type { Connection } from '../../records/collections.ts';
+import { connectionPurposes } from '../../records/connections.ts';
+import { enabledConnectionsOf } from '../../records/organizations.ts';
+import type { Config } from '../../tenant/config.ts';
+import { homeOf, isEnterprise, type Usable } from '../home.ts';
+import { strategyOf } from '../strategies.ts';
+
+export interface WebFingerDependencies {
+  config: Pick<Config, 'connections' | 'organizationOfDomain'>;
+  issuer: string;
+}
+
+/** What is asked of us: who logs a domain's users in (OpenID Connect Discovery 1.0 §2). */
+const ISSUER = 'http://openid.net/specs/connect/1.0/issuer';
+
+/** How SDKs name a domain. */
+const RESOURCE = /^urn:auth0:discovery:domain:([^:/?#@\s]{1,253})$/i;
+
+const query = z.object({
+  resource: required('`urn:auth0:discovery:domain:` and the domain.'),
+  rel: optional(`\`${ISSUER}\`: links of other relations are none of ours.`),
+});
+
+const answer = z.object({
+  subject: z.string().describe('What was asked for.'),
+  links: z
+    .array(z.object({ rel: z.string(), href: z.string() }))
+    .describe('The issuer that logs its users in.'),
+});
+
+/** `GET /.well-known/webfinger`. */
+export const webFinger = {
+  limit: 'discovery',
+  cors: 'any',
+  errors: oauthShape,
+  summary: 'Whether addresses of a domain belong to an enterprise connection (WebFinger)',
+  query,
+  answers: { 200: { description: 'They do; 404 otherwise', body: answer } },
+  handle: async ({ config, issuer }: WebFingerDependencies, ctx: Context) => {
+    const resource = requiredField(ctx.query, 'resource');
+    const rel = textField(ctx.query, 'rel') ?? ISSUER;
+    const domain = RESOURCE.exec(resource)?.[1]?.toLowerCase();
+    if (domain === undefined || !(await hasHome(config, domain))) {
+      throw new AuthError(404, 'not_found', 'There is no connection for addresses of this domain.');
+    }
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { subject: resource, links: rel === ISSUER ? [{ rel, href: issuer }] : [] };
+    ctx.type = 'application/jrd+json';
+  },
+} as const;
+
+/** Whether a connection that is in use is the one of a domain's addresses, by itself or for an organization. */
+async function hasHome(config: WebFingerDependencies['config'], domain: string): Promise<boolean> {
+  const address = `somebody@${domain}`;
+  const usable = (await config.connections()).filter(isInUse).flatMap(withStrategy);
+  const organization = await config.organizationOfDomain(domain);
+  const enabled = enabledConnectionsOf(organization ?? {});
+  const ofOrganization = usable.filter(({ connection: { id } }) =>
+    enabled.some(({ connection_id }) => connection_id === id),
+  );
+  const home = homeOf(usable, undefined, address) ?? homeOf(ofOrganization, organization, address);
+  return home !== undefined && isEnterprise(home.connection);
+}
+
+function isInUse(connection: Connection): boolean {
+  const { enabled_clients, is_domain_connection } = connection;
+  return (
+    connectionPurposes(connection).logsIn && (enabled_clients.length > 0 || is_domain_connection === true)
+  );
+}
+
+function withStrategy(connection: Connection): Usable[] {
+  const strategy = strategyOf(connection);
+  return strategy === undefined ? [] : [{ connection, strategy }];
+}
