@@ -1,14 +1,15 @@
 // Reads request bodies: small, uncompressed forms and JSON in UTF-8. Bounds nesting and refuses malformed Unicode here,
 // for all handlers.
-import type { IncomingMessage } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
+import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
+import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
 /** The methods whose bodies are read; a DELETE may name what is to go. */
 const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE'];
-const JSON_TYPE = /^application\/(?:json|[^/]*\+json)$/;
+const JSON_TYPES = ['application/json', 'application/*+json'];
 
 /** Levels of nesting in JSON; user_metadata nests a little. */
 const DEEPEST = 32;
@@ -39,49 +40,32 @@ export interface BodyRules {
  * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
  */
 export function readBody(largest: number, texts: readonly string[] = [], isNullNone = false): Middleware {
+  const read = textReader(largest, texts);
   return async (ctx, next) => {
     if (WITH_BODY.includes(ctx.method)) {
       refuseCoded(ctx);
-      const type = mediaType(ctx);
-      const isRead = type === FORM || JSON_TYPE.test(type) || texts.includes(type);
-      const text = isRead ? await textOf(ctx.req, largest) : '';
-      const body = isNullNone && text.trim() === 'null' ? {} : parse(text, type, texts);
+      await read(ctx, async () => undefined);
+      const body = isNullNone && String(bodyOf(ctx)).trim() === 'null' ? {} : parse(ctx, texts);
       Object.assign(ctx.request, { body });
     }
     return next();
   };
 }
 
-/** In small letters and without parameters. */
-const mediaType = (ctx: Context) => (ctx.get('Content-Type').split(';', 1)[0] ?? '').trim().toLowerCase();
-
-/** Reads a body; what is no UTF-8 in it becomes U+FFFD. @throws AuthError 413, and 400 where its sender gives up. */
-function textOf(request: IncomingMessage, largest: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const parts: Buffer[] = [];
-    let length = 0;
-    let isOver = false;
-    const give = () => {
-      isOver = true;
-      const text = Buffer.concat(parts).toString();
-      // A byte order mark.
-      resolve(text.startsWith('\ufeff') ? text.slice(1) : text);
-    };
-    const fail = (error: () => AuthError) => {
-      if (isOver) return;
-      isOver = true;
-      request.off('data', take).pause();
-      reject(error());
-    };
-    const take = (part: Buffer) => {
-      length += part.length;
-      if (length > largest) return fail(tooLarge);
-      parts.push(part);
-    };
-    const giveUp = () => fail(unreadable);
-    if (Number(request.headers['content-length'] ?? 0) > largest) return fail(tooLarge);
-    if (request.destroyed) return giveUp();
-    request.on('data', take).once('end', give).once('error', giveUp).once('close', giveUp);
+/**
+ * Reads the text with @koa/bodyparser, which checks length and encoding. It is parsed here: the package's parsers limit
+ * neither nesting nor member names.
+ */
+function textReader(largest: number, texts: readonly string[]): Middleware {
+  return bodyParser({
+    parsedMethods: WITH_BODY,
+    enableTypes: ['text'],
+    extendTypes: { text: [FORM, ...JSON_TYPES, ...texts] },
+    textLimit: largest,
+    encoding: 'utf-8',
+    onError: (fault) => {
+      throw 'status' in fault && fault.status === 413 ? tooLarge() : unreadable();
+    },
   });
 }
 
@@ -92,13 +76,16 @@ function refuseCoded(ctx: Context): void {
   throw new AuthError(415, 'invalid_request', 'The content coding of the request is not supported.');
 }
 
-function parse(text: string, type: string, texts: readonly string[]): unknown {
-  if (text === '') return {};
-  if (texts.includes(type)) return text;
-  if (type === FORM) return fieldsOf(text);
+function parse(ctx: Context, texts: readonly string[]): unknown {
+  const body = bodyOf(ctx);
+  // Undefined when the client gave up meanwhile.
+  if (body === undefined) throw unreadable();
+  if (typeof body !== 'string' || body === '') return {};
+  if (texts.length > 0 && ctx.is([...texts]) !== false) return body;
   // Clients that know nothing but JSON send a text as a JSON string.
-  const parsed = texts.length > 0 ? parseJson(text) : undefined;
-  return typeof parsed === 'string' ? parsed : checkedJson(text);
+  const text = texts.length > 0 && ctx.is(FORM) === false ? parseJson(body) : undefined;
+  if (typeof text === 'string') return text;
+  return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 
 function fieldsOf(form: string): Record<string, unknown> {
