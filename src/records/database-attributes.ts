@@ -139,7 +139,7 @@ export function namesIn(
   { options }: NamedConnection,
   typed: string,
 ): { kind: AddressKind; address: string }[] {
-  const attributes = attributesSchema.nullish().catch(undefined).parse(options?.attributes);
+  const attributes = anyAttributes.parse(options?.attributes);
   const order = precedence.parse(options?.precedence);
   // Usernames that were given while the connection required them still log in.
   const counts = (kind: AddressKind) =>
@@ -150,6 +150,7 @@ export function namesIn(
   });
 }
 
+const anyAttributes = attributesSchema.nullish().catch(undefined);
 const precedence = z.array(z.enum(ADDRESS_KINDS)).catch([]);
 
 const NORMAL: Record<AddressKind, (typed: string) => string | undefined> = {

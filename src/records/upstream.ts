@@ -41,11 +41,13 @@ export function commonOptions(options: unknown): z.infer<typeof upstreamOptionsS
   return upstreamOptionsSchema.parse(withoutNull(options));
 }
 
+const knownRootAttributes = rootAttributes.catch('on_each_login');
+
 /** When what is said of a connection's users elsewhere becomes what we say of them. */
 export function rootAttributesOf({
   options,
 }: {
   options: Readonly<Record<string, unknown>>;
 }): RootAttributes {
-  return rootAttributes.catch('on_each_login').parse(options.set_user_root_attributes);
+  return knownRootAttributes.parse(options.set_user_root_attributes);
 }
