@@ -4,7 +4,7 @@ import { createWaitingList, type WaitingList } from '../protection/waiting.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
-import type { Collection, Store } from '../store/contract.ts';
+import type { Collection, Store, Write } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import { clientMetadata, metadataExpiry } from './applications.ts';
 import { artifactKey, presentedPayload, storedPayload } from './artifact-keys.ts';
@@ -43,6 +43,12 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
 
 /** What a token response stores together; none of it belongs to a session that may have ended meanwhile. */
 const COMMITTED = new Set(['Grant', 'AccessToken']);
+
+/** A grant may be there already; an access token is stored once, when it is made. */
+function committed(record: ArtifactRecord): Write {
+  const isNew = record.model === 'AccessToken';
+  return isNew ? { collection: 'artifacts', insert: record } : { collection: 'artifacts', put: record };
+}
 
 /** Authorization requests that wait for their user: anybody makes one, by a redirect to /authorize. */
 const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
@@ -115,7 +121,7 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
       const record: ArtifactRecord = { id: key(id), model, payload: storedPayload(model, id, payload) };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
       if (model === 'ReplayDetection') return insertOnce(artifacts, record);
-      if (COMMITTED.has(model) && deps.commits.take({ collection: 'artifacts', put: record })) return;
+      if (COMMITTED.has(model) && deps.commits.take(committed(record))) return;
       await artifacts.put(record);
       await removeIfOvertaken(artifacts, record);
     },

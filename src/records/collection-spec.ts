@@ -9,6 +9,11 @@ export interface CollectionSpec<T> {
   /** Keys that any number of records may share. */
   indexes: Record<string, Key<T>>;
   /**
+   * Whether the id of a record that is inserted was drawn at random for it, with so many bits that no other record can have
+   * it: it need not be looked for.
+   */
+  hasRandomId?: (record: T) => boolean;
+  /**
    * Indexes whose values name other records: each is the id of one of a collection, after a prefix. They may be read
    * together with the record (`getWithNamed` of the contract).
    */

@@ -173,6 +173,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       grantId: { collection: 'artifacts', prefix: 'Grant:' },
       account: { collection: 'users', prefix: '' },
     },
+    hasRandomId: ({ model }) => model === 'AccessToken',
   },
   consents: { unique: {}, indexes: { user: (consent) => consent.user_id } },
   challenges: {
@@ -245,5 +246,6 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
     },
     indexed: ['date', 'type'],
     indexedText: ['ip', 'client_id', 'connection'],
+    hasRandomId: () => true,
   },
 };

@@ -166,6 +166,40 @@ function recordCases(test: Register): void {
     expect(await store.collection('users').get('auth0|none')).to.equal(undefined);
   });
 
+  test('a record is found that was not there when it was looked for before', async ({ store }) => {
+    const artifacts = store.collection('artifacts');
+    const writes: [id: string, write: () => Promise<unknown>][] = [
+      ['inserted', () => artifacts.insert(anArtifact('inserted', 'g'))],
+      ['put', () => artifacts.put(anArtifact('put', 'g'))],
+      ['upserted', () => artifacts.upsert('upserted', () => anArtifact('upserted', 'g'))],
+      ['batched', () => store.batch([{ collection: 'artifacts', insert: anArtifact('batched', 'g') }])],
+    ];
+    for (const [id, write] of writes) {
+      for (const _ of ['before', 'after it was deleted']) {
+        expect(await artifacts.get(id), id).to.equal(undefined);
+        // Looked for also while it is being written.
+        await Promise.all([write(), artifacts.get(id)]);
+        expect(await artifacts.get(id), id).to.deep.equal(anArtifact(id, 'g'));
+        expect(await artifacts.delete(id), id).to.equal(true);
+      }
+      expect(await artifacts.take(id), id).to.equal(undefined);
+    }
+  });
+
+  test('a record whose id was drawn at random is found by its keys, and deleted with them', async ({
+    store,
+  }) => {
+    const artifacts = store.collection('artifacts');
+    const token: ArtifactRecord = { id: 'drawn', model: 'AccessToken', payload: { grantId: 'g' } };
+    await store.batch([{ collection: 'artifacts', insert: token }]);
+    expect(await artifacts.get('drawn')).to.deep.equal(token);
+    expect(await artifacts.findBy('grantId', 'g')).to.deep.equal([token]);
+    expect(await artifacts.deleteBy('grantId', 'g')).to.equal(1);
+    expect(await artifacts.get('drawn')).to.equal(undefined);
+    await artifacts.insert(token);
+    expect(await artifacts.findBy('grantId', 'g')).to.deep.equal([token]);
+  });
+
   test('the same id in two collections is two records', async ({ store }) => {
     await store.collection('users').insert(aUser('auth0|1'));
     expect(await store.collection('credentials').get('auth0|1')).to.equal(undefined);

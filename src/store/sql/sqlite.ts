@@ -1,6 +1,7 @@
 // SQLite inside Node. This thread reads, by a connection of its own; a worker thread commits, so that waiting for
 // the disk never holds up the event loop. In WAL mode neither waits for the other.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { keepLatest } from '../../runtime/latest.ts';
 import { hasKey } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import type { RecordSeal } from '../sealing/records.ts';
@@ -12,8 +13,10 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
 import { columnText, fromColumn } from './text.ts';
 
-/** Records of one collection that are kept as they were read. */
+/** Records of one collection that are kept as they were read, and ids that are known to have none. */
 const mostLatest = 200;
+/** Characters of such an id: a stranger's may be long. */
+const longestAbsent = 256;
 
 /** Opens a database to read from it on this thread; until it is closed the file says that it is open. */
 export function openReader(file: string): DatabaseSync {
@@ -60,12 +63,9 @@ export function sqliteCommitted(
    * what is sealed on disk.
    */
   const latest = new Map<string, AnyRecord>();
-  const keep = (record: AnyRecord) => {
-    latest.set(record.id, record);
-    if (latest.size <= mostLatest) return;
-    const [oldest] = latest.keys();
-    if (oldest !== undefined) latest.delete(oldest);
-  };
+  /** Ids that no record had a moment ago: a login asks several times for failed attempts that there are none of. */
+  const absent = new Map<string, true>();
+  const keep = (record: AnyRecord) => keepLatest(latest, mostLatest, record.id, record);
   const open = (row: Row) => openRow(file, name, row, seal);
   const all = (key: keyof typeof statements, ...parameters: (string | number)[]) =>
     prepare(key)
@@ -74,14 +74,18 @@ export function sqliteCommitted(
   return {
     get(id) {
       const known = latest.get(id);
-      if (known !== undefined) return known;
+      if (known !== undefined || absent.has(id)) return known;
       const row = prepare('get').get(columnText(id));
-      if (row === undefined) return undefined;
+      if (row === undefined) {
+        if (id.length <= longestAbsent) keepLatest(absent, mostLatest, id, true);
+        return undefined;
+      }
       const record = open(row);
       if (spec.sealed === undefined) keep(record);
       return record;
     },
     changed(id, record) {
+      absent.delete(id);
       const isKnown = latest.delete(id);
       if (isKnown && record !== undefined) keep(record);
     },

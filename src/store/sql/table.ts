@@ -78,7 +78,7 @@ export function place(
   table: SqlTable,
   put: Encoded,
   mustBeNew: boolean,
-  before = current(table, put.record.id),
+  before = mustBeNew && isSurelyNew(table, put.record) ? undefined : current(table, put.record.id),
 ): Change {
   const { record } = put;
   if (mustBeNew && before !== undefined && !isExpired(before, table.clock())) {
@@ -96,6 +96,9 @@ export function place(
     after: [...removed.after, { id: record.id, encoded: put, slots: slotsOf(next) }],
   };
 }
+
+const isSurelyNew = ({ collection: { spec } }: SqlTable, record: AnyRecord) =>
+  spec.hasRandomId?.(record) === true;
 
 /** Only what changes: most changes leave alone what a record is sorted by, and its indexes need not be written. */
 function write(table: SqlTable, put: Encoded, before: AnyRecord | undefined): Operation {
