@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Background } from '../runtime/background.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
-import type { Store } from '../store/contract.ts';
+import { type Store, UniqueKeyError } from '../store/contract.ts';
 
 export interface Executions {
   /** The id of an execution that is about to begin. */
@@ -26,7 +26,7 @@ export interface Execution {
 }
 
 interface ExecutionsDependencies {
-  store: Pick<Store, 'collection'>;
+  store: Pick<Store, 'collection' | 'batch'>;
   background: Background;
   clock: Clock;
   random: Random;
@@ -41,29 +41,29 @@ const DAY_SECONDS = 86_400;
 const MOST_WAITING = 1000;
 /** Actions of an execution: a user may be sent elsewhere again and again. */
 const MOST_RESULTS = 100;
+/** Ids that were given and have not begun: of further ones it is looked up whether they are there. */
+const MOST_GIVEN = 1000;
 /** Characters of a name and of an error. */
 const LONGEST = { name: 255, error: 1000 };
 
 /** The executions of a tenant. */
 export function createExecutions(deps: ExecutionsDependencies): Executions {
-  const { store, background, clock, random, retentionDays } = deps;
-  let waiting = 0;
+  const { clock, random, retentionDays } = deps;
+  const keep = keeper(deps);
   const now = (at = clock()) => new Date(at).toISOString();
-  const newId = () => random(16).toString('hex');
-  const keep = (record: ActionExecutionRecord) => {
-    if (waiting >= MOST_WAITING) return;
-    waiting++;
-    background.run('a note of an execution', async () => {
-      await store
-        .collection('actionExecutions')
-        .upsert(record.id, (before) => joined(before, record))
-        .finally(() => waiting--);
-    });
+  const given = new Set<string>();
+  const newId = () => {
+    const id = random(16).toString('hex');
+    given.add(id);
+    const [oldest = id] = given;
+    if (given.size > MOST_GIVEN) given.delete(oldest);
+    return id;
   };
   return {
     newId,
     begin: (trigger, id = newId()) => {
       const created_at = now();
+      const isFirst = given.delete(id);
       const results: ActionExecutionRecord['results'] = [];
       return {
         id,
@@ -79,7 +79,7 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
           };
         },
         end: (isSuspended) =>
-          keep({
+          keep(isFirst, {
             id,
             trigger_id: trigger,
             status: isSuspended ? 'suspended' : 'final',
@@ -90,6 +90,40 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
           }),
       };
     },
+  };
+}
+
+/** What keeps executions: those that begin in one turn of the event loop together. */
+function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'background'>) {
+  const what = 'a note of an execution';
+  let waiting = 0;
+  let first: ActionExecutionRecord[] = [];
+  const keepFirst = async () => {
+    const records = first;
+    first = [];
+    const writes = records.map((insert) => ({ collection: 'actionExecutions' as const, insert }));
+    try {
+      await store.batch(writes);
+    } catch (error) {
+      // Another process has gone on with one of them since its id was given.
+      if (!(error instanceof UniqueKeyError)) throw error;
+      await Promise.all(records.map(keepMore));
+    } finally {
+      waiting -= records.length;
+    }
+  };
+  const keepMore = (record: ActionExecutionRecord) =>
+    store.collection('actionExecutions').upsert(record.id, (before) => joined(before, record));
+  return (isFirst: boolean, record: ActionExecutionRecord) => {
+    if (waiting >= MOST_WAITING) return;
+    waiting++;
+    if (isFirst) {
+      if (first.push(record) === 1) background.run(what, keepFirst);
+      return;
+    }
+    background.run(what, async () => {
+      await keepMore(record).finally(() => waiting--);
+    });
   };
 }
 
