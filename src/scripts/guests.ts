@@ -6,7 +6,7 @@ import type { FromThread, OutcomeMessage, RequestMessage, ToThread, Trip } from 
 import { isReading, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
 import { beginRun, type Current, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
 
-/** Scripts at once: each has 2 MiB of memory to begin with. */
+/** Scripts at once: each has 1.5 MiB of memory to begin with. */
 const PLACES = 32;
 const PLACES_OF_ONE = PLACES / 2;
 

@@ -21,8 +21,8 @@ export interface ScriptLimits {
 export const WASM_PAGE = 65_536;
 /** The stack of the engine, of which scripts get a part. Bytes. */
 export const STACK_BYTES = 512 * 1024;
-/** The memory that a sandbox begins with, of it 0.75 MiB for the script. It grows in steps. Bytes. */
-export const FIRST_BYTES = 2 * 1024 * 1024;
+/** The memory that a sandbox begins with, of it 0.2 MiB for the script. It grows in steps. Bytes. */
+export const FIRST_BYTES = 1.5 * 1024 * 1024;
 /** What is little: a sandbox whose memory has become larger is made anew. Bytes. */
 export const LITTLE_BYTES = 16 * 1024 * 1024;
 

@@ -2,7 +2,6 @@
 import { compute, type Plain } from './host-functions.ts';
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 import type { FromThread, Job, ModuleFiles, OutcomeMessage, Passing } from './messages.ts';
-import { processorTime } from './processor-time.ts';
 import { NO_MEMORY, type Sandbox, type Uncaught } from './sandbox.ts';
 
 /** The largest body of a request, bytes; and what else it has, as JSON. */
@@ -41,8 +40,8 @@ export interface State {
   cpuMs: number;
   /** When it began, milliseconds. */
   began: number;
-  /** When the call that runs now began, in processor time. */
-  entered: number | undefined;
+  /** Of the call that runs now, what it has used of the processor, milliseconds. */
+  entered: (() => number) | undefined;
   printed: number;
   result: number;
   requests: number;
@@ -77,7 +76,7 @@ export function newState({ thread, run, cell, files, next, passing }: Begun): St
 export function isOver(own: State): boolean {
   const { cpuMs } = own.thread.limits;
   if (own.outcome !== undefined) return true;
-  const used = own.cpuMs + (own.entered === undefined ? 0 : processorTime() - own.entered);
+  const used = own.cpuMs + (own.entered?.() ?? 0);
   if (used < cpuMs) return false;
   fail(own, { kind: 'cpu', message: `it used the processor for more than ${cpuMs} ms` });
   return true;

@@ -92,6 +92,8 @@ export async function createSandbox({
     }
   };
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
+  // biome-ignore lint/complexity/useLiteralKeys: the type keeps the module to itself
+  writeTextsAtOnce(engine['module'] as unknown as TextWriter, wasmMemory);
   const runtime = engine.newRuntime();
   runtime.setMaxStackSize(STACK);
   // biome-ignore lint/complexity/useLiteralKeys: the type keeps the address to itself
@@ -136,6 +138,23 @@ export async function createSandbox({
       isBroken = false;
       return thrown;
     },
+  };
+}
+
+/** What the engine's interface writes texts by. */
+interface TextWriter {
+  lengthBytesUTF8(text: string): number;
+  stringToUTF8(text: string, at: number, most: number): number;
+}
+
+/** Has texts written as Node.js writes them: the interface does it character by character, which takes ten times as long. */
+function writeTextsAtOnce(module: TextWriter, wasmMemory: WebAssembly.Memory): void {
+  module.lengthBytesUTF8 = (text) => Buffer.byteLength(text);
+  module.stringToUTF8 = (text, at, most) => {
+    const bytes = Buffer.from(wasmMemory.buffer);
+    const length = bytes.write(text, at, most - 1);
+    bytes[at + length] = 0;
+    return length;
   };
 }
 

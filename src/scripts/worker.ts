@@ -14,7 +14,7 @@ import type {
   ToThread,
 } from './messages.ts';
 import { isPassing } from './passing.ts';
-import { processorTime } from './processor-time.ts';
+import { countProcessorTime, processorTime } from './processor-time.ts';
 import {
   answer,
   type Cell,
@@ -76,7 +76,7 @@ async function make(): Promise<Cell> {
 function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): void {
   if (running.get(own.run) !== own || own.outcome !== undefined) return;
   const { sandbox } = own.cell;
-  own.entered = processorTime();
+  own.entered = countProcessorTime();
   mark(own.run);
   try {
     const uncaught = sandbox.call(name, args);
@@ -89,7 +89,7 @@ function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): v
     );
   }
   mark(0);
-  own.cpuMs += processorTime() - own.entered;
+  own.cpuMs += own.entered();
   own.entered = undefined;
   if (own.outcome === undefined && own.unanswered === 0 && own.timer === undefined) {
     fail(own, { kind: 'unanswered', message: 'it ended without calling its callback' });
