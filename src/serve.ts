@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { addExample } from './console/administrators/example.ts';
 import { fail } from './fault.ts';
 import { systemClock } from './runtime/clock.ts';
-import { shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
+import { collectSooner, shrinkHeapWhenQuiet } from './runtime/idle-memory.ts';
 import type { Tracing } from './runtime/tracing.ts';
 import { isForThisMachine, type Settings } from './settings.ts';
 import { type Running, startGatehouse } from './start.ts';
@@ -65,6 +65,7 @@ export async function serve(
   } catch (thrown) {
     return fail(thrown);
   }
+  collectSooner();
   shrinkHeapWhenQuiet();
   // Last, because a supervisor that waits for this line may send a signal at once.
   if (tellReady === undefined) return announce(running, log, output);

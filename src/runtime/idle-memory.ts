@@ -1,5 +1,5 @@
-// Gives back memory that a quiet server does not need. V8 collects garbage as new objects are made: a server with nothing to do
-// would keep what it took at its start, or under its last load.
+// Memory that holds garbage. V8 collects it as new objects are made: a server with nothing to do would keep what it took at its
+// start, or under its last load.
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -17,6 +17,17 @@ const QUIET_AT_FIRST = 10_000;
 const BUSY = 0.02;
 /** How many times larger than it was left the heap must be: a collection holds requests up for a tenth of a second. */
 const GROWN = 1.5;
+
+/**
+ * How much larger than what is in use the heap becomes before the garbage of its old generation is collected, per cent. V8 itself
+ * lets it become several times as large where much is made.
+ */
+const GROWTH = 40;
+
+/** Keeps the heap smaller under load, from its next collection on. */
+export function collectSooner(): void {
+  setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
+}
 
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 

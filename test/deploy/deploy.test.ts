@@ -64,7 +64,9 @@ describe('deploy/', () => {
         true,
       );
       const { bin, files } = JSON.parse(read('package.json'));
-      expect(dockerfile).to.contain(`ENTRYPOINT ["node", "/app/${bin.gatehouse}"]`);
+      expect(dockerfile).to.contain(
+        `ENTRYPOINT ["node", "--max-semi-space-size=32", "/app/${bin.gatehouse}"]`,
+      );
       expect(files).to.include('dist');
       // Each version of Node.js that it is built with is one that is supported.
       const { engines } = JSON.parse(read('package.json'));

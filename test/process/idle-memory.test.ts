@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
 
@@ -19,6 +19,37 @@ const program = (begin: string) => `
     console.log(JSON.stringify({ large, small: size(), exposed: typeof globalThis.gc }));
   }, 50);
 `;
+
+/** Says how large its heap becomes while much is made that lives for a while, before and after, in MB. */
+const BUSY = `
+  import { getHeapStatistics } from 'node:v8';
+  import { collectSooner } from '${MODULE}';
+  const some = (count) => Array.from({ length: count }, (_, at) => ({ at, text: [at] }));
+  const kept = some(300_000);
+  const most = () => {
+    const queue = [];
+    let largest = 0;
+    // How large the heap may become is decided at each collection.
+    gc();
+    for (let round = 0; round < 60; round++) {
+      queue.push(some(40_000));
+      if (queue.length > 5) queue.shift();
+      largest = Math.max(largest, getHeapStatistics().used_heap_size / 1e6);
+    }
+    return largest;
+  };
+  const before = most();
+  collectSooner();
+  console.log(JSON.stringify({ before, after: most(), kept: kept.length }));
+`;
+
+describe('The memory of a busy process', () => {
+  it('holds less garbage', () => {
+    const args = ['--expose-gc', '--input-type=module', '-e', BUSY];
+    const { before, after } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+    expect(after).to.be.below(before * 0.85);
+  });
+});
 
 describe('The memory of a quiet process', () => {
   const isGivenBack = async (begin: string) => {
