@@ -14,13 +14,15 @@ import type { Outbound } from './http/outbound.ts';
 import type { RateLimits } from './protection/rate-limit.ts';
 import type { Background } from './runtime/background.ts';
 import type { Clock } from './runtime/clock.ts';
+import { memoryOfMachine } from './runtime/memory-of-machine.ts';
 import type { Random } from './runtime/random.ts';
 import type { SpareThreads } from './runtime/spare-threads.ts';
 import type { Waits } from './runtime/waits.ts';
 import { SCRIPT_LIMITS } from './scripts/limits.ts';
 import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
-import { isForThisMachine, type Settings } from './settings.ts';
+import { threadsWithin } from './scripts/threads.ts';
+import { isForThisMachine, type Settings, workersOf } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import type { Leases } from './store/leases.ts';
 import type { Config } from './tenant/config.ts';
@@ -81,6 +83,7 @@ export function ownCode(
     keepsLog: isForThisMachine(settings),
     prepared: METHOD_LISTS,
     waitMs: waits?.scriptThread,
+    threads: threadsWithin(memoryOfMachine() / (workersOf(settings) ?? 1), SCRIPT_LIMITS),
     spareThreads,
     ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
   });

@@ -1,10 +1,9 @@
 // Runs the server as this process: `npm start` and `gatehouse start`.
 
 import cluster from 'node:cluster';
-import { availableParallelism } from 'node:os';
 import { fail } from './fault.ts';
 import { isTracingAsked } from './runtime/tracing.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, workersOf } from './settings.ts';
 import { STOP_BUDGET } from './stop.ts';
 import { logTo, type Output } from './terminal.ts';
 import { runWorkers } from './workers.ts';
@@ -25,7 +24,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
   const tracing = asked ? (await import('./tracing/open-telemetry.ts')).openTracing() : undefined;
   const log = logTo(output, env.LOG_LEVEL, tracing?.ids);
   if (asked && tracing === undefined) log.warn(NO_SDK);
-  const workers = cluster.isPrimary ? workersOf(env) : undefined;
+  const workers = cluster.isPrimary ? workersAsked(env) : undefined;
   if (workers !== undefined) {
     return runWorkers(workers, {
       env,
@@ -44,10 +43,9 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
 }
 
 /** How many workers there are to be; undefined where this process serves itself. */
-function workersOf(env: Environment): number | undefined {
+function workersAsked(env: Environment): number | undefined {
   try {
-    const { workers } = readSettings(env);
-    return workers === 'auto' ? availableParallelism() : workers;
+    return workersOf(readSettings(env));
   } catch (thrown) {
     return fail(thrown);
   }

@@ -1,5 +1,6 @@
 // The process's settings, read once from the environment (docs/operating.md "Settings").
 import type { KeyObject } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import type { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
 import { isLoopback } from './http/loopback.ts';
@@ -118,6 +119,11 @@ export function withPort(settings: Settings, port: number): Settings {
  */
 export function isForThisMachine({ production, baseUrl }: Settings): boolean {
   return !production && isLoopback(new URL(baseUrl).hostname);
+}
+
+/** How many processes are to serve; undefined where the one that is started does so itself. */
+export function workersOf({ workers }: Pick<Settings, 'workers'>): number | undefined {
+  return workers === 'auto' ? availableParallelism() : workers;
 }
 
 /** What requests to addresses that others name may reach beside the public Internet: ranges and hosts. */

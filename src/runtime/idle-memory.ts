@@ -1,7 +1,7 @@
 // Memory that holds garbage. V8 collects it as new objects are made: a server with nothing to do would keep what it took at its
 // start, or under its last load.
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectGarbage } from './garbage.ts';
 
 /**
  * How long the process must have been quiet, milliseconds. V8 forgets code, too, that it made for objects that are gone: between
@@ -29,8 +29,6 @@ export function collectSooner(): void {
   setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
 }
 
-type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
-
 /**
  * Makes the heap as small as it can be whenever the process has been quiet and the heap has grown.
  * @param quiet for how long, milliseconds; tests ask for less.
@@ -45,18 +43,10 @@ export function shrinkHeapWhenQuiet(quiet = QUIET, first = QUIET_AT_FIRST): void
       const { user, system } = process.cpuUsage(before);
       before = process.cpuUsage();
       if ((user + system) / 1_000 > ms * BUSY || getHeapStatistics().total_heap_size < left * GROWN) return;
-      collector()({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+      collectGarbage('last-resort');
       left = getHeapStatistics().total_heap_size;
     }, ms).unref();
   };
   watch(first, () => left > 0);
   watch(quiet, () => false);
-}
-
-/** V8's own function, which it gives to contexts that are made while a flag is set. */
-function collector(): Collect {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as Collect;
-  setFlagsFromString('--no-expose-gc');
-  return collect;
 }

@@ -10,9 +10,10 @@ import {
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
 import type { Plain } from './host-functions.ts';
-import { FIRST_BYTES, LITTLE_BYTES, WASM_PAGE } from './limits.ts';
+import { LITTLE_BYTES } from './limits.ts';
 import { leaveMappedArguments } from './mapped-arguments.ts';
 import type { Wrapper } from './messages.ts';
+import { openMemory } from './sandbox-memory.ts';
 import { type Pages, snapshot } from './snapshot.ts';
 import { STAND_INS } from './stand-ins.ts';
 
@@ -51,6 +52,8 @@ export interface Sandbox {
   /** Calls what the runtime of the sandbox gives, then all that waits on promises. @returns what was not caught. */
   call(name: 'start' | 'deliver', args: readonly Plain[]): Uncaught | undefined;
   memoryBytes(): number;
+  /** What it takes of the process, whoever needed it. Bytes. */
+  heldBytes(): number;
   /** Whether it has nearly all the memory that it may have: it grows in steps. */
   isFull(): boolean;
   /** Whether the run asked for more memory than there is: the script may have gone on without. */
@@ -62,6 +65,8 @@ interface SandboxOptions {
   memoryBytes: number;
   /** What the shims call; answers with text, bytes or nothing. An Error that it throws is one of the script. */
   host(name: string, args: readonly Plain[]): Plain | undefined;
+  /** Whether there is room for it to grow. @param more bytes. */
+  mayGrow(more: number): boolean;
   /** Asked again and again while something runs: whether to end it. */
   isOver(): boolean;
   /** What wrappers are given when they are made. */
@@ -75,22 +80,12 @@ export async function createSandbox({
   wasmModule,
   memoryBytes,
   host,
+  mayGrow,
   isOver,
   prepared,
   pages,
 }: SandboxOptions): Promise<Sandbox> {
-  // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
-  const most = Math.floor(memoryBytes / WASM_PAGE);
-  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: most });
-  let wasShort = false;
-  wasmMemory.grow = (pages) => {
-    try {
-      return WebAssembly.Memory.prototype.grow.call(wasmMemory, pages);
-    } catch (error) {
-      wasShort = true;
-      throw error;
-    }
-  };
+  const { wasmMemory, shortage } = openMemory(memoryBytes, mayGrow);
   const engine = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmModule, wasmMemory }));
   // biome-ignore lint/complexity/useLiteralKeys: the type keeps the module to itself
   writeTextsAtOnce(engine['module'] as unknown as TextWriter, wasmMemory);
@@ -119,12 +114,13 @@ export async function createSandbox({
   let isBroken = false;
   return {
     reset: () => {
-      wasShort = false;
+      shortage.was = false;
       return !isBroken && memory.restore();
     },
-    wasShort: () => wasShort,
+    wasShort: () => shortage.was,
     // Below that it may be what a run before needed, which is nobody's business.
     memoryBytes: () => Math.max(LITTLE_BYTES, wasmMemory.buffer.byteLength),
+    heldBytes: () => wasmMemory.buffer.byteLength,
     isFull: () => wasmMemory.buffer.byteLength > 0.75 * memoryBytes,
     call: (name, args) => {
       isBroken = true;

@@ -17,6 +17,7 @@ import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
 import { createShared, ELSEWHERE } from './shared.ts';
 import type { JobOutcome } from './thread.ts';
+import { MOST_THREADS } from './threads.ts';
 
 export interface ScriptRun {
   /** Whose script it is, such as the name of a connection: for the log, and so that one does not take all threads. */
@@ -79,7 +80,6 @@ interface ScriptsDependencies {
   spareThreads?: SpareThreads | undefined;
 }
 
-const THREADS = 16;
 const IDLE = 60_000;
 const WAIT = 10_000;
 const NOTHING_USED: ScriptUsage = { wallMs: 0, cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: 0 };
@@ -91,7 +91,7 @@ export function createScripts({
   keepsLog,
   limits = SCRIPT_LIMITS,
   prepared = [],
-  threads = THREADS,
+  threads = MOST_THREADS,
   waitMs = WAIT,
   spareThreads,
 }: ScriptsDependencies): Scripts {

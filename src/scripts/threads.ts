@@ -30,6 +30,17 @@ export interface ThreadsOptions {
   idleMs: number;
 }
 
+/** However much memory there is. */
+export const MOST_THREADS = 16;
+
+/**
+ * How many threads there may be where there is so much memory, bytes: a third of it for scripts that need all that they may have.
+ * Whoever can have many logins begun at once could otherwise have the process ended.
+ */
+export function threadsWithin(memory: number, { memoryBytes }: Pick<ScriptLimits, 'memoryBytes'>): number {
+  return Math.max(2, Math.min(MOST_THREADS, Math.floor(memory / 3 / memoryBytes)));
+}
+
 /** Threads that compute at once. */
 const PROCESSORS = Math.max(2, availableParallelism());
 /** What runs for longer may not be free soon, milliseconds: most scripts compute something, and that is all. */

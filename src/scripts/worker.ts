@@ -3,7 +3,9 @@
 // script may use of processor, memory, output and requests is counted here; time is counted by the process, which also ends a
 // thread that does not answer any more.
 import { parentPort, workerData } from 'node:worker_threads';
+import { createHeld } from './held.ts';
 import { compute, type Plain } from './host-functions.ts';
+import { FIRST_BYTES } from './limits.ts';
 import type {
   AnswerMessage,
   DropMessage,
@@ -57,17 +59,27 @@ const pages = createPages();
 /** Sandboxes that wait for a run. */
 const free: Cell[] = [];
 let isMaking = false;
+const held = createHeld();
+
+/** What sandboxes that share a thread hold together, bytes: one that needs more has it by itself. */
+const MOST_TOGETHER = 128 * 1024 * 1024;
+
+/** @param most bytes. */
+const isCrowded = (most: number): boolean => marks !== undefined && held.bytes() > most;
 
 async function make(): Promise<Cell> {
+  await held.free();
   let cell: Cell | undefined;
   const sandbox = await createSandbox({
     wasmModule,
     memoryBytes: limits.memoryBytes,
     host: (name, args) => (cell?.state === undefined ? compute(name, args) : answer(cell.state, name, args)),
+    mayGrow: (more) => !isCrowded(MOST_TOGETHER - more),
     isOver: () => cell?.state === undefined || isOver(cell.state),
     prepared,
     pages,
   });
+  held.add(sandbox);
   cell = { sandbox, state: undefined };
   return cell;
 }
@@ -104,12 +116,16 @@ function mark(run: number): void {
   Atomics.add(marks, 1, 1);
 }
 
-/** Takes a run's sandbox from it. @returns whether others can have it: it is what it was. */
+/** Takes a run's sandbox from it. @returns whether others can have it: it is what it was, and there is room for it. */
 function leave(own: State): boolean {
   clearTimeout(own.timer);
   running.delete(own.run);
   own.cell.state = undefined;
-  return own.cell.sandbox.reset();
+  const { sandbox } = own.cell;
+  const mayStay = sandbox.heldBytes() === FIRST_BYTES || !isCrowded(MOST_TOGETHER / 2);
+  const isKept = mayStay && sandbox.reset();
+  if (!isKept) held.lose(sandbox);
+  return isKept;
 }
 
 function end(own: State, reached: NonNullable<State['outcome']>): void {
@@ -135,11 +151,12 @@ function end(own: State, reached: NonNullable<State['outcome']>): void {
   if (job !== undefined)
     start(isReset ? own.cell : undefined, own.run + 1, job, own.next.slice(1), own.passing);
   // Where several run, nobody waits for it: it is made when it is needed.
-  else if (!isReset && marks === undefined) void makeAnew();
+  else if (!isReset && marks === undefined) void makeReady();
   if (coming.size > 0) void serve();
 }
 
-async function makeAnew(): Promise<void> {
+/** In a function: what a module itself has awaited, it holds for ever. */
+async function makeReady(): Promise<void> {
   free.push(await make());
   sayReady();
 }
@@ -219,5 +236,4 @@ parentPort?.on('message', (messages: readonly ToThread[]) => {
   flush();
 });
 
-free.push(await make());
-sayReady();
+await makeReady();

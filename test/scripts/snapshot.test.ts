@@ -41,6 +41,7 @@ describe('the memory of a sandbox', () => {
         prepared: [],
         pages,
         isOver: () => false,
+        mayGrow: () => true,
         host: (name, args) => {
           called.push(name);
           if (name === 'succeed' || name === 'fail') answers.push(args[name === 'fail' ? 1 : 0]);
