@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runServer } from '../support/process.ts';
+import { MAIN, runServer } from '../support/process.ts';
 
 const NOTE = `
   import { writeFileSync } from 'node:fs';
@@ -33,7 +33,8 @@ describe('compiled code', () => {
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
   const startAndStop = async (env: Record<string, string> = {}) => {
-    const server = await runServer({ cwd, env: { NODE_COMPILE_CACHE: '', ...env } });
+    const command = [process.execPath, MAIN];
+    const server = await runServer({ cwd, command, env: { NODE_COMPILE_CACHE: '', ...env } });
     expect(await server.end('SIGTERM')).to.equal(0);
   };
   /** As above. @returns the modules of Node.js that the process has loaded. */

@@ -11,7 +11,8 @@ import { outboundAllow, readSettings, SettingsFault, withPort } from '../../src/
 import { startGatehouse } from '../../src/start.ts';
 import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { loadTenantFile } from '../../src/tenant/load.ts';
-import { CLI, MAIN, runToEnd } from '../support/process.ts';
+import { builtProgram } from '../support/built.ts';
+import { CLI, runToEnd } from '../support/process.ts';
 
 type Env = Record<string, string>;
 
@@ -407,7 +408,13 @@ describe('a process with settings that do not work', () => {
   for (const blocks of [0, 1, 2, 4]) {
     it(`names the file that there is no room for (${blocks} blocks)`, async () => {
       writeFileSync(join(cwd, 'tenant.yaml'), readFileSync(EXAMPLE_FILE));
-      const command = ['sh', '-c', `ulimit -f ${blocks}; exec "$0" "$1"`, process.execPath, MAIN];
+      const command = [
+        'sh',
+        '-c',
+        `ulimit -f ${blocks}; exec "$0" "$1"`,
+        process.execPath,
+        await builtProgram(),
+      ];
       const { code, stderr } = await runToEnd({
         cwd,
         env: { PORT: '0', TENANT_FILE: 'tenant.yaml', LOG_LEVEL: 'silent' },
@@ -422,7 +429,7 @@ describe('a process with settings that do not work', () => {
   }
 
   it('names the tenant file that there is no room for, and leaves none that is cut off', async () => {
-    const command = ['sh', '-c', 'ulimit -f 1; exec "$0" "$1"', process.execPath, MAIN];
+    const command = ['sh', '-c', 'ulimit -f 1; exec "$0" "$1"', process.execPath, await builtProgram()];
     const { code, stderr } = await runToEnd({ cwd, env: { PORT: '0', LOG_LEVEL: 'silent' }, command });
     expect(stderr).to.match(/^(EFBIG|ENOSPC): .*config\/tenant\.yaml'\n$/);
     expect(code).to.equal(1);

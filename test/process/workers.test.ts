@@ -11,10 +11,11 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { readSettings, SettingsFault } from '../../src/settings.ts';
 import { createAgent } from '../support/agent.ts';
+import { builtProgram } from '../support/built.ts';
 import { tenant } from '../support/flows.ts';
 import { every, until as waitUntil } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
-import { environment, MAIN, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
+import { environment, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
@@ -306,7 +307,7 @@ describe('workers', () => {
     };
     for (const moment of ['began', 'connected']) {
       const options = { cwd, stdio: 'ignore' as const, env: environment({ PORT: '0', ...env }) };
-      const child = spawn(process.execPath, [MAIN], options);
+      const child = spawn(process.execPath, [await builtProgram()], options);
       const started = () => workersOf({ child } as ServerProcess).filter((pid) => pid > 0);
       await until(() => started().length > 0);
       const [pid = 0] = started();

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { builtProgram } from './built.ts';
 import { fillDataDir } from './template.ts';
 
 export interface ServerProcess {
@@ -25,7 +26,7 @@ export const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 interface RunOptions {
   cwd: string;
   env?: Record<string, string>;
-  /** What to run: the server's main file unless said otherwise. */
+  /** What to run: the server as it is built unless said otherwise. */
   command?: string[];
   /** In a process group of its own, as a terminal starts commands. */
   detached?: boolean;
@@ -43,13 +44,13 @@ export function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv
 export async function runServer({
   cwd,
   env,
-  command = [process.execPath, MAIN],
+  command,
   detached = false,
   ownKeys = false,
 }: RunOptions): Promise<ServerProcess> {
   const dataDir = join(cwd, env?.DATA_DIR ?? 'data');
   if (!ownKeys && !existsSync(dataDir)) await fillDataDir(dataDir, true);
-  const [file = '', ...args] = command;
+  const [file = '', ...args] = command ?? [process.execPath, await builtProgram()];
   const child = spawn(file, args, { cwd, detached, env: environment({ PORT: '0', ...env }) });
   const lines: string[] = [];
   const heard = new EventEmitter();
@@ -87,13 +88,8 @@ export async function runServer({
 }
 
 /** Runs a command to its end. */
-export async function runToEnd({
-  cwd,
-  env,
-  command = [process.execPath, MAIN],
-  input,
-}: RunOptions & { input?: string }) {
-  const [file = '', ...args] = command;
+export async function runToEnd({ cwd, env, command, input }: RunOptions & { input?: string }) {
+  const [file = '', ...args] = command ?? [process.execPath, await builtProgram()];
   const child = spawn(file, args, { cwd, env: environment(env) });
   if (input !== undefined) child.stdin.end(input);
   let stdout = '';

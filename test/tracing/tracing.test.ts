@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { isTracingAsked } from '../../src/runtime/tracing.ts';
 import { createAgent } from '../support/agent.ts';
-import { MAIN, runServer } from '../support/process.ts';
+import { builtProgram } from '../support/built.ts';
+import { runServer } from '../support/process.ts';
 
 const SDK = fileURLToPath(new URL('sdk.ts', import.meta.url));
 const PARENT = { traceId: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', spanId: 'bbbbbbbbbbbbbbbb' };
@@ -28,11 +29,11 @@ describe('traces', () => {
   });
   afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-  const run = (env: Record<string, string>, hasSdk = true) =>
+  const run = async (env: Record<string, string>, hasSdk = true) =>
     runServer({
       cwd,
       env: { LOG_LEVEL: 'debug', SPANS: join(cwd, 'spans'), ...env },
-      command: [process.execPath, ...(hasSdk ? ['--import', SDK] : []), MAIN],
+      command: [process.execPath, ...(hasSdk ? ['--import', SDK] : []), await builtProgram()],
     });
   const spans = () =>
     readFileSync(join(cwd, 'spans'), 'utf8')
