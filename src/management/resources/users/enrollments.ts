@@ -131,10 +131,13 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The kinds of authenticators of a provider: none of `duo`, which is known by name alone; undefined for an unknown one. */
+/** Providers that the published API names, of which no authenticator is made here. */
+const WITHOUT_FACTORS: readonly string[] = ['duo'];
+
+/** The kinds of authenticators of a provider; undefined for an unknown one. */
 function kindsOf(provider: string): string[] | undefined {
   const kinds = ALL_SECOND_FACTORS.filter((one) => one.provider === provider).map(({ kind }) => kind);
-  return kinds.length > 0 || provider === 'duo' ? kinds : undefined;
+  return kinds.length > 0 || WITHOUT_FACTORS.includes(provider) ? kinds : undefined;
 }
 
 const undoCalls: Call<EnrollmentsDependencies>[] = [
