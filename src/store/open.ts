@@ -16,7 +16,7 @@ import { createCollection } from './memory/collection.ts';
 import { migrate } from './migrate.ts';
 import { MOVING_IN } from './moving/moved.ts';
 import { takeOver } from './old/takeover.ts';
-import { purgeRegularly } from './purge.ts';
+import { notesIn, purgeRegularly } from './purge.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
@@ -48,7 +48,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
     // The embedded store has no use for the client of the other.
     const { openPostgres } = await import('./sql/postgres-store.ts');
-    return openPostgres({ ...options, deletion: deletionOf(options), url: databaseUrl });
+    return openPostgres({ ...options, url: databaseUrl });
   }
   const store = await openAsItIs(options);
   try {
@@ -100,17 +100,18 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   }
   const memory = memoryTables(clock);
   const { searchMs, spareThreads } = options;
-  const deletion = deletionOf(options);
+  const { deletion, note } = await deletionOf(options, notesIn(join(dataDir, 'deletion-time')));
   const database = openSqlite({ file, clock, deletion, log, checked, searchMs, spareThreads, check, sealOf });
   const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
-  const stopPurging = purgeRegularly(
-    [
+  const stopPurging = purgeRegularly({
+    purges: [
       ...configuration.map(({ table, commit }) => purger(table, commit, deletion)),
       ...memory.map((table) => purger(table, nothing, clock)),
       database.purge,
     ],
+    note,
     log,
-  );
+  });
   const close = async () => {
     await stopPurging();
     for (const one of configuration) await one.close();

@@ -10,7 +10,7 @@ import type { Configuration } from './lowdb/configuration.ts';
 import type { Commit } from './memory/collection.ts';
 import { tablesMoment } from './memory/moment.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
-import { deletionClock } from './purge.ts';
+import { type DeletionNotes, deletionClock } from './purge.ts';
 import { countWrites } from './revision.ts';
 import type { DatabaseMoment } from './sql/sqlite-moment.ts';
 import type { SqliteStore } from './sql/sqlite-store.ts';
@@ -18,9 +18,31 @@ import type { StoreOptions } from './store-options.ts';
 
 const purgedAtOnce = 500;
 
-/** The clock by which a store deletes what has expired. */
-export const deletionOf = ({ clock, wallClock = clock, elapsed }: StoreOptions) =>
-  deletionClock({ wall: wallClock, elapsed });
+/** How often it is noted what time is believed, milliseconds. */
+const NOTED = 20_000;
+
+/** The clock by which a store deletes what has expired, and what is left of it to the processes that follow. */
+export async function deletionOf(
+  {
+    clock,
+    wallClock = clock,
+    elapsed: given,
+    isFilling = false,
+  }: Pick<StoreOptions, 'clock' | 'wallClock' | 'elapsed' | 'isFilling'>,
+  notes: DeletionNotes,
+) {
+  const elapsed = given ?? (() => performance.now());
+  // In one that is filled time stands still.
+  if (isFilling) return { deletion: deletionClock({ wall: wallClock, elapsed }) };
+  const deletion = deletionClock({ wall: wallClock, elapsed, left: await notes.read() });
+  let last = elapsed();
+  const note = async () => {
+    if (elapsed() - last < NOTED) return;
+    last = elapsed();
+    await notes.write(deletion.note());
+  };
+  return { deletion, note };
+}
 
 /** What is kept in memory alone is as durable as it gets. */
 export const nothing: Commit = () => undefined;

@@ -24,7 +24,13 @@ describe('what has expired in PostgreSQL', () => {
   let passed = 0;
   const open = (ahead: number) => {
     const clock = () => Date.now() + ahead + passed;
-    return openStore({ dataDir, databaseUrl: cluster.url(), clock, elapsed: () => passed });
+    return openStore({
+      dataDir,
+      databaseUrl: cluster.url(),
+      clock,
+      machineClock: clock,
+      elapsed: () => passed,
+    });
   };
 
   it('is taken away by no process whose clock is ahead, as long as the database says that it has not', async () => {
@@ -38,6 +44,26 @@ describe('what has expired in PostgreSQL', () => {
     const ids = async () => (await cluster.query('SELECT id FROM artifacts')).rows.map(({ id }) => id);
     await until(async () => !(await ids()).includes('over'), every(50));
     expect(await ids()).to.deep.equal(['good']);
+    const hasNoted = async () =>
+      (await cluster.query(`SELECT FROM gatehouse_meta WHERE name = 'deletion'`)).rowCount === 1;
+    await until(hasNoted, every(50));
     await ahead.close();
+  });
+
+  it('is deleted at once by a process that begins a moment after another, and no later time is left to it than the database has', async () => {
+    const noted = async () =>
+      JSON.parse(
+        (await cluster.query(`SELECT value FROM gatehouse_meta WHERE name = 'deletion'`)).rows[0]?.value ??
+          '{}',
+      );
+    const isNow = async () => Math.abs((await noted()).believed - Date.now()) < 20_000;
+    await until(isNow, every(50));
+    passed = 0;
+    const next = await open(0);
+    const expiresAt = Date.now() / 1000 - 1;
+    await next.collection('artifacts').put({ id: 'over', model: 'AccessToken', payload: {}, expiresAt });
+    const ids = async () => (await cluster.query('SELECT id FROM artifacts')).rows.map(({ id }) => id);
+    await until(async () => !(await ids()).includes('over'), every(50));
+    await next.close();
   });
 });

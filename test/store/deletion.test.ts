@@ -1,10 +1,11 @@
 // What has expired is deleted, but not by a clock that is ahead for a while.
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
 import { openStore } from '../../src/store/open.ts';
-import { deletionClock } from '../../src/store/purge.ts';
+import { type DeletionNote, deletionClock, noteOf } from '../../src/store/purge.ts';
 import { every, until } from '../support/patience.ts';
 import { QUICK } from '../support/quick-directory.ts';
 
@@ -81,6 +82,64 @@ describe('what has expired is deleted by a clock that', () => {
     expect(deletion()).to.equal(START + passed - DAY);
   });
 
+  /** Processes that run one after another: each is left what the one before it noted. */
+  const runs = (long: number, down: number) => {
+    const begins = START + passed + wrong;
+    const left = note;
+    const base = passed;
+    const clock = deletionClock({ wall: () => START + passed + wrong, elapsed: () => passed - base, left });
+    deletion = clock;
+    const told = clock();
+    passes(long);
+    note = clock.note();
+    passed += down;
+    return { begins, told };
+  };
+  let note: DeletionNote | undefined;
+  beforeEach(() => {
+    note = undefined;
+  });
+
+  it('counts where no process lives for an hour: they have run for one since it was so late', () => {
+    for (let n = 0; n < 6; n += 1) expect(runs(10 * MINUTE, DAY).told).to.equal(0);
+    // Six of ten minutes have run since the first began, and that time counts.
+    runs(10 * MINUTE, DAY);
+    expect(note?.believed).to.be.within(START, START + HOUR);
+    for (let n = 0; n < 12; n += 1) runs(10 * MINUTE, DAY);
+    expect(note?.believed).to.be.within(START + 6 * DAY, START + passed);
+  });
+
+  it('was believed a moment before by another process', () => {
+    runs(HOUR, 10 * SECOND);
+    const { begins, told } = runs(MINUTE, 10 * SECOND);
+    expect(told).to.equal(begins);
+  });
+
+  it('is not believed by one that begins while it is a year ahead, however often', () => {
+    runs(HOUR, 10 * SECOND);
+    wrong = 365 * DAY;
+    for (let n = 0; n < 5; n += 1) runs(10 * MINUTE, 10 * SECOND);
+    expect(note?.believed).to.be.at.most(START + passed);
+    wrong = 0;
+    const { begins, told } = runs(MINUTE, 0);
+    expect(told).to.equal(begins);
+    wrong = 365 * DAY;
+    runs(50 * MINUTE, 0);
+    expect(note?.believed).to.be.at.most(START + passed);
+  });
+
+  it('takes no note that is none', () => {
+    for (const text of [
+      undefined,
+      '',
+      '{',
+      'null',
+      '{"believed":1}',
+      '{"believed":"x","since":0,"watched":0}',
+    ])
+      expect(noteOf(text), text).to.equal(undefined);
+  });
+
   it('has the embedded store keep what a wrong time hides, and delete all else', async () => {
     const dataDir = await mkdtemp(join(QUICK, 'gatehouse-deletion-'));
     const clock = () => START + passed + wrong;
@@ -99,7 +158,20 @@ describe('what has expired is deleted by a clock that', () => {
     await deleted('over');
     wrong = 0;
     expect(await artifacts.get('good')).to.include({ id: 'good' });
+    await put('over', START + passed - SECOND);
+    await deleted('over');
+    passed += MINUTE;
+    await until(() => existsSync(join(dataDir, 'deletion-time')), every(50));
     await store.close();
+    // The next process believes what this one has.
+    const began = passed;
+    const next = await openStore({ dataDir, clock, elapsed: () => passed - began });
+    await next
+      .collection('artifacts')
+      .put({ id: 'late', model: 'Session', payload: {}, expiresAt: clock() / 1000 - 1 });
+    await deleted('late');
+    expect(onDisk(dataDir)).to.deep.equal(['good']);
+    await next.close();
     await rm(dataDir, { recursive: true });
   });
 });

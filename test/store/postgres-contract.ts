@@ -22,7 +22,6 @@ export function postgresContract(
         url: cluster().url(template),
         dataDir: empty,
         clock: Date.now,
-        deletion: Date.now,
       })
     ).close();
   });
@@ -35,7 +34,7 @@ export function postgresContract(
     await copyDatabase(cluster().url(), database, template);
     const dataDir = await mkdtemp(join(QUICK, 'gatehouse-store-'));
     await cp(empty, dataDir, { recursive: true });
-    const open = () => openPostgres({ url: urlOf(database), dataDir, clock, deletion: clock });
+    const open = () => openPostgres({ url: urlOf(database), dataDir, clock });
     let store = await open();
     return {
       store,

@@ -1,7 +1,9 @@
 // What takes expired records off the disk. Of most tables nothing expires in most seconds, so that all of them are asked
 // together whether anything has.
 import type { Clock } from '../../runtime/clock.ts';
+import { type DeletionNotes, noteOf } from '../purge.ts';
 import type { Pool, PreparedStatement } from './postgres-pool.ts';
+import { meta, setMeta } from './postgres-schema.ts';
 import type { PostgresTable } from './postgres-table.ts';
 import { type DatabaseTime, NOW } from './postgres-time.ts';
 
@@ -47,5 +49,16 @@ export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): Prep
   return {
     name: 'expired',
     text: `SELECT ${each.join(', ')}, t.now, ${NOW} FROM (SELECT ${now} AS now OFFSET 0) t`,
+  };
+}
+
+/** Notes of the time in the database. @param clock the database's: what was later than it was believed by no means. */
+export function notesIn(pool: Pool, clock: Clock): DeletionNotes {
+  return {
+    read: async () => noteOf(await meta(pool.run, 'deletion')),
+    write: async (note) => {
+      const text = JSON.stringify({ ...note, believed: Math.min(note.believed, clock()) });
+      await pool.run({ text: setMeta }, ['deletion', text]);
+    },
   };
 }

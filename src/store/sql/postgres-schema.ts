@@ -135,5 +135,6 @@ export async function meta(run: Run, name: string): Promise<string | undefined> 
   return rows[0]?.[0] ?? undefined;
 }
 
-const setMeta =
+/** Keeps a value under a name. */
+export const setMeta =
   'INSERT INTO gatehouse_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';

@@ -14,13 +14,14 @@ import { countWrites } from '../revision.ts';
 import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
+import { deletionOf } from '../whole-store.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { makeIndexes } from './postgres-indexes.ts';
 import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run } from './postgres-pool.ts';
 import { checkPooling } from './postgres-pooling.ts';
-import { createPurge } from './postgres-purge.ts';
+import { createPurge, notesIn } from './postgres-purge.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
 import { postgresStatements } from './postgres-statements.ts';
@@ -36,8 +37,8 @@ interface PostgresOptions {
   clock: Clock;
   wallClock?: Clock | undefined;
   machineClock?: Clock | undefined;
-  /** By what expired records are deleted. */
-  deletion: Clock;
+  elapsed?: (() => number) | undefined;
+  isFilling?: boolean;
   log?: Pick<Logger, 'warn' | 'error'>;
   secretsKey?: KeyObject | undefined;
   random?: Random;
@@ -92,11 +93,8 @@ async function* sealedTexts(run: Run): AsyncGenerator<[string, readonly string[]
   }
 }
 
-async function openTables(
-  pool: Pool,
-  key: KeyObject,
-  { clock, wallClock = clock, machineClock, deletion, log }: PostgresOptions,
-): Promise<Store> {
+async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions): Promise<Store> {
+  const { clock, wallClock = clock, machineClock, log } = options;
   const time = databaseTime({ wallClock, machineClock, log });
   const asked = performance.now();
   const { rows } = await pool.read({ text: `SELECT ${NOW}` }, []);
@@ -121,7 +119,9 @@ async function openTables(
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const stopPurging = purgeRegularly([createPurge(pool, [...tables.values()], { deletion, time })], log);
+  const { deletion, note } = await deletionOf(options, notesIn(pool, time.clock));
+  const purges = [createPurge(pool, [...tables.values()], { deletion, time })];
+  const stopPurging = purgeRegularly({ purges, note, log });
   let closing: Promise<void> | undefined;
   const close = async () => {
     await underWay.end();
