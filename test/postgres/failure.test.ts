@@ -118,4 +118,21 @@ describe('a server whose PostgreSQL fails', () => {
     for (const answer of answers) expectBusy(answer, 'an authorization');
     expect((await spaTokens(createAgent(server), server)).id_token).to.be.a('string');
   });
+
+  it('answers what a slow database has no time for 503 and the rest, piles nothing up, and is quick when it is quick again', async () => {
+    await cluster.query(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$`);
+    await cluster.query(
+      'CREATE TRIGGER slow BEFORE INSERT ON artifacts FOR EACH ROW EXECUTE FUNCTION slow()',
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => authorize(createAgent(server), spaRequest(pkce().challenge))),
+    );
+    await cluster.query('DROP TRIGGER slow ON artifacts');
+    const [done, busy] = [true, false].map((is) => answers.filter(({ status }) => status < 400 === is));
+    expect(done, 'there was time for some').not.to.have.length(0);
+    expect(busy, 'and not for all').not.to.have.length(0);
+    for (const answer of busy ?? []) expectBusy(answer, 'an authorization');
+    expect((await spaTokens(createAgent(server), server)).id_token).to.be.a('string');
+  });
 });
