@@ -31,7 +31,13 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
   let starting: Promise<void> | undefined;
 
   const onFree = () => {
-    for (const one of waiting) if (thread?.hasPlace(one.key)) one.take(thread);
+    // Most who wait are of one key: where one of them has no place, the others need not be looked at.
+    let full: string | undefined;
+    for (const one of waiting) {
+      if (one.key === full) continue;
+      if (thread?.hasPlace(one.key)) one.take(thread);
+      else full = one.key;
+    }
   };
   const onEnd = () => {
     thread = undefined;
