@@ -1,8 +1,9 @@
 // Runs one action with an event that somebody has written. What it asks for is shown, and nothing becomes of it.
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
+import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
 import { type AskDependencies, askAction, secretsOf } from './ask.ts';
-import { type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
+import { type ActionOutcome, type Command, methodsOf, nothingAsked, takeCommand } from './commands.ts';
 
 /** What is to be run. */
 export interface Trying {
@@ -17,7 +18,7 @@ export interface Trying {
 export interface Tried {
   /** What it asked for, in order. */
   commands: Command[];
-  /** Which of that would not be done. */
+  /** Which of that would not be done: methods, and claims as they were set (`idToken.setCustomClaim("sub")`). */
   refused: string[];
   /** Why it failed, if it did. */
   fault?: string;
@@ -44,10 +45,19 @@ export async function tryAction(
   const secrets = secretsOf(action).filter((secret) => secret !== '');
   return {
     commands: withoutSecrets(answer.commands, secrets) as Command[],
-    refused: refused.map(({ method }) => method),
+    refused: [...refused.map(({ method }) => method), ...refusedClaims(asked, secrets)],
     logs,
     ...used,
   };
+}
+
+/** Claims that no token gets, as they were asked for. */
+function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonly string[]): string[] {
+  const of = (method: string, to: ClaimTarget, claims: object) =>
+    Object.keys(claims)
+      .filter((claim) => claimFault(claim, [to]) !== undefined)
+      .map((claim) => `${method}.setCustomClaim(${JSON.stringify(withoutSecrets(claim, secrets))})`);
+  return [...of('idToken', 'id_token', idToken), ...of('accessToken', 'access_token', accessToken)];
 }
 
 /** A copy of a value, without secrets in the texts in it. */

@@ -12,6 +12,7 @@ const CODE = `exports.onExecutePostLogin = async (event, api) => {
   if (event.user.email === 'bad@example.test') throw new Error('no key ' + event.secrets.KEY);
   api.idToken.setCustomClaim('https://example.test/plan', event.user.app_metadata?.plan ?? null);
   api.user.setAppMetadata('key', event.secrets.KEY);
+  if (event.user.email === 'wrong@example.test') api.idToken.setCustomClaim('Sub', 1).accessToken.setCustomClaim('email', 1);
   if (event.user.email === 'wrong@example.test') api.redirect.sendUserTo('http://plain.example.test/');
 };
 exports.onContinuePostLogin = async (event, api) => { api.authentication.recordMethod('https://example.test/form'); };`;
@@ -70,7 +71,7 @@ describe('gatehouse actions test', () => {
     );
     expect(failed.code).to.equal(1);
     const refused = await test('Plan', '--event', 'wrong.json');
-    expect(refused.stdout).to.contain('\nrefused: redirect.sendUserTo\n');
+    expect(refused.stdout).to.contain('\nrefused: redirect.sendUserTo, idToken.setCustomClaim("Sub")\n');
     expect(refused.code).to.equal(1);
   });
 

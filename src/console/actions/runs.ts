@@ -42,7 +42,7 @@ async function test(deps: ActionsDependencies, ctx: Context, here: AtConsole, { 
     commands: commands.map(({ method, args }) => ({
       method,
       args: args.map((one) => JSON.stringify(one)).join(', '),
-      isRefused: refused.includes(method),
+      isRefused: [method, `${method}(${JSON.stringify(args[0])})`].some((one) => refused.includes(one)),
     })),
     logs,
     failure: error?.msg,
