@@ -1,4 +1,4 @@
-// What users of a connection prove first who they are by.
+// The first authentication method of a connection's users.
 import { firstMethodOf } from '../records/first-methods.ts';
 import type { Config } from '../tenant/config.ts';
 

@@ -13,7 +13,9 @@ export interface Usable {
   strategy: Strategy;
 }
 
-/** Strategies of which `domain` is a domain of e-mail addresses, too; of others it is the provider's own host. */
+/**
+ * Strategies whose option `domain` is also a domain of e-mail addresses; with others it is the provider's own host.
+ */
 const WITH_DOMAIN: ReadonlySet<string> = new Set(['google-apps', 'waad']);
 
 /** The domains of a connection's users, in lower case: `domain_aliases` and `tenant_domain`. */
@@ -23,7 +25,7 @@ export function domainsOf({ options, strategy }: Pick<Connection, 'options' | 's
   return all.filter((one) => typeof one === 'string' && one !== '').map((one) => String(one).toLowerCase());
 }
 
-/** Whether a connection is an organization's own directory or provider, and none that is open to everybody. */
+/** Whether a connection is the directory or provider of one organization, and not one that is open to everybody. */
 export function isEnterprise(connection: Pick<Connection, 'strategy'>): boolean {
   const strategy = strategyOf(connection);
   if (strategy?.page === 'redirect') return !strategy.isSocial;
@@ -56,7 +58,7 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
   );
 }
 
-/** Whether an address could lead to a connection of its own: to a provider elsewhere, or to a directory's password form. */
+/** Whether e-mail addresses can choose the connection: a provider elsewhere, or a directory's password form. */
 export function hasHomes(usable: readonly Usable[], organization: Organization | undefined): boolean {
   const own = usable.filter(({ connection }) => isEnterprise(connection));
   const isVerified = discoveryDomainsOf(organization ?? {}).some(({ status }) => status === 'verified');

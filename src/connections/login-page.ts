@@ -29,7 +29,7 @@ export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependenci
     return {
       isElsewhere: straight !== undefined,
       show: async (ctx, form) => {
-        // Who asks for a form by its address has seen the other page.
+        // A form that is opened by its own address was chosen on another page.
         const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
         const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
         const isStraight = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
@@ -58,7 +58,7 @@ function codeFirst(connection: Connection, identifier: string | undefined, form:
   return firstCode(connection, identifier);
 }
 
-/** An application that has providers elsewhere alone: its user chooses one. */
+/** The page of an application that has nothing but providers elsewhere: its user chooses one. */
 async function showChoices(
   deps: HostedDependencies,
   ctx: Parameters<typeof renderPage>[1],

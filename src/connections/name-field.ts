@@ -54,7 +54,7 @@ export function nameField(kinds: readonly AddressKind[]): NameField {
 
 /** The kinds of names that users of a connection log in with, where they type one into our form. */
 export function namesOf(connection: Connection): AddressKind[] {
-  // A directory knows its people by account names.
+  // LDAP directories identify people by account names.
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return ['email', 'username'];
   return identifiersOf(databaseOptions(connection));
 }

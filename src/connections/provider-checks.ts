@@ -1,6 +1,7 @@
-// Providers of connections, asked ahead of the first login for what a login needs of them: what their addresses do not answer
-// is said when the connection is made, and not to the first user. No start and no change waits for it, and nothing of it is
-// kept; an administrator who asks how a connection is waits for the answer.
+// Asks the providers of connections, ahead of the first login, for what a login needs of them: a wrong address is
+// reported when the connection is made, and not to the first user. It runs in the background, so that no start and
+// no change waits for it, and keeps nothing. Only an administrator who asks about a connection waits for the
+// answer.
 import type { Logger } from 'pino';
 import type { Outbound } from '../http/outbound.ts';
 import type { Connection } from '../records/collections.ts';
@@ -52,7 +53,7 @@ export function providerChecks({
 }: ProviderChecksDependencies): ProviderChecks {
   const untilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
     fetch(url, { ...init, signal: signal ? AbortSignal.any([ending, signal]) : ending });
-  // What is found is not kept: a login decides by what its provider says then.
+  // The answers are thrown away: a login asks its provider itself.
   const asking = () => ({ fetch: untilEnd, clock, openId: openIdProviders({ fetch: untilEnd, clock }) });
   const check = (connections: readonly Checked[]) => {
     const left = [...connections];
@@ -90,7 +91,7 @@ export function providerChecks({
   };
 }
 
-/** With what the directory, or the way to it, said. */
+/** An error that repeats what the directory, or the connection to it, said. */
 function directoryFault(thrown: unknown): Error {
   const { message, cause } = thrown as Error;
   return cause instanceof Error ? new Error(`${message} ${cause.message}`) : new Error(message);

@@ -12,7 +12,7 @@ type ProviderSession = Login['providerSession'];
 /** What is needed to seal and open. */
 export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
 
-/** A longer ID token is not kept: sent back, it would make an address that servers refuse. */
+/** A longer ID token is not kept: as `id_token_hint` it would make the logout address too long for servers. */
 const LONGEST_TOKEN = 6144;
 
 /**
@@ -45,7 +45,7 @@ export async function openedSession(
   try {
     return openValue(await providerKey(deps), placeOf(connection), session) as Record<string, string>;
   } catch (thrown) {
-    // The key was lost with others and is a new one: then the user's last login is gone by.
+    // The key was lost and replaced by a new one. The logout then uses what is known of the user's last login.
     if (thrown instanceof SealFault) return undefined;
     throw thrown;
   }

@@ -1,6 +1,7 @@
-// What a strategy is whose users log in at a provider elsewhere: data and three functions. It builds the way there, makes
-// of what the browser brings back an identity that it has verified, and knows how the session there is ended. All else
-// (state, the browser, the user, second factor, admission, events) is done for every strategy alike, in upstream/.
+// What a strategy is whose users log in at a provider elsewhere: data and three functions. They build the address
+// of the login there, verify the answer that the browser brings back, and build the address of the logout there.
+// All else (state, the browser, the user, second factor, admission, events) is done for every strategy alike, in
+// upstream/.
 import { AuthError } from '../http/errors.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { OutboundFailure } from '../http/outbound-error.ts';
@@ -17,16 +18,16 @@ import type { OpenIdProviders } from './oidc/providers.ts';
 /** A script of a connection, to be run. */
 export interface ConnectionScript {
   connection: Connection;
-  /** The option that it is of, for messages. */
+  /** The option that holds it, for messages. */
   name: 'fetchUserProfile' | 'getLogoutUrl';
   source: string;
   /** JSON; the callback is added. */
   arguments: readonly unknown[];
-  /** What the application is not told, whatever the script says. */
+  /** Secrets that are removed from what the script says before the application is told. */
   secrets: readonly string[];
 }
 
-/** What the strategies are given. */
+/** What all these strategies are given. */
 export interface UpstreamDependencies {
   /** Our public origin. */
   baseUrl: string;
@@ -39,7 +40,7 @@ export interface UpstreamDependencies {
   store: Store;
   /** By a key of the tenant's. */
   sign: Sign;
-  /** What OpenID providers publish of themselves. */
+  /** Reads the discovery documents and keys of OpenID providers. */
   openId: OpenIdProviders;
   random: Random;
   /** Elapsed time. */
@@ -53,7 +54,7 @@ export interface UpstreamRequest {
   connection: Connection;
   /** Where the provider sends the browser back to. */
   redirectUri: string;
-  /** Comes back with the answer, once. */
+  /** The `state`, which comes back with the answer and is good once. */
   state: string;
   /** 43 URL-safe characters each, kept with the state and never seen by the browser before they are used. */
   nonce: string;
@@ -64,10 +65,10 @@ export interface UpstreamRequest {
   additional: Readonly<Record<string, string>>;
 }
 
-/** Where the browser goes: an address, or a form that it posts there. */
+/** Where the browser goes: by a redirect, or by a form that it posts. */
 export type UpstreamRedirect = { url: string } | { action: string; fields: Readonly<Record<string, string>> };
 
-/** What the browser brought back, for a login that began in it and is ended by this alone. */
+/** What the browser brought back. The login was begun in the same browser, and this is its only answer. */
 export interface UpstreamResponse
   extends Pick<UpstreamRequest, 'connection' | 'redirectUri' | 'state' | 'nonce' | 'codeVerifier'> {
   /** The query's, or the posted form's. */
@@ -76,11 +77,11 @@ export interface UpstreamResponse
 
 /** Somebody as the provider knows them, verified. */
 export interface UpstreamIdentity {
-  /** What the provider calls them: never another's. */
+  /** The provider's id of the user, which it never gives to another one. */
   id: string;
   /** In the names of OpenID Connect (`email`, `email_verified`, `name`, `picture` …), and any others. */
   profile: Readonly<Record<string, unknown>>;
-  /** For a new user, from the operator's own script; never from what a provider claims. */
+  /** Metadata for a new user. From the operator's own script only, never from what a provider claims. */
   metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
   grant?: UpstreamGrant;
   /** When its user proved there who they are, epoch seconds, where the provider says so. */
@@ -109,17 +110,17 @@ export interface UpstreamRefresh {
   idToken: string | undefined;
 }
 
-/** A login that a provider begins, unasked. */
+/** A login that the provider begins (SAML IdP-initiated). */
 export interface UnsolicitedLogin {
   /** The application that it is for. */
   clientId: string;
-  /** Where the application's request begins; what it must have is added. */
+  /** The path of the authorization request that goes on for it, without its required parameters. */
   path: string;
   /** Parameters of that request. */
   query: URLSearchParams;
 }
 
-/** How a strategy takes answers that nobody asked for. */
+/** How a strategy takes answers to no request. */
 interface Unsolicited {
   /** The login that a connection's provider may begin; undefined where it may not. */
   of(connection: Connection): UnsolicitedLogin | undefined;
@@ -135,13 +136,16 @@ export interface RedirectStrategy {
   /** As connections name it. */
   name: StrategyName;
   page: 'redirect';
-  /** Nothing that a provider says of how it was proved counts here. */
+  /** What a login proves here (RFC 8176 §2), whatever the provider says of its own methods. */
   amr: readonly string[];
   record: StrategyRecord;
   isSocial: boolean;
   /** What the provider is called, for connections that have no `display_name`; their own name where it is left out. */
   label?: string;
-  /** What a user's id is unique in: the connection, whose name is then part of it, or all of the strategy's users. */
+  /**
+   * Within what the provider's ids are unique: one connection, whose name is then part of the user's id, or all
+   * users of the strategy.
+   */
   idsWithin: 'connection' | 'strategy';
   /** Builds the way there. @throws AuthError by {@link upstreamFault}. */
   redirect(deps: UpstreamDependencies, request: UpstreamRequest): Promise<UpstreamRedirect>;
@@ -189,7 +193,10 @@ export function upstreamFault(error: UpstreamError, description: string, cause?:
   return new AuthError(403, error, plain.slice(0, LONGEST_DESCRIPTION), { cause });
 }
 
-/** Errors that say that somebody, or a rule of theirs, did not want it; the others are faults of a configuration. */
+/**
+ * Errors by which the user or the provider's policy has refused the login. All others are faults of the
+ * configuration.
+ */
 const DENIALS = new Set([
   'access_denied',
   'login_required',

@@ -1,4 +1,4 @@
-// Access tokens of upstream providers that have ended, renewed when somebody is about to be shown them (RFC 6749 §6).
+// Renews expired access tokens of upstream providers when somebody asks for them (RFC 6749 §6).
 import type { Logger } from 'pino';
 import type { UpstreamGrant } from '../records/identities.ts';
 import { epochSeconds } from '../runtime/clock.ts';
@@ -38,7 +38,7 @@ export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTok
 }
 
 async function renew(deps: RefreshDependencies, identity: Identity): Promise<void> {
-  // As it is now: whoever asked a moment ago has read it before it was renewed.
+  // Read again: another call may have renewed the token since this one read it.
   const now = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
   const grant = now?.upstream as UpstreamGrant | undefined;
   if (grant?.refresh_token === undefined || !hasEnded(grant, deps)) return;

@@ -54,7 +54,7 @@ export async function localChoices(config: Config, page: RequestPage): Promise<L
   return (await loginChoices(config, page)).filter(({ icon }) => icon !== undefined);
 }
 
-/** The way from the page of another connection to the form of the password. */
+/** The link from another connection's page to the password form. */
 export function passwordChoice({ pending }: RequestPage): LoginChoice {
   return { url: stepPath(pending, 'login'), text: 'login.withPassword', icon: 'key' };
 }
@@ -66,7 +66,7 @@ function upstreamChoice(
   { label }: RedirectStrategy,
 ): LoginChoice[] {
   const { name, display_name, options, strategy } = connection;
-  // Who belongs to a connection with domains is led there by their address.
+  // Users of an enterprise connection with domains are found by their address, and need no button.
   const isFoundByAddress = isEnterprise(connection) && domainsOf(connection).length > 0;
   if (!(connection.show_as_button ?? !isFoundByAddress)) return [];
   const { icon_url: icon } = options;

@@ -1,4 +1,4 @@
-// Which connection a request means. Every endpoint asks here, and says in its own words why it is none.
+// Decides which connection a request means. All endpoints ask here; each words the refusal itself.
 
 import type { Connection } from '../records/collections.ts';
 import { connectionPurposes } from '../records/connections.ts';
@@ -17,7 +17,7 @@ export interface Asked {
   connection?: string | undefined;
   /** The name of a connection, or one of its `realms`. */
   realm?: string | undefined;
-  /** As whom the user is about to log in, as far as the request says. */
+  /** The e-mail address or name that the user is about to log in with, where the request has it. */
   identifier?: string | undefined;
   /** The id of the organization that the user is to be a member of. */
   organization?: string | undefined;
@@ -174,7 +174,7 @@ function describedBy(strategy: Strategy | undefined, connection: Connection): ob
   const domains = isEnterprise(connection) ? domainsOf(connection) : [];
   return {
     ...(strategy?.page === 'redirect' && typeof icon_url === 'string' && icon_url !== '' && { icon_url }),
-    // The widget, too, leads who has an address of these there.
+    // The widget sends users with an address of these domains to the connection.
     ...(domains.length > 0 && { domain: domains[0], domain_aliases: domains.slice(1) }),
   };
 }

@@ -15,7 +15,7 @@ export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencie
       entry: name,
       args: script.arguments,
       globals: { configuration: configuration ?? {} },
-      // A script may hand on whatever it was given, or what a provider repeats.
+      // Hidden from the message: a script may repeat the secrets that it was given.
       hidden: [...script.secrets, ...textsIn(configuration)],
     });
     if (failure !== undefined) throw faultOf(script, failure);

@@ -28,18 +28,18 @@ export interface ProofDependencies {
   wallClock: Clock;
 }
 
-/** What somebody gives to prove that they are a user of a connection. */
+/** The credentials of somebody who says that they are a user of a connection. */
 export interface Proof<Credentials> {
   clientId: string;
   connection: Connection;
-  /** Whom they say to be: an address or username. */
+  /** The address or username of the user that they say they are. */
   identifier: string;
   credentials: Credentials;
   /** Who sends it. */
   caller: Caller;
-  /** For the tenant's own code, where the proof may make a user. */
+  /** Who asks, for the tenant's own code that runs where the proof creates a user. */
   asker?: Asker;
-  /** Whose login page it was typed into. */
+  /** The organization whose login page was used. */
   organization?: Organization | undefined;
 }
 
@@ -47,7 +47,7 @@ export interface Proof<Credentials> {
 interface StrategyTraits {
   /** As connections name it. */
   name: StrategyName;
-  /** What a login proves it by (RFC 8176 §2). */
+  /** The authentication methods of a login (RFC 8176 §2). */
   amr: readonly string[];
 }
 
@@ -56,16 +56,16 @@ interface FormTraits extends StrategyTraits {
   page: 'form';
   /** Whether they sign up there, too, and set a new password by a link that is mailed to them. */
   managesPasswords: boolean;
-  /** What a form outside must know of a connection, in the words of the vendor's login widget. */
+  /** The description of a connection for the vendor's login widget. */
   describe(connection: Connection): object;
 }
 
 /** Its users log in at pages of its own. */
 interface StepTraits extends StrategyTraits {
   page: 'step';
-  /** Where these are in a browser login. */
+  /** The path of these pages below the waiting request. */
   step(connection: { name: string }): string;
-  /** The message key of the way there, and the icon beside it. */
+  /** The message key of the link to these pages, and its icon. */
   text: string;
   icon: string;
 }
@@ -94,11 +94,13 @@ export type Strategy = ProvingStrategy | RedirectStrategy;
 interface Judged<Credentials, Read> {
   proof: Proof<Credentials>;
   read: Read;
-  /** The room of a caller by whom the account was proved before; undefined for a stranger. */
+  /**
+   * The key under which tries of a caller are counted who has proved this account before; undefined for a stranger.
+   */
   room: string | undefined;
   /** Whether the credentials are used up. */
   use: boolean;
-  /** Has this recorded of wrong ones, in place of what `failure` says. */
+  /** Sets the log event for wrong credentials, in place of that of `failure`. */
   explain(why: Explained): void;
 }
 
@@ -109,11 +111,11 @@ export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 interface Judgement<Credentials, Read, Right> {
   /** What is guessed, where it can be. */
   what: Attempt['what'];
-  /** Whether the credentials could be guessed: what is too long for that locks nobody out. */
+  /** Whether the credentials could be guessed. Wrong tries with a long random ticket lock nobody out. */
   isGuessable(credentials: Credentials): boolean;
   /** The id of the user whom the identifier names. */
   find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<string | undefined>;
-  /** Reads what the judgement needs, while the try is counted: so it is known before the credentials are looked at. */
+  /** Reads what the judgement needs. It runs while the try is counted, before the credentials are looked at. */
   read(deps: ProofDependencies, proof: Proof<Credentials>, userId: string | undefined): Promise<Read>;
   /** Looks at the credentials. @returns undefined for wrong ones. */
   judge(deps: ProofDependencies, judged: Judged<Credentials, Read>): Promise<Right | undefined>;
@@ -140,8 +142,8 @@ export function loginBy(
 }
 
 /**
- * Makes a strategy. How it judges is reached by what is made here alone, so that there is no proof without the count of
- * wrong ones, and no account that is locked for one way in and open for another.
+ * Makes a strategy. Its judgement can be reached only through the functions made here, which count wrong tries and
+ * respect locks. So no login can skip the counting, and a locked account is locked for every endpoint.
  */
 export function strategy<Traits extends FormTraits | StepTraits, Credentials, Read, Right>(
   traits: Traits,
@@ -171,7 +173,7 @@ async function attempt<Credentials, Read, Right>(
   const { clientId, connection, identifier, credentials, caller } = proof;
   const userId = await find(deps, proof);
   const reading = read(deps, proof, userId);
-  // Its failure is met where it is waited for.
+  // A failure is handled where the promise is awaited; this only keeps it from being reported as unhandled.
   reading.catch(() => undefined);
   const isLocked = connection.options.brute_force_protection !== false;
   const { attributes, requires_username: isNamed } = connection.options;
@@ -197,7 +199,7 @@ async function attempt<Credentials, Read, Right>(
     deps.events.record({ ...seen, ...failure(await reading), ...why });
     throw wrong();
   }
-  // Where the try was counted that was done with it.
+  // A counted try makes its caller known to the account; one that was not counted does so here.
   if (user !== undefined && !isGuessable(credentials)) await deps.callers.remember(user.userId, caller);
   return user;
 }

@@ -24,7 +24,7 @@ interface AdapterDependencies {
   ownCallbacks: OwnCallbacks;
   commits: Commits;
   ahead: Pick<ReadAhead, 'artifact'>;
-  /** The grant types the token endpoint knows; the same object while they are the same. */
+  /** The grant types that the token endpoint knows; the same object for as long as they do not change. */
   grantTypes(): ReadonlySet<string>;
 }
 
@@ -41,7 +41,7 @@ export function createAdapter(deps: AdapterDependencies): (model: string) => Ada
   };
 }
 
-/** What a token response stores together; none of it belongs to a session that may have ended meanwhile. */
+/** What a token response stores in one commit. These records outlive the session, so its end needs no check. */
 const COMMITTED = new Set(['Grant', 'AccessToken']);
 
 /** A grant may be there already; an access token is stored once, when it is made. */
@@ -53,7 +53,7 @@ function committed(record: ArtifactRecord): Write {
 /** Authorization requests that wait for their user: anybody makes one, by a redirect to /authorize. */
 const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
 
-/** An adapter for what waits, which makes room for what comes. */
+/** An adapter for waiting requests that removes the oldest where there are too many. */
 function bounded(adapter: Adapter, waiting: WaitingList): Adapter {
   return {
     ...adapter,
@@ -79,7 +79,7 @@ function clientAdapter({ config, clock, grantTypes, ownCallbacks }: AdapterDepen
   const refuse = async () => {
     throw new Error('applications are managed by the tenant, not by the engine');
   };
-  // A record that the store hands out never changes: its metadata need not be made again.
+  // Client metadata by record: a record that the store hands out never changes, so its metadata is made once.
   const made = new WeakMap<object, { known: ReadonlySet<string>; until: number; metadata: AdapterPayload }>();
   return {
     find: async (clientId) => {
@@ -145,12 +145,13 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
 }
 
 /**
- * What counts once does so also when the clock is set back to a time at which it is good once more.
+ * Stores what may be used once. Its id stays taken even if the clock is set back to a time at which it would be
+ * valid again.
  * @throws UniqueKeyError when it was used before.
  */
 async function insertOnce(artifacts: Collection<ArtifactRecord>, record: ArtifactRecord): Promise<void> {
   const { expiresAt = 0 } = record;
-  // JSON has room for an `exp` that is no number of seconds any more.
+  // A client can send an `exp` that is too large to be a time.
   if (!Number.isFinite(expiresAt)) throw new errors.InvalidClientAuth('exp is too far away');
   await artifacts.insert({ ...record, expiresAt: expiresAt + SET_BACK });
 }

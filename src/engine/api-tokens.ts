@@ -32,7 +32,10 @@ interface CallerToken {
   isMachine: boolean;
 }
 
-/** As {@link ApiTokenReader}, for tokens of applications, too. @returns why it is not good, where it is not. */
+/**
+ * As {@link ApiTokenReader}, and for tokens of applications, too.
+ * @returns the token's caller, or why it is not valid.
+ */
 export type CallerTokenReader = (
   ctx: Context,
   token: string,

@@ -28,22 +28,22 @@ export interface ApplicationSettings {
   namesUserAddress: boolean;
   /** A public application: its requests come from its user's address. */
   runsAtUser: boolean;
-  /** Whether it proves to be nobody in particular (RFC 6749 §2.1). */
+  /** Whether it is a public client, which does not authenticate (RFC 6749 §2.1). */
   isPublic: boolean;
-  /** What it is held to; null for a level that is not known. */
+  /** The rules of its `compliance_level`; null for a level that this version does not know. */
   profile: Profile | null | undefined;
-  /** What of its own record its profile forbids. */
+  /** The members of its own record that these rules forbid. */
   profileFaults: readonly string[];
-  /** Whether its access tokens are bound to a key, always. */
+  /** Whether all its access tokens must be bound to a key (DPoP or mutual TLS). */
   requirePossession: boolean;
   /** Seconds. */
   idTokenLifetime: number;
   refreshToken: Frozen<ClientRecord['refresh_token']>;
   /** Whether users log in as members of an organization. */
   organizationUsage: 'deny' | 'allow' | 'require';
-  /** Sessions that are handed over. */
+  /** Whether and how it takes and makes session transfers. */
   sessionTransfer: Frozen<Partial<SessionTransfer>>;
-  /** How one is asked for where it is required. */
+  /** When the user is asked for the organization, where one is required. */
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
   /** Codes are only for our internal requests on its behalf. */
   codeForUsOnly: boolean;
@@ -145,7 +145,10 @@ export function clientMetadata(
   } as AdapterPayload;
 }
 
-/** Where our own requests on its behalf end; at a level, those for grants that it allows: their codes are good for no token. */
+/**
+ * The callbacks of our own requests on its behalf. With a compliance level only those for grants that the level
+ * allows. Their codes are good for no token.
+ */
 function callbacksForUs(client: Client, allowed: string[], own: OwnCallbacks): string[] {
   return own.of(profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed });
 }
@@ -181,7 +184,7 @@ function isEnabled(setting: unknown): boolean {
   return typeof setting === 'object' && setting !== null && 'enabled' in setting && setting.enabled === true;
 }
 
-/** Until when the metadata of an application are the same, epoch milliseconds: then a key of it expires. */
+/** When the metadata of an application changes by itself, because a key of it expires; epoch milliseconds. */
 export function metadataExpiry(client: Client, now: number): number {
   return Math.min(
     ...credentialsOf(client)

@@ -27,7 +27,8 @@ export interface AuthorizationEndpoint {
   /** `GET /authorize/<uid>`: continues a request that waited for its user. */
   resume(ctx: Context): Promise<void>;
   /**
-   * Answers at the application that a request of it failed before it was made: in its response mode, like all others.
+   * Sends the browser back to the application with an error, in the response mode of the request, for a request
+   * that failed before the engine saw it.
    * @param parameters those of the request.
    */
   refuse(ctx: Context, parameters: ParsedUrlQuery, refusal: Refusal): Promise<void>;
@@ -40,8 +41,8 @@ export interface AuthorizationEndpoint {
 export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
 /**
- * Where a request that begins to wait sends its browser in place of our pages (docs/wire/authorize.md: to the provider that it
- * names).
+ * Where the browser of a new waiting request goes instead of our login page: to the provider that the request names
+ * (docs/wire/authorize.md).
  * @returns undefined for our pages.
  */
 export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
@@ -59,7 +60,7 @@ interface AuthorizationDependencies extends ResumeDependencies {
   random: Random;
   receive: Pick<ReceiveRequest, 'authorization'>;
   pushedRequests: Pick<PushedRequests, 'rebind'>;
-  /** The secrets that requests have in their browsers, for what waits after this. */
+  /** The browser secrets of requests, by which the engine's interactions are bound to their browsers. */
   browsers: WeakMap<IncomingMessage, string>;
 }
 
@@ -85,7 +86,7 @@ export function authorizationEndpoint({
     request: async (ctx) => {
       const received = ctx.method === 'POST' ? postedParameters(ctx) : ctx.query;
       checkRequestSize(received);
-      // One form from here on: the POST of OIDC Core §3.1.2.1 means the same as the GET.
+      // From here on a POST (OIDC Core §3.1.2.1) is handled as the GET that means the same.
       ctx.method = 'GET';
       const secret = newBrowserSecret(deps.random);
       browsers.set(ctx.req, secret);
@@ -124,7 +125,7 @@ function postedParameters(ctx: Context): ParsedUrlQuery {
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') fields[name] = value;
     else if (Array.isArray(value) && value.every((one) => typeof one === 'string')) fields[name] = value;
-    // OIDC Core §3.1.2.1 only has forms; in JSON, which some send, values may be other than strings.
+    // OIDC Core §3.1.2.1 has form bodies only. Some send JSON, whose values may be other than strings.
     else throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name.slice(0, 100)}`);
   }
   return fields;

@@ -48,7 +48,9 @@ export function requestedClaims(claims: unknown): string[] {
   return [...Object.keys(userinfo), ...Object.keys(id_token)];
 }
 
-/** The users whose logins were judged in the very request, by what the engine knows of that. */
+/**
+ * The users whose logins were judged in the current request, by its engine context: they need not be read again.
+ */
 export type JudgedUsers = WeakMap<object, User>;
 
 interface AccountDependencies {
@@ -58,7 +60,10 @@ interface AccountDependencies {
   organizations: Pick<Organizations, 'claims' | 'isMember'>;
 }
 
-/** A code or a refresh token is good for as long as its user is a member of the organization that it is for, and came by a connection of it. */
+/**
+ * Refuses a code or refresh token for an organization whose user is no member any more, or whose connection the
+ * organization does not have any more.
+ */
 async function refuseFormerMember(
   organizations: AccountDependencies['organizations'],
   ctx: KoaContextWithOIDC,
@@ -93,7 +98,7 @@ export function accounts({ ahead, config, judged, organizations }: AccountDepend
         sub,
         // All claims: the engine picks those of the granted scopes and of the `claims` parameter.
         ...standardClaims(user, OIDC_SCOPES, { updatedAt }),
-        // After the profile: nobody says of themselves that they are a member.
+        // Set after the profile, so that no profile claim can pass for a membership.
         ...(await organizations.claims(organizationOf(ctx))),
       }),
     };

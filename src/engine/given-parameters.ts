@@ -1,4 +1,5 @@
-// Hands the engine the parameters of a request that our endpoints have read: it would read a body anew, as a form.
+// Hands the engine the parameters that our endpoints have read from a request's body. The engine would read the
+// body again, as a form only.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 
@@ -19,9 +20,9 @@ interface Given {
  * @param fields as a form has them: nothing but texts, and lists of several.
  */
 export function giveParameters(ctx: Context, fields: ParsedUrlQuery): void {
-  // As a parser of forms has them: an object without members that nobody has sent, and the engine's to change.
+  // Made as a form parser does: without a prototype, and a copy that the engine may change.
   (ctx as Given).state[given] = Object.assign(Object.create(null), fields);
-  // Of a body without a type the engine reads nothing.
+  // Without a content type the engine does not try to read the body.
   ctx.req.headers['content-type'] = '';
 }
 

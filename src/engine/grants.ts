@@ -34,7 +34,10 @@ interface Requested {
   resources: readonly string[];
   /** Requested individually, by the `claims` parameter. */
   claims?: ReadonlySet<string>;
-  /** What the user is asked for each time, and has allowed when the grant is kept. */
+  /**
+   * The `authorization_details` (RFC 9396): the user is asked each time, and has allowed them once the grant is
+   * stored.
+   */
   details?: readonly AuthorizationDetail[];
 }
 
@@ -142,14 +145,14 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     const { uid: sessionUid, amr = [] } = session;
     const credentialVersion = credentialVersionOf(session);
     const { organization } = wantedOf(oidc.params);
-    // That the user is a member was looked at last (policy.ts).
+    // policy.ts has just checked that the user is a member.
     const kept = organization === undefined ? {} : { organization };
     const connection = connectionOf(session);
     const by = connection === undefined ? {} : { connection };
     Object.assign(grant, {
       sessionUid,
       amr,
-      // What takes a recent login goes by it.
+      // Calls that need a recent login are judged by this time.
       authTime: isTimeUnproved(session) ? undefined : session.loginTs,
       credentialVersion,
       factors: factorsOf(session),

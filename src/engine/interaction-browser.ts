@@ -26,7 +26,7 @@ interface Waiting {
  * @param ttlSeconds how long it may wait.
  */
 export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSeconds: number): void {
-  // Browsers send what they got first first (RFC 6265 §5.4).
+  // The oldest first: browsers send cookies in the order in which they were set (RFC 6265 §5.4).
   const older = cookiesOf(ctx);
   for (const name of older.slice(0, Math.max(0, older.length - MOST + 1))) {
     cookieOf(name.slice(PREFIX.length)).forget(ctx);

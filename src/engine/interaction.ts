@@ -30,7 +30,7 @@ const WAITING_PATH = /^\/u\/([\w-]+)$/;
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
-/** What is beside a request: what the engine was answered before, and what we keep. */
+/** What is kept with a waiting request: the answers so far, and data of our own. */
 interface Kept extends InteractionResults {
   firstFactor?: Login;
   link?: PendingLink | undefined;
@@ -50,7 +50,7 @@ interface InteractionsDependencies {
   store: Store;
   users: Users;
   secondFactor: Pick<SecondFactor, 'enrolled'>;
-  /** Told of the login that waits: each of its requests has another `uid`, and the same `cid`. */
+  /** Follows the login in the log: all interactions of one login share a `cid`, while each has its own `uid`. */
   trail: Pick<Trail, 'follow'>;
 }
 
@@ -58,7 +58,8 @@ interface InteractionsDependencies {
 export function interactions(provider: Provider, deps: InteractionsDependencies): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
-    // The engine goes by a cookie that others could have set, whatever the path says.
+    // The engine finds the interaction by a cookie alone. Other hosts can plant that cookie, so browser and path
+    // are checked too.
     if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
     deps.trail.follow(interaction.cid);
     return interaction;
@@ -124,7 +125,7 @@ function actionsOf({ prompt }: Interaction, answer: Answer): InteractionResults 
   const actions = waitingActionsOf(prompt);
   if (actions === undefined) return {};
   const returned = typeof answer === 'object' && 'returned' in answer ? answer.returned : undefined;
-  // A login that counts for two factors by itself (a passkey) is none of those that were named, and states no context.
+  // A passkey counts as two factors, but is none of the second factors that an action names, and states no `acr`.
   const login = typeof answer === 'object' && 'login' in answer ? answer.login : undefined;
   const isGiven = login?.acr !== undefined && login.amr.includes('mfa');
   return { actions: { ...actions, returned, isGiven } };
@@ -188,12 +189,15 @@ function describe(
   };
 }
 
-/** What a request asks for while the account is proved that another is to be linked to. */
+/** The parameters of a request while its user proves the other account of a link. */
 function paramsOf({ connection, email }: PendingLink): PendingInteraction['params'] {
   return { connection, login_hint: email, screen_hint: undefined };
 }
 
-/** What goes along with an answer; what we kept beside it does not, or the next step would find it. */
+/**
+ * The earlier answers that are sent along with the next one, without our own data, which the next step must not
+ * find.
+ */
 function answeredBefore(interaction: Interaction): InteractionResults {
   const kept = keptOf(interaction);
   const { firstFactor: _factor, remembered: _remembered, link: _link, offer: _offer, ...before } = kept;
@@ -204,7 +208,7 @@ function keptOf({ lastSubmission }: Interaction): Kept {
   return (lastSubmission ?? {}) as Kept;
 }
 
-/** Keeps our own data in the interaction, where the engine has room for the last submission. */
+/** Keeps our own data in the interaction's `lastSubmission`, which the engine stores and does not read. */
 async function keep(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();

@@ -2,7 +2,7 @@
 import { amrOfFirst } from '../records/first-methods.ts';
 import { ALL_SECOND_FACTORS } from '../records/second-factors.ts';
 
-/** A custom authentication method that was completed, and when. */
+/** A custom authentication method that an action has recorded, and when. */
 export interface RecordedMethod {
   name: string;
   /** ISO date. */

@@ -31,7 +31,7 @@ interface WantedOrganization {
 type Invitation = Frozen<InvitationRecord>;
 type Proved = Pick<Login, 'userId' | 'connection'>;
 
-/** A login looked at: why it may not be one for the organization, or what makes its user a member. */
+/** The judgement of a login for an organization: the refusal, or what makes its user a member. */
 type Judged = { refusal: AuthError } | { refusal?: undefined; joins?: 'by-connection' | Invitation };
 
 export interface Organizations {
@@ -189,7 +189,7 @@ async function enter(
     await join(deps.store, organization, login.userId, []);
     return undefined;
   }
-  // Whoever takes it has it: another login with the same link finds none.
+  // Taken atomically: another login with the same link finds no invitation.
   const taken = await deps.store.collection('invitations').take(joins.id);
   if (taken === undefined) return denied(NO_INVITATION).refusal;
   await join(deps.store, organization, login.userId, taken.roles);
@@ -197,7 +197,7 @@ async function enter(
   return undefined;
 }
 
-/** Roles that a member has already stay. */
+/** A member keeps the roles that they have already. */
 async function join(
   store: Store,
   organization_id: string,

@@ -37,11 +37,11 @@ export interface PendingInteraction {
   offer: PendingOffer | undefined;
   /** The second factors that actions ask for, where they name any. */
   factors: FactorsAsked | undefined;
-  /** The login that goes on in place of the one that was, by an action. */
+  /** The login of the user whom an action has put in place of the one who logged in. */
   primary: Login | undefined;
-  /** Where an action sends the user, before the request goes on. */
+  /** The address to which an action sends the user before the request goes on. */
   redirect: string | undefined;
-  /** What {@link Interactions.remember} kept. */
+  /** The data that {@link Interactions.remember} has kept. */
   remembered: Readonly<Record<string, unknown>>;
 }
 
@@ -64,7 +64,7 @@ export interface PendingOffer {
   /** Complete, and not yet answered. */
   login: Login;
   isAnswered: boolean;
-  /** Of a passkey: whether it is one for this device, to who has come by one of another. */
+  /** Whether the offer is of a passkey for this device, to a user who has logged in with one of another device. */
   isLocal?: boolean;
 }
 
@@ -88,7 +88,7 @@ export type Answer =
   /** The request ends as an error at the application. */
   | { error: string; description: string };
 
-/** The requests that wait, as the engine has them. What becomes of them is decided in flow/. */
+/** The waiting requests in the engine. flow/ decides how they go on. */
 export interface Interactions {
   /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
   pending(ctx: Context): Promise<PendingInteraction>;
@@ -119,7 +119,7 @@ export function interactionPath(uid: string): string {
   return `/u/${uid}`;
 }
 
-/** There is no such request of this browser, or no more. */
+/** The error for a request that this browser has not got, or not any more. */
 export function requestExpired(cause?: unknown): AuthError {
   return new AuthError(400, 'invalid_request', 'This login request has expired or was already used.', {
     extra: { reason: 'request_expired' },

@@ -1,7 +1,7 @@
-// Refresh tokens by family: one record for a login's first token and all that replaced it, so that a session that is
-// refreshed every few minutes takes no more room than any other. A token is its family's part and a part of its own.
-// The record keeps hashes of the tokens that may still be used; any other token that names the family was used
-// before, which tells of a theft (RFC 9700 §4.14.2).
+// Refresh tokens by family: one record for a login's first token and all that replaced it, so that a session that
+// is refreshed every few minutes takes no more room than any other. A token's value is the id of its family
+// followed by a secret of its own. The record keeps hashes of the tokens that may still be used; any other token
+// that names the family was used before, which is a sign of theft (RFC 9700 §4.14.2).
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/engine.ts';
 import { type Frozen, thawed } from '../records/record.ts';
@@ -27,7 +27,7 @@ interface LiveToken {
   used?: number;
 }
 
-/** Bytes, and the characters that they are as base64url. */
+/** Length of a family's id: random bytes, and their characters in base64url. */
 const FAMILY = { bytes: 16, characters: 22 };
 const OWN = { bytes: 32, characters: 43 };
 
@@ -68,7 +68,7 @@ export function refreshTokenAdapter(
         if (!commits.take({ collection: 'artifacts', insert: first })) await artifacts.insert(first);
         return;
       }
-      // A family that was revoked meanwhile is not made anew.
+      // If the family was revoked meanwhile, the update finds nothing, and it is not created again.
       const joined = await artifacts.update(key, (family) => withToken(family, token));
       if (joined === undefined) throw new errors.InvalidGrant(OUTRUN);
     },
@@ -119,13 +119,13 @@ export function familyKey(id: string): string | undefined {
   return family === undefined ? undefined : artifactKey('RefreshTokenFamily', family);
 }
 
-/** The token that this request replaces by another. */
+/** The id of the token that this request rotates. */
 function replaced(): string | undefined {
   const entities = Provider.ctx?.oidc.entities as { RotatedRefreshToken?: { jti: string } } | undefined;
   return entities?.RotatedRefreshToken?.jti;
 }
 
-/** Whether a new token joins a family that there is already. */
+/** Whether a new token belongs to the family of the token that this request rotates. */
 function joinsFamily(id: string): boolean {
   return familyOf(id) === familyOf(replaced());
 }
@@ -138,7 +138,7 @@ function leeway(): number {
 
 /** Whether a token that was used may be used once more. @param now epoch seconds. */
 export function isTolerated(used: number, now: number): boolean {
-  // A use that lies in the future, by a clock that was set back between two runs, was not just now.
+  // A use in the future (the clock was set back since) does not count as recent.
   return used <= now && now - used < leeway();
 }
 
@@ -177,7 +177,7 @@ function withToken(
   };
 }
 
-/** What is kept of a family for who administers it: where it was begun and last used, and what they note of it. */
+/** What a family keeps for administrators: where it was begun and last used, and their metadata. */
 function noted(before: Artifact | undefined, now: number): Record<string, unknown> {
   const { device, metadata, bounds } = before?.payload ?? {};
   const { ctx } = Provider;

@@ -1,5 +1,5 @@
-// What a refresh token is exchanged for: the API that it was given for, with its scopes or fewer (RFC 6749 §6), or another
-// one that the application's `refresh_token.policies` name.
+// Decides for which API a refresh issues an access token: the one that was granted, with its scopes or fewer (RFC
+// 6749 §6), or another one that the application's `refresh_token.policies` allow.
 import type { IncomingMessage } from 'node:http';
 import { type Client, errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import { asksEachTime } from '../records/apis.ts';
@@ -14,7 +14,9 @@ import { OIDC_SCOPES } from './claims.ts';
 interface Asked {
   /** The API's identifier. */
   identifier: string | undefined;
-  /** Whether it was named by `resource` (RFC 8707), which is never ignored. */
+  /**
+   * Whether the API was named by `resource` (RFC 8707), which is checked always, where `audience` may be ignored.
+   */
   isResource: boolean;
   scope: string | undefined;
   /** `authorization_details` (RFC 9396 §6.1), as they came. */
@@ -72,7 +74,7 @@ async function useOther(
   const { refreshToken, firstParty } = applicationSettings(client);
   const policy = refreshToken.policies?.find(({ audience }) => audience === identifier);
   const api = policy && (await config.resourceServer(identifier));
-  // A third-party application has its user's consent for what was asked for then, and for nothing else.
+  // The user of a third-party application has consented to what was asked for at the login, and to nothing else.
   if (policy === undefined || !firstParty || api?.allow_offline_access !== true) return false;
   if (asksEachTime(api)) return false;
   const ofUser = OIDC_SCOPES.filter((one) => token.scopes.has(one));

@@ -37,7 +37,10 @@ export interface SessionDirectory {
   end(id: string): Promise<void>;
   /** Ends all of a user's; the refresh tokens too, where asked. */
   endAllOf(userId: string, refreshTokens: boolean): Promise<void>;
-  /** Replaces what is noted of a session; undefined removes it. @returns undefined where there is no such session. */
+  /**
+   * Replaces the metadata of a session; undefined removes it.
+   * @returns undefined where there is no such session.
+   */
   note(id: string, metadata: Readonly<Record<string, unknown>> | undefined): Promise<SessionView | undefined>;
 }
 
@@ -48,7 +51,7 @@ interface SessionDirectoryDependencies {
   clock: Clock;
   wallClock: Clock;
   sessions: Pick<Sessions, 'end' | 'endAllOf'>;
-  /** What users of a connection prove first who they are by; undefined where it is not known. */
+  /** The first authentication method of a connection's users, such as `pwd`; undefined where it is not known. */
   firstProof(connection: string): Promise<string | undefined>;
 }
 
@@ -97,7 +100,8 @@ type Payload = Readonly<Record<string, unknown>>;
 
 /**
  * A session as it is shown.
- * @param payload what the engine keeps of it. @param method what its user proved first who they are by.
+ * @param payload what the engine keeps of it.
+ * @param method the first authentication method of its user.
  */
 export function describeSession(
   payload: Payload,
@@ -120,7 +124,7 @@ export function describeSession(
     last_interacted_at: isoDate(lastUsed),
     ...(device === undefined ? {} : { device: device as Device }),
     clients: applicationsOf(payload).map((client_id) => ({ client_id })),
-    // Known is when the last of the proofs was given.
+    // Only the time of the last proof is known.
     authentication: {
       methods: proofs.map((name, index) => ({ name, ...(index === proofs.length - 1 ? at : {}) })),
     },

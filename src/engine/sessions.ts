@@ -30,7 +30,7 @@ export interface UserSession {
 
 interface EndOptions {
   reason: SessionEnd;
-  /** The user's own browser, if it is there. */
+  /** The user's own browser, if the end comes by a request of it. */
   browser?: LogoutBrowser | undefined;
   /** @see EndedSession.startedBy */
   startedBy?: string | undefined;
@@ -40,7 +40,7 @@ interface EndOptions {
 
 interface EndAllOptions {
   reason: SessionEnd;
-  /** A session to keep, with its tokens: that of the asking browser. */
+  /** The `sid` of a session that stays, with its tokens: that of the browser that asks. */
   keepSid?: string | undefined;
   /** @see EndOptions.requestsStay */
   requestsStay?: boolean;
@@ -96,7 +96,8 @@ export function createSessions(provider: Provider, deps: SessionsDependencies): 
   const artifacts = deps.store.collection('artifacts');
   const end: Sessions['end'] = async (sid, { reason, browser, startedBy, requestsStay }) => {
     const ended = await takeSession(deps, sid, requestsStay === true, { reason, startedBy });
-    // What was begun in it goes on where another login has only taken its place in the browser.
+    // Challenges that were begun in the session end with it, except where another login takes its place in the same
+    // browser.
     if (ended !== undefined && requestsStay !== true)
       await deps.challenges.revokeOfSession(ended.userId, sid);
     return ended === undefined ? browser?.returnTo : deps.logoutChannels.tell(ended, browser);
@@ -182,7 +183,10 @@ async function takeSession(
   return ended;
 }
 
-/** Says that a session has ended, and that its participants are to be told, in one commit. @returns false for all but the first. */
+/**
+ * Records in one commit that a session has ended and that its participants are to be told.
+ * @returns false for all but the first of racing calls.
+ */
 async function recordEnd(
   { store, clock }: SessionsDependencies,
   sid: string,
@@ -199,7 +203,7 @@ async function recordEnd(
   }
 }
 
-/** Makes the requests that wait in a session wait for a login. */
+/** Turns requests that wait in a session back to waiting for a login. */
 async function detachRequests(artifacts: Artifacts, sid: string): Promise<void> {
   const waiting = (await artifacts.findBy('session', sid)).filter(({ model }) => model === 'Interaction');
   await Promise.all(

@@ -98,7 +98,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
       const all = token.claims.length === 0 ? {} : standardClaims(then, OIDC_SCOPES, { updatedAt });
       const { userId, clientId, organization } = token;
       ctx.body = {
-        // First: they are no claim of ours.
+        // Spread first, so that no custom claim replaces one of ours.
         ...(await deps.customClaims.of({ to: 'userinfo', userId, clientId, organization })),
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
@@ -161,13 +161,13 @@ function refuse(ctx: Context, { status, error, description }: Refusal): void {
       .filter(Boolean)
       .join(', '),
   );
-  // Of one who brings no token nobody knows by which of them they will (RFC 9449 §7.1).
+  // Without a token both schemes are offered: the request does not tell which one the client uses (RFC 9449 §7.1).
   if (error === undefined) ctx.append('WWW-Authenticate', dpopChallenge({}));
   ctx.type = 'text';
   ctx.body = status === 401 ? 'Unauthorized' : (description ?? 'Unauthorized');
 }
 
-/** What a resource server of FAPI 1.0 gives back, or makes itself (Part 1 §6.2.1 (11)). */
+/** FAPI 1.0 Part 1 §6.2.1 (11): answered as it was sent, or made up. */
 const INTERACTION_ID = 'x-fapi-interaction-id';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

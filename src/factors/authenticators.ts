@@ -11,7 +11,7 @@ import type { FactorChanges } from './factor-changes.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
 
-/** What a factor keeps of an authenticator beside what all have. */
+/** The members of an authenticator that only some factors have. */
 export type OwnFields = Partial<
   Omit<AuthenticatorRecord, 'id' | 'user_id' | 'kind' | 'active' | 'first' | 'created_at' | 'expiresAt'>
 >;
@@ -36,16 +36,19 @@ export interface Authenticators {
   /** All of a user's, the unconfirmed included. */
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
-  /** Begins one: it counts once it was used, and is gone when it was not. @param fields are told its id. */
+  /**
+   * Begins an enrolment. The authenticator counts after its first use, and expires without one.
+   * @param fields makes the factor's own members from the id.
+   */
   begin(
     by: Beginner,
     factor: { kind: string; prefix: string },
     fields?: (id: string) => Promise<OwnFields> | OwnFields,
   ): Promise<Authenticator>;
-  /** Keeps one that counts at once, in place of the one with its id. */
+  /** Stores one that counts at once, in place of any with the same id. */
   put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
   /**
-   * Gives a user authenticators that count at once, on an administrator's word.
+   * Gives a user authenticators that count at once, for an administrator.
    * @param options.instead whether all that the user had go, in the same write.
    */
   give(
@@ -56,7 +59,7 @@ export interface Authenticators {
   /** Changes one in a single step. @returns what it is now; undefined when it is not there. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
-   * From now on it counts, and what else was begun and not confirmed is gone.
+   * Confirms one, which counts from now on. Other begun enrolments of the user are removed.
    * @param by the id of the token that it is confirmed with, where there is one.
    * @returns false when it may not.
    */
@@ -154,7 +157,7 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
   return {
     remove: async (id, by) => {
       const { user_id: userId } = (await records.get(id)) ?? {};
-      // What is only begun is no factor yet.
+      // An enrolment that was only begun is no factor: its removal is no change of the user's factors.
       if (userId === undefined) return false;
       if (await removeIf(records, id, isBegun)) return true;
       return factorChanges.around(userId, by, async () => {
@@ -174,21 +177,24 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
   };
 }
 
-/** What recovers a factor recovers none that is enrolled later: the code goes with the last of them. */
+/** Removes the recovery code with the last factor, so that it cannot stand in for one that is enrolled later. */
 async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, userId: string) {
   const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
   const [code] = active;
-  // Of those that count, the recovery code's alone has one.
+  // Among confirmed authenticators only the recovery code has a `codeHash`.
   if (active.length !== 1 || code?.codeHash === undefined) return;
   await removeIf(records, code.id, ({ codeHash }) => codeHash === code.codeHash);
 }
 
-/** The id of an authenticator that a user has one of: no two are ever good, however they are made. */
+/**
+ * The id of an authenticator that a user can have only one of: the same each time, so that a new one replaces the
+ * old one.
+ */
 export function onlyId(prefix: string, userId: string): string {
   return idOf(prefix, sha256(userId).slice(0, 16));
 }
 
-/** As the contract shows them: letters and digits after `dev_`. */
+/** Ids have letters and digits after `dev_` (docs/wire/mfa.md). */
 function idOf(prefix: string, unique: string): string {
   return `${prefix}|dev_${unique.replace(/[-_]/g, 'x')}`;
 }

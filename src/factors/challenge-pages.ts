@@ -1,5 +1,5 @@
-// Somebody who is at no login gives a second factor, because an action wants one before they go on. The pages are for the
-// browser that was sent there: another one has not the secret that they are opened with.
+// The pages on which a user gives a second factor outside of a login, because an action asks for one, as before a
+// new password. They open only in the browser that was sent there, which has the secret in a cookie.
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/pending-interaction.ts';
 import type { FactorChallenge } from '../engine/second-factor.ts';
@@ -62,7 +62,7 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
   return {
     claimant: { user, clientId, ip: ctx.ip, credentialVersion },
     state: pages ?? {},
-    // Nothing is enrolled here: what is not the user's yet proves nothing.
+    // Nothing can be enrolled here: a factor that is enrolled just now proves nothing about the user.
     asks: factors.types,
     isChosen: factors.isChosen === true,
     languages: languagesOf(ctx),

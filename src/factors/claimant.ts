@@ -1,19 +1,25 @@
-// Who is to give or enrol a second factor, and on whose word.
+// The user who is to give or enrol a second factor, and what entitles them to it.
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { Languages } from '../http/languages.ts';
 import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 
-/** Who claims to be a user (NIST SP 800-63 "claimant"), and on whose word. */
+/**
+ * Somebody who has proved a first factor, or holds a token or ticket, and is to give or enrol a second (NIST SP
+ * 800-63 "claimant").
+ */
 export interface Claimant {
   user: User;
   clientId: string;
   ip: string;
   /** The version of the credential that the first factor was proved by. */
   credentialVersion: number;
-  /** By an access token for the MFA API: it says what else may be confirmed than the user's first. */
+  /**
+   * The access token for the MFA API, where that was brought: it decides whether further factors may be confirmed
+   * beside a first one.
+   */
   token?: ApiToken | undefined;
-  /** By a ticket that an administrator gave them: nothing but an enrolment. */
+  /** The administrator's ticket, where that was brought: it permits an enrolment and nothing else. */
   permit?: EnrollmentPermit;
   /** Whether they have just given a second factor, and enrol another that an action of the login asks for. */
   hasProved?: boolean;
@@ -26,9 +32,9 @@ export interface FactorRequest extends Claimant {
   languages: Languages;
 }
 
-/** What an enrolment on an administrator's word may add, and how often: once. */
+/** What the ticket of an administrator permits: one enrolment. */
 interface EnrollmentPermit {
-  /** Whether also to what the user has already, on the permit's word alone. */
+  /** Whether the user may add to factors that they have already, without giving one of them. */
   several: boolean;
   /** The only authenticator that it is for; any that was begun without one. */
   authenticatorId?: string;

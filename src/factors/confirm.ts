@@ -8,7 +8,10 @@ import { judge } from '../store/judge.ts';
 export interface ConfirmOptions {
   /** Whether it may only be the user's first: of any number of racers one is. */
   first: boolean;
-  /** Whether one counts: what recovers others does not, and one whose factor is off stands in nobody's way. */
+  /**
+   * Whether another authenticator counts as the user's first. Recovery codes do not, nor those of a factor that is
+   * switched off.
+   */
   counts(one: Frozen<AuthenticatorRecord>): boolean;
   /** Gives the user the recovery code that their first authenticator brings. */
   keepRecoveryCode(userId: string, codeHash: string): Promise<void>;
@@ -38,7 +41,7 @@ export async function confirm(
     if ((await activate(isFirst)) === undefined) return false;
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    // Somebody else's became the first meanwhile.
+    // Another enrolment has become the user's first meanwhile.
     if (first || (await activate(false)) === undefined) return false;
   }
   if (codeHash !== undefined && isFirst) await keepRecoveryCode(userId, codeHash);

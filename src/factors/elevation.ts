@@ -14,9 +14,12 @@ export interface Right {
 export interface Elevation {
   /** The id of the last change of a user's factors. */
   factorsOf(userId: string): Promise<string>;
-  /** Whether a login's second factors are those that its user has, but for what was changed in its own session. */
+  /**
+   * Whether the user's second factors are the same as when the login was made, except for changes made in its own
+   * session.
+   */
   isCurrent(login: JudgedLogin): Promise<boolean>;
-  /** What a token for the APIs that change factors says of its login: judged by it later. */
+  /** The claims of a token for the APIs that change factors, by which {@link judge} decides later. */
   claimsOf(login: JudgedLogin): Promise<Record<string, unknown>>;
   /**
    * What a token may do now. One that proves no second factor may only while its user has none, which the caller

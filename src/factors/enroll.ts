@@ -9,7 +9,7 @@ import { bringRecoveryCode } from './recovery/codes.ts';
 /** How many authenticators a user may have. */
 const MOST = 20;
 
-/** What is asked for: a factor, and the address where it is one that is reached by such. */
+/** The factor to enrol, and its e-mail address or number where it has one. */
 export interface WantedFactor {
   factor: Factor;
   address?: string | undefined;
@@ -43,7 +43,7 @@ export function hasRecoveryCodes(deps: Pick<FactorDependencies, 'config' | 'fact
   return enabledFactors(deps).some(({ recovers }) => recovers === true);
 }
 
-/** What a user's account is called where it is set up. */
+/** The name of a user's account in an authenticator app. */
 export function accountOf(user: User): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }

@@ -1,5 +1,6 @@
-// When users' factors changed and by which token: for tokens that end with another's change, and sessions whose factor may
-// be gone. Keeps the last change and those within a token's lifetime.
+// Records when a user's factors changed and with which token. Tokens end when the factors are changed with another
+// token, and sessions are judged by whether their factor may be gone. The last change is kept, and those within a
+// token's lifetime.
 
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
@@ -36,7 +37,7 @@ export function createFactorChanges(deps: { store: Store; clock: Clock; random: 
     last: async (userId) => (await changesOf(userId)).at(-1)?.id ?? '',
     isOwn: async (userId, since, by) => {
       const changes = await changesOf(userId);
-      // Not found, it is older than all that are kept.
+      // A change that is not found (index -1) is older than all that are kept, so all of them count as later.
       const after = changes.slice(changes.findIndex(({ id }) => id === since) + 1);
       return after.every((change) => change.by === by);
     },

@@ -114,7 +114,7 @@ export interface MfaGrant {
   ): Promise<Extract<Verification, { ok: true }> | AuthError>;
 }
 
-/** What is kept of the pages beside the request, by the server. */
+/** The state of the pages, kept by the server with the waiting request. */
 export interface PageState {
   /** The type of the factor that is being enrolled or given. */
   factor?: string | undefined;
@@ -126,13 +126,16 @@ export interface PageState {
   passed?: boolean;
 }
 
-/** A page of the second factor: of a login whose first was given, of an enrolment, or of what an action wants one for. */
+/**
+ * An open page of the second factor: of a login, of an enrolment by a ticket, or of a challenge that an action asks
+ * for.
+ */
 export interface FactorPage {
   claimant: Claimant;
   state: PageState;
   languages: Languages;
   uiLocales: string | undefined;
-  /** What of the factors is offered to be enrolled, where the page is of no login. */
+  /** Which factors may be enrolled, where the page is not part of a login. */
   enrolls?: (factor: Factor) => boolean;
   /** The types that may be given, where not all may. */
   asks?: readonly string[];
@@ -145,9 +148,9 @@ export interface FactorPage {
   render(template: string, model: object, status?: number): Promise<void>;
   /** Keeps what the pages know, by the server. */
   remember(state: PageState): Promise<void>;
-  /** Of a login, the browser is known from then on; the user may want no second factor in it any more. */
+  /** Whether the page is part of a login: the browser is known afterwards, and the user may have it remembered. */
   isOfLogin?: true;
-  /** The factor was given, and all is seen that there is to see. */
+  /** Ends the pages: the factor was given, and a new recovery code was shown. */
   finish(given: Pick<Factor, 'amr' | 'type'>): Promise<void>;
 }
 
@@ -155,7 +158,7 @@ export interface FactorPage {
 export interface FactorPages {
   /** Whether something is typed, or given by the browser, rather than answered on another device. */
   typesCode: boolean;
-  /** What the page says of nothing, and of what is wrong, where that is no code. */
+  /** The alerts for a missing and a wrong answer, where the answer is no typed code. */
   alerts?: { missing: string; wrong: string };
   /** Where an address is typed before it is enrolled: what the form says. */
   addressOf?(address: string, country: string): string;
@@ -189,7 +192,9 @@ export interface Factor extends SecondFactorNames {
   authenticatorType: string;
   /** As `oob_channel`, where it is answered out of band. @param vendorChannel the tenant's `vendor_channel`. */
   channel?(vendorChannel: string): string;
-  /** Of those that a user has, what can least be phished or read on the way is asked for first. */
+  /**
+   * How hard it is to phish or intercept: of a user's factors the one with the highest number is asked for first.
+   */
   strength: number;
   /** The authenticator that a user has by their profile, in no store. */
   ofProfile?(

@@ -39,7 +39,7 @@ export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
   authenticate: (deps, request) => complete(deps, request, grant),
 }));
 
-/** The part that all share: whose token it is, and that it is good once. */
+/** What all MFA grants share: reads the token, verifies the factor, and uses the token up. */
 async function complete(
   deps: MfaGrantDependencies,
   request: GrantRequest,

@@ -10,7 +10,7 @@ import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf 
 const REQUIRED = 'Multifactor authentication required';
 
 /**
- * The engine's question, answered.
+ * Makes what the engine asks ({@link SecondFactor}) from the factors.
  * @param ownApis the identifiers of the APIs by which users manage their second factors.
  */
 export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
@@ -66,7 +66,7 @@ async function isDemanded(
   const managesFactors = audience !== undefined && ownApis.includes(audience);
   // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
   if (managesFactors && (await deps.users.credentialVersion(userId)) !== login.credentialVersion) return true;
-  // Nor of one whose second factor need not be among those that the user has now.
+  // The same holds for a session whose second factor the user may not have any more.
   const isOutdated = managesFactors && !(await deps.elevation.isCurrent(login));
   if (amr.includes('mfa') && !isOutdated) return false;
   const user = asked.user ?? (await deps.users.get(userId));
