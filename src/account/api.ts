@@ -3,7 +3,7 @@ import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import { accountAudience } from './audience.ts';
 
-/** How long its access tokens are good, seconds: as long as a login is fresh (freshness.ts). */
+/** How long its access tokens are good, seconds: as long as a login is fresh (actor.ts). */
 const TOKEN_SECONDS = 600;
 
 /** What its tokens may be for. */

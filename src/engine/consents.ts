@@ -1,4 +1,4 @@
-// What a consent is for, by its key.
+// The API that a consent is for.
 import { toAudience } from './audience.ts';
 import { OIDC } from './grants.ts';
 

@@ -1,4 +1,5 @@
-// Claims that the tenant declares, wherever users are told of: always the latest value (docs/claims.md).
+// Claims that the tenant declares, in tokens, at /userinfo and in SAML assertions: always with the latest value
+// (docs/claims.md).
 import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
@@ -15,7 +16,7 @@ import type { Users } from '../users/users.ts';
 
 /** Whose claims, and where. */
 interface ClaimsAbout extends ClaimsWanted {
-  /** Undefined for a client of itself. */
+  /** Undefined for a token that an application gets for itself. */
   userId?: string | undefined;
   /** The id of the organization that the login is for. */
   organization?: string | undefined;

@@ -9,7 +9,8 @@ export type SendDocument = (ctx: Context, make: () => Promise<void>) => Promise<
 export function keptDocument(config: Pick<Config, 'revision'>): SendDocument {
   let kept: { revision: number; document: Buffer } | undefined;
   return async (ctx, make) => {
-    // As it is before: what is made while the configuration changes is made again.
+    // Read before the document is made: one that is made while the configuration changes is made again at the next
+    // request.
     const revision = config.revision();
     if (kept?.revision !== revision) {
       await make();

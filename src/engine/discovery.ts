@@ -1,4 +1,4 @@
-// What the server's metadata say of the endpoints that are ours and not the engine's (RFC 8414 §2).
+// The members of the server's metadata (RFC 8414 §2) for endpoints that the engine does not have.
 
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 
@@ -27,7 +27,7 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
   };
 }
 
-/** Endpoints that people's browsers go to, which nobody asks for certificates. */
+/** Endpoints for people's browsers, which are never asked for certificates. */
 const IN_BROWSERS = new Set(['authorization_endpoint', 'end_session_endpoint']);
 
 /**

@@ -12,10 +12,10 @@ import { dateInProof } from './early-proofs.ts';
 import { engineDpop } from './internals.ts';
 import { type Nonces, steadyNonces, type UsedProofs, usedProofs } from './used-proofs.ts';
 
-/** Asymmetric, and none that a profile for financial services refuses (FAPI 2.0 Security Profile §5.4.1). */
+/** Asymmetric algorithms, without those that FAPI 2.0 Security Profile §5.4.1 forbids. */
 export const DPOP_ALGORITHMS = ['ES256', 'ES384', 'PS256', 'Ed25519', 'EdDSA'] as const;
 
-/** A proof that was verified; whether it is used for the first time is asked apart. */
+/** A verified proof. Whether it is used for the first time is checked separately. */
 export interface DpopProof {
   /** Of its key (RFC 7638). */
   thumbprint: string;
@@ -24,12 +24,12 @@ export interface DpopProof {
   iat: number;
 }
 
-/** What is known of a tenant's proofs. */
+/** The state of a tenant's DPoP: which proofs were used, and the nonces. */
 export interface KnownProofs {
   used: UsedProofs;
   /** What the engine's nonces are made of (§8): 32 bytes, the same in every process of a tenant. */
   nonceSecret: Buffer;
-  /** In place of the engine's, where this process alone serves. */
+  /** The nonces that the engine uses instead of its own, where one process serves alone. */
   nonces?: Nonces;
 }
 
@@ -56,13 +56,13 @@ export function dpopFeature(
   return {
     enabled: true,
     nonceSecret,
-    // The engine verifies the proof before it goes by this.
+    // The engine has verified the proof before it asks this.
     requireNonce: (ctx) =>
       config.settings().tenant.flags.require_dpop_nonce === true || used.needsNonce(dateInProof(ctx, 'iat')),
   };
 }
 
-/** What an answer says of how to bring a token that is bound to a key (§7.1). */
+/** The `WWW-Authenticate` challenge for tokens that are bound to a key (§7.1). */
 export function dpopChallenge({ error, description }: { error?: string; description?: string }): string {
   const members = [
     ...(error === undefined ? [] : [`error="${error}"`]),

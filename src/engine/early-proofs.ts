@@ -11,7 +11,7 @@ const AHEAD = 10_000;
 /** How many wait at once: anybody can make such a proof. Those beyond are refused, as all were. */
 const MOST_WAITING = 100;
 
-/** A timer may end a moment before the clock says so, milliseconds. */
+/** Added because a timer may fire a moment before the clock reaches its time, milliseconds. */
 const LATER = 20;
 
 /** A date in the proof of a request, epoch seconds; not verified. NaN where there is none. */

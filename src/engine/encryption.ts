@@ -6,13 +6,13 @@ import { publicKeyOf } from '../records/client-keys.ts';
 import type { ResourceServer as Api, Client } from '../records/collections.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS, encryptionPem } from '../records/encryption.ts';
 
-/** What of it the engine is told. */
+/** The engine's settings for encryption. */
 export const ENCRYPTION: NonNullable<Configuration['enabledJWA']> = {
   idTokenEncryptionAlgValues: [...ENCRYPTION_ALGS],
   idTokenEncryptionEncValues: [...CONTENT_ENCRYPTION],
   authorizationEncryptionAlgValues: [...ENCRYPTION_ALGS],
   authorizationEncryptionEncValues: [...CONTENT_ENCRYPTION],
-  // Nobody encrypts for us: our keys sign.
+  // Requests cannot be encrypted: our keys are for signatures only.
   requestObjectEncryptionAlgValues: [],
   requestObjectEncryptionEncValues: [],
 };

@@ -1,14 +1,14 @@
-// Which of what the engine can do is on, and where.
+// Which features of the engine are on, with which algorithms and at which paths.
 import type { Configuration } from 'oidc-provider';
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
 import { DPOP_ALGORITHMS } from './dpop.ts';
 import { ENCRYPTION } from './encryption.ts';
 
-/** What of the engine is switched on. Logout, userinfo and second factors are our own. */
+/** The engine's features that are on. Logout, userinfo and second factors are our own code. */
 export const FEATURES: NonNullable<Configuration['features']> = {
   devInteractions: { enabled: false },
-  // Signing is ours, wherever the keys are.
+  // Tokens are signed by src/signing, in this process or by a key service.
   externalSigningSupport: { enabled: true, ack: 'experimental-01' },
   encryption: { enabled: true },
   pushedAuthorizationRequests: { enabled: true },
@@ -32,7 +32,7 @@ export const CLIENT_AUTHENTICATION = [
   'none',
 ] as const;
 
-/** What may be signed and encrypted by. */
+/** The algorithms for signatures and encryption. */
 export const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   clientAuthSigningAlgValues: [...CREDENTIAL_ALGORITHMS],
   idTokenSigningAlgValues: [...TOKEN_ALGS],
@@ -52,7 +52,7 @@ export const ROUTES: NonNullable<Configuration['routes']> = {
   end_session: '/oidc/logout',
 };
 
-/** What the metadata say beyond the engine's: request objects are read before it, and it knows of none. */
+/** Metadata that the engine lacks: request objects are read before the engine, which does not know of them. */
 export const DISCOVERY: NonNullable<Configuration['discovery']> = {
   request_parameter_supported: true,
   request_object_signing_alg_values_supported: CREDENTIAL_ALGORITHMS,

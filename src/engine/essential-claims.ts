@@ -1,7 +1,7 @@
 // Claims that a request cannot do without (OpenID Connect Core §5.5.1): a login that cannot meet them has failed.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
-/** What of the `claims` parameter is looked at here. */
+/** The part of the `claims` parameter that matters here. */
 interface Claims {
   id_token?: { acr?: { essential?: unknown; value?: unknown; values?: unknown } | null };
 }
@@ -53,7 +53,7 @@ export function lacksEssentialClass(ctx: KoaContextWithOIDC, isAskedForFactor: b
   const wanted = essentialClasses((oidc.claims ?? {}) as Claims);
   if (wanted === undefined || oidc.session?.accountId === undefined || isAskedForFactor) return false;
   if (wanted.includes(oidc.session.acr)) return false;
-  // Another login would end in the same.
+  // The login was made in this very request, so another one would end the same way.
   if (oidc.result?.login !== undefined) throw unmet();
   return true;
 }

@@ -1,4 +1,5 @@
-// What a token exchange gives its tokens beside what every grant does (RFC 8693): kept with the request while they are made.
+// What tokens of a token exchange (RFC 8693) have beyond those of other grants. Kept with the request while the
+// tokens are made.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { EventType } from '../records/log-events.ts';
@@ -8,9 +9,14 @@ import { delegationEnd, transferOf } from './handed-over.ts';
 
 /** Of the tokens of an exchange. */
 export interface Exchanged {
-  /** They end with the token that they were given for, epoch seconds: else one that is exchanged anew never ends. */
+  /**
+   * When the exchanged token expires, epoch seconds. The new ones expire then, too: otherwise exchanging again and
+   * again would never end.
+   */
   endsAt: number;
-  /** The `sid` of the session that it was given in, where it says so: they end with that, too. */
+  /**
+   * The `sid` of the session of the exchanged token, where it has one. The new tokens end with that session, too.
+   */
   sessionId?: string | undefined;
   /** Who acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>> | undefined;
@@ -27,7 +33,7 @@ export function keepExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents)
   Object.assign(ctx.state, { exchangeEvents });
 }
 
-/** Undefined for the requests whose grant says it. */
+/** Undefined where the log events of the grant apply. */
 export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEvents | undefined {
   return (ctx.state as { exchangeEvents?: ExchangeEvents }).exchangeEvents;
 }
@@ -48,7 +54,7 @@ export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<st
   return actor ?? exchangedOf(ctx)?.act ?? delegationOf(ctx)?.act;
 }
 
-/** How the session of a request was handed over, where what the request gives is given in it. */
+/** The session transfer behind a request's tokens, where they are issued in a transferred session. */
 function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined {
   const { entities, session } = ctx?.oidc ?? {};
   return transferOf(entities?.Grant) ?? transferOf(session);

@@ -58,7 +58,7 @@ export function vendorError(
     case 'temporarily_unavailable':
       return new AuthError(503, error, description);
     case 'invalid_client':
-      // Which of a client's secrets was wrong is told nobody; what is wrong with a certificate is.
+      // The answer does not say why a client secret is wrong. Faults of a certificate are told.
       return new AuthError(
         401,
         error,
@@ -91,7 +91,7 @@ function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;
 }
 
-/** Proofs that the engine calls an invalid grant: RFC 9449 §5 has a word for them. */
+/** Faults of DPoP proofs that the engine reports as `invalid_grant`, by their error in RFC 9449 §5. */
 const PROOFS: ReadonlyMap<string, string> = new Map([
   ['DPoP proof JWT Replay detected', 'The DPoP proof was used before'],
   ['DPoP proof JWT not provided', 'DPoP proof is required'],

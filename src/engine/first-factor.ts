@@ -45,7 +45,7 @@ export async function firstFactorOf(
     connection: connectionOf(open) ?? '',
     amr: [...(open.amr ?? [])],
     authTime: open.loginTs ?? 0,
-    // Who goes on in a session is who has its cookie, wherever they are now.
+    // The present address: whoever has the session's cookie goes on in it, wherever they are now.
     ip,
     credentialVersion,
     providerSession: providerSessionOf(open),

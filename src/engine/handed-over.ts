@@ -1,12 +1,14 @@
-// What is kept of a session that was handed over to its browser, and of one in which somebody acts for its user
-// (delegation): that one is short, and asks its user for nothing, who is not there.
+// Sessions that were transferred to a browser (session_transfer_token), and those in which somebody acts for the
+// user (delegation). Delegated sessions are short, and never ask the user for anything, who is not there.
 import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 
 /** How long a session lasts in which somebody acts for its user, seconds. */
 const DELEGATED_SECONDS = 2 * 3600;
 
-/** How a session, or the one that something was granted in, was handed over; undefined for one that began with a login. */
+/**
+ * The transfer that a session, or the session of a grant, began with; undefined for one that began with a login.
+ */
 export function transferOf(kept: object | undefined): Transfer | undefined {
   return (kept as { transfer?: Transfer } | undefined)?.transfer;
 }
@@ -16,7 +18,7 @@ export function delegationEnd(transfer: Transfer | undefined): number | undefine
   return transfer?.act === undefined ? undefined : transfer.at + DELEGATED_SECONDS;
 }
 
-/** What a session keeps of how it was handed over, in place of what it kept. */
+/** The members by which a session records its transfer; they replace those of an earlier one. */
 export function keptOfTransfer(session: object, transfer: Transfer | undefined): object {
   const expiresAt = delegationEnd(transfer);
   if (expiresAt !== undefined) return { transfer, bounds: { expiresAt }, transient: true };

@@ -63,7 +63,10 @@ async function verified(
   return readOwnToken(deps, token, { audience: api.identifier, anonymous: true, ...secret });
 }
 
-/** Whether whom a token is of may still come in: the application is there, the user neither gone nor blocked. */
+/**
+ * Whether the holder of a token may still come in: the application exists, and the user is neither removed nor
+ * blocked.
+ */
 async function isStillGood(
   { config, users, organizations }: IntrospectionDependencies,
   { sub = '', azp, client_id, org_id, gty }: JWTPayload,

@@ -101,7 +101,7 @@ export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: u
   return leftWithin(boundsOf(session), lifetimeLeft(config, now, begun), Number.POSITIVE_INFINITY, now) <= 0;
 }
 
-/** One that was handed over begins then: its login may be of long ago. */
+/** A transferred session counts from the transfer, because its login may be long ago. */
 function lifetimeLeft(config: Config, now: number, session: { loginTs?: number | undefined }): number {
   const begun = transferOf(session)?.at ?? session.loginTs ?? now;
   return Math.min(begun, now) + config.settings().tenant.session_lifetime * HOUR - now;

@@ -75,20 +75,20 @@ export function loginActions(deps: StepDependencies): LoginActions {
     },
     atToken: async (ctx, login) => {
       if (!actions.isBound(TRIGGER)) return { lacksFactor: false, keep: async () => {} };
-      // As they are before: an action may link another to them.
+      // Read before the actions run, because an action may link further identities.
       const identities = await deps.users.identitiesOf(login.user.id);
       return runWithoutPages(deps, ctx, { ...login, identities }, run);
     },
     atRefresh: async (ctx) => {
       if (!actions.isBound(TRIGGER)) {
-        // Nothing is left of what actions set that are bound no more.
+        // Claims that were set by actions which are no longer bound are dropped.
         set.set(ctx.oidc, { idToken: {}, accessToken: {} });
         return;
       }
       const login = await loginOfGrant(deps, ctx);
       const { RefreshToken: token } = ctx.oidc.entities;
       const ran = login && (await runWithoutPages(deps, ctx, login, run));
-      // A token is its user's: what is linked now counts at their next login.
+      // A refresh token stays its user's. An account that is linked now counts at the next login.
       if (ran?.primary !== undefined)
         throw new errors.CustomOIDCProviderError('access_denied', NO_OTHER_USER);
       if (ran?.lacksFactor === false && token !== undefined) {
@@ -100,18 +100,24 @@ export function loginActions(deps: StepDependencies): LoginActions {
   };
 }
 
-/** Of a request that goes on when none are bound any more: as whom they had it go on is still looked at. */
+/**
+ * For a request whose actions were all unbound while it waited: the primary user that they had set is still
+ * checked.
+ */
 async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
   const { primary } = answeredActions(ctx) ?? {};
   if (primary !== undefined) await stillPrimary(deps, primary);
 }
 
-/** Whether actions run for a login: who may change them must not decide who comes to the console, nor hear of it. */
+/**
+ * Whether actions run for a login. Not for logins to the console: people who may edit actions must not decide who
+ * administers, nor see those logins.
+ */
 function isAsked({ actions }: StepDependencies, { oidc }: KoaContextWithOIDC): boolean {
   return actions.isBound(TRIGGER) && oidc.client?.clientId !== CONSOLE_CLIENT;
 }
 
-/** Whether the actions do without a second factor in a browser that the user had remembered; and this is one. */
+/** Whether the actions accept a remembered browser in place of a second factor, and this browser is one. */
 async function isRemembered(
   { secondFactor, users }: StepDependencies,
   ctx: KoaContextWithOIDC,

@@ -67,7 +67,7 @@ export async function loginEvent(
 ): Promise<{ event: Record<string, unknown>; roles: readonly UserRole[] }> {
   const { user, clientId, connection, organization, identities } = login;
   const { params } = ctx.oidc;
-  // What was granted before logins kept it does not say it.
+  // Grants of releases that did not store the connection lack it.
   const came = connection === '' ? primaryIdentity(identities)?.connection : connection;
   const [client, from, roles, enrolledFactors, session, refreshToken] = await Promise.all([
     deps.config.client(clientId),
@@ -111,7 +111,7 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   const metadata = await sessionMetadata(deps, sessionId);
   const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
   const { session_metadata = {}, authentication: _, ...known } = shown;
-  // One that begins with this very request is not stored yet.
+  // A session that begins with this request is not stored yet, so its login's time stands for it.
   const created_at = known.created_at ?? known.authenticated_at;
   const transfer = transferOf(session);
   const actor = transfer?.act;

@@ -1,5 +1,5 @@
-// The id of the execution that the actions of a login are: known before they run, since the event of the login may be
-// recorded before.
+// The id under which a login's run of actions is logged. It is chosen before they run, because the login's log
+// event may be written earlier.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 
@@ -8,7 +8,7 @@ export interface LoginExecutions {
   of(ctx: KoaContextWithOIDC): string | undefined;
 }
 
-/** What is kept with a request that waits for its user: those that go on are the same execution. */
+/** Kept with a waiting request, so that actions that go on later have the same id. */
 interface Kept {
   execution?: string;
 }

@@ -31,7 +31,7 @@ export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudg
   ip: ctx.ip,
 });
 
-/** What of their answer goes into tokens: the claims that may be set. */
+/** The claims that actions may set, from what they asked for. */
 export function claimsIn(
   actions: Actions,
   about: ActionsAbout,
@@ -66,7 +66,7 @@ export async function runForLogin(
   const outcome = await deps.actions.run(TRIGGER, event, about, options).catch(inEngineTerms);
   const { denied } = outcome;
   if (denied === undefined) return outcome;
-  // What was asked for of the user stays: only the login is refused.
+  // Metadata that the action has set for the user is kept although the login is refused.
   await keepMetadata(deps, { trigger: TRIGGER, userId: login.user.id, about }, outcome);
   await revokeAsked(deps, ctx, outcome, about);
   deps.events.record({

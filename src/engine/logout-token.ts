@@ -18,7 +18,7 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 interface Ended {
   sid: string;
   userId: string;
-  /** What was noted of it; told to who asks for that alone. */
+  /** The session's metadata. Told only to applications that ask for it. */
   metadata?: SessionMetadata | undefined;
 }
 

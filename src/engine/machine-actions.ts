@@ -1,4 +1,4 @@
-// The actions of `credentials-exchange`: they run for each token of an application for itself, before it is there.
+// The actions of `credentials-exchange`, which run before each token that an application gets for itself.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 import { clientOf } from '../actions/facts.ts';
@@ -19,7 +19,10 @@ interface MachineToken {
   scope: string;
   /** What its client grant allows. */
   allowed: readonly string[];
-  /** For an API of ours: an action that fails could not be mended by the API that it is kept by. */
+  /**
+   * Whether the token is for one of our own APIs. A failing action must not prevent those tokens: the Management
+   * API is needed to mend it.
+   */
   isOurs: boolean;
   /** The id of the organization that it is for. */
   organization: string | undefined;
@@ -61,7 +64,7 @@ export async function machineClaims(
   const told = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
   return {
     claims: allowedClaims(actions, told, accessToken),
-    // No action gives more than the client grant does.
+    // An action can take scopes away, but give none that the client grant lacks.
     scope: targetScopes?.filter((one) => allowed.includes(one)).join(' ') ?? scope,
   };
 }

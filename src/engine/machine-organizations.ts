@@ -5,7 +5,7 @@ import type { ClientGrant, Organization } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 import { namedOrganization, ORGANIZATION_REQUIRED } from './organization-parameter.ts';
 
-/** The organizations that requests of applications for themselves are for. */
+/** The organizations of client_credentials requests. */
 export interface MachineOrganizations {
   /** Keeps what a request sent, which the engine would drop. */
   ask(req: IncomingMessage, idOrName: string): void;

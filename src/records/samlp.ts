@@ -1,5 +1,5 @@
 // `addons.samlp` of an application: how it is spoken to as a SAML service provider, under the hosted service's names.
-// Nothing is filled in here, so that an export gives back what was written; src/saml/settings.ts has the defaults.
+// Nothing is filled in here, so that an export gives back what was written; src/saml/service-provider.ts has the defaults.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';

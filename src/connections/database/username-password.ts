@@ -23,7 +23,7 @@ export interface UsernamePasswordDependencies extends ProofDependencies, HostedD
   random: Random;
 }
 
-/** Where its form is posted to: providers elsewhere send their answers there, too (upstream/routes.ts). */
+/** Where its form is posted to: providers elsewhere send their answers there, too (../upstream/routes.ts). */
 const CALLBACK = '/login/callback';
 
 /** The routes of customized login pages. */
