@@ -108,7 +108,7 @@ export function recordFault(
   return { error, error_description };
 }
 
-/** What nobody foresaw says nothing to the application. */
+/** An unforeseen fault is told to the application in general words only. */
 function failed(thrown: unknown): AuthError {
   return upstreamFault('unauthorized', 'The login at the identity provider failed.', thrown);
 }

@@ -1,5 +1,6 @@
-// Logins at a provider that administrators try, for nobody. Its state is a ticket, as that of every login there; what the
-// browser brings back is kept once more, and looked at on the page alone where the administrator's own session is.
+// Test logins at a provider, which administrators begin in the console and which log nobody in. The state is a
+// ticket, as with every login there. The answer is kept under a second ticket, and shown in the administrator's own
+// session only.
 import { type Challenges, isTicket } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
@@ -8,7 +9,7 @@ import { isSameSecret } from '../../runtime/secrets.ts';
 interface Trial {
   /** The administrator's user id. */
   userId: string;
-  /** Stands for the session and the browser that it was begun in: a hash. */
+  /** A hash of the session and the browser that it was begun in. */
   session: string;
   connectionId: string;
   nonce: string;

@@ -11,7 +11,7 @@ import type { AnonymousSession, SessionDependencies } from './session-token.ts';
 
 /** What a token is for. */
 interface Access {
-  /** Undefined for a token that is for no API: its subject is all that it tells. */
+  /** Undefined for a token without an API, which tells nothing but its subject. */
   api: ResourceServer | undefined;
   scope: string;
 }
@@ -90,6 +90,7 @@ export async function accessToken(
       permissions: scopeValues(scope),
     }),
   };
-  // In every dialect, so that no reader of ID tokens takes it for one (RFC 9068 §2.1).
+  // Always typed `at+jwt` (RFC 9068 §2.1), whatever the API's token dialect, so that nobody takes it for an ID
+  // token.
   return { token: await signJwt(signing, { alg, typ: 'at+jwt' }, claims), seconds };
 }

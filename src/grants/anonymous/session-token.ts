@@ -31,14 +31,17 @@ export interface AnonymousSession {
   metadata?: Metadata | undefined;
 }
 
-/** What the application notes of the visitor, once, when the session begins. */
+/** The application's metadata of the visitor, set once when the session begins. */
 type Metadata = Readonly<Record<string, unknown>>;
 
 /** Apart from access tokens and ID tokens (RFC 8725 §3.11). */
 const TYP = 'anonymous-session+jwt';
 const ALG = 'RS256';
 
-/** Where it is taken, and not the issuer, which an API might have for its identifier and take the token for one of its own. */
+/**
+ * The endpoint that takes the token, rather than the issuer: an API could have the issuer as its identifier, and
+ * take the token for its own.
+ */
 const audienceOf = (issuer: string) => `${issuer}anonymous/token`;
 
 /** Begins a session. @returns it, and the token that is it. */
@@ -78,7 +81,7 @@ export async function readSession(
 ): Promise<AnonymousSession> {
   const { sub, iat, exp, azp, metadata } = await verified(deps, token);
   if (sub === undefined || iat === undefined || exp === undefined || azp !== clientId) throw INVALID();
-  // A lifetime that was made shorter counts for the sessions that are there: nothing else ends one.
+  // A lifetime that was shortened applies to existing sessions, too, because nothing else can end one.
   const expiresAt = Math.min(exp, iat + anonymousSessionSeconds(deps.config.settings().tenant));
   if (expiresAt <= epochSeconds(deps.wallClock)) throw EXPIRED();
   return { subject: sub, expiresAt, metadata: metadata as Metadata | undefined };

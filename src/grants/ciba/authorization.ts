@@ -69,7 +69,7 @@ const LONGEST_SECONDS = 259_200;
 /** Characters of a scope: it is kept while the request waits. */
 const LONGEST_SCOPE = 2_000;
 
-/** What can be read aloud, and tells nothing else than it seems to (CIBA Core 1.0 §7.1). */
+/** Plain characters only, which cannot disguise what the message says (CIBA Core 1.0 §7.1). */
 const BINDING_MESSAGE = /^[\p{L}\p{N} +_.,:#-]{1,64}$/u;
 
 /**
@@ -91,7 +91,7 @@ export async function authorizeBackchannel(
     (await detailsAskedFor(deps.config, audience, fields.authorization_details));
   const acrValues = deps.acrValues.filter((one) => fields.acr_values?.split(' ').includes(one));
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
-  // Who is asked again and again allows at last: the user is asked only so often, whoever asks.
+  // A limit for each user, whichever application asks: people who are asked again and again agree in the end.
   if (!(await deps.rateLimits.spend('approvals', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
   const asks = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
@@ -121,7 +121,7 @@ export async function authorizeBackchannel(
   };
 }
 
-/** Only applications that prove who they are, and that need nobody's consent, which nobody could be asked for. */
+/** Only first-party applications that authenticate: there is no page on which a user could be asked for consent. */
 async function allowedClient({ config }: AuthorizationDependencies, clientId: string): Promise<Client> {
   const client = await config.client(clientId);
   const isAllowed = client?.grant_types?.includes(CIBA_GRANT) === true;

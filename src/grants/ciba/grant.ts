@@ -23,7 +23,7 @@ export interface CibaGrantDependencies {
   config: Config;
 }
 
-/** What who asks too often is told to wait, seconds. */
+/** The interval that a client is told which polls too often, seconds. */
 const SLOWER = 10;
 
 /** The answers to who has to ask again, or never will get tokens. */
@@ -76,7 +76,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     const { scope, audience, organization, authorizationDetails } = polled.request;
     const { login, isRecorded } = polled;
     const api = audience === undefined ? undefined : await deps.config.resourceServer(audience);
-    // It may ask since the user approved what they were not shown.
+    // The API has its users asked each time only since this user approved, who was not shown what for.
     if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(isHeld);
     return {
       login,

@@ -1,4 +1,4 @@
-// Whom an application asks for: the `login_hint` of the hosted service, a subject identifier (RFC 9493 §3.2.3).
+// Finds the user of a CIBA request by its `login_hint`: a subject identifier (RFC 9493 §3.2.3).
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';

@@ -1,4 +1,5 @@
-// The e-mail that asks a user to approve. Its link gives nothing: who opens it logs in, and sees what waits for them.
+// The e-mail that asks a user to approve. Its link is no secret: whoever opens it has to log in, and sees what
+// waits for them.
 import type { Messages } from '../../delivery/messages.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';

@@ -65,7 +65,8 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
   const { acrValues = [] } = waiting;
   const isReached = acrValues.length === 0 || acrValues.some((one) => one === acr);
-  // Whose it is, and with that which classes are wanted, is known by now. Asked for once: they are voluntary (CIBA Core §7.1).
+  // The user is known only after the login, and with that the context classes that their requests ask for. They are
+  // asked for once, because `acr_values` is voluntary (CIBA Core §7.1).
   if (isReached || data.hasAsked === true) return askForAnswer(deps, ctx, approver, waiting);
   const params = { acr_values: acrValues.join(' ') };
   ctx.redirect(await deps.approvalLogins.begin(ctx, { clientId, params, data: { hasAsked: true } }));

@@ -13,13 +13,16 @@ const PURPOSE = 'device_code';
 
 /** How long a code may be typed, seconds. */
 export const CODE_SECONDS = 900;
-/** How much longer who polls is told that it has expired, seconds. */
+/** How long after that a polling device is still told that the code has expired, seconds. */
 const TOLD_SECONDS = 900;
 /** Seconds between two polls. */
 export const INTERVAL = 5;
 /** Less than the interval: answers take their time, and the next request does not wait for that again. Milliseconds. */
 const PAUSE = INTERVAL * 1000 - 500;
-/** Codes are drawn again when one waits already; of so many that it happens twice in a row the tenant is full. */
+/**
+ * How often a user code is drawn anew because it is taken. Several times in a row happens only if far too many
+ * wait.
+ */
 const DRAWS = 5;
 
 export interface CodeDependencies {
@@ -52,7 +55,7 @@ export interface WaitingDevice extends DeviceRequest {
 /** A request that was allowed: by which login, and with which organization. */
 interface Allowed {
   login: Login;
-  /** The session that it was made in: what ends all of a user's sessions ends what waits to be fetched, too. */
+  /** The session of the login. Tokens that were not fetched yet end with it. */
   sessionUid: string;
   /** Whether the user was asked for consent. @see needsConsent */
   hasConsent: boolean;
@@ -139,7 +142,7 @@ export async function poll(deps: CodeDependencies, deviceCode: string, clientId:
   const found = await challenges.find<Kept>(PURPOSE, deviceCode);
   const kept = found?.data;
   if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
-  // Who has logged in in time has the rest of the ticket's life to be asked for.
+  // A login that was made in time can be fetched as long as the ticket lives.
   if (isOver(deps, kept) && found?.state === 'pending')
     return (await challenges.end(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);

@@ -49,7 +49,7 @@ async function showActivation(deps: DevicePageDependencies, ctx: Context): Promi
       action: `${ACTIVATE}/confirm`,
       csrf: deps.csrf.token(ctx),
       userCode,
-      // For who reads this at a desk and is logged in on their phone.
+      // For users who open the page on a computer and are logged in on their phone.
       qr: await qrCode(`${deps.baseUrl}${ACTIVATE}?user_code=${encodeURIComponent(userCode)}`),
       ip: ip === ctx.ip ? undefined : ip,
       client: { name: client?.name ?? clientId, logo: client?.logo_uri },
@@ -153,7 +153,7 @@ async function lookUp(
   typed: string,
 ): Promise<WaitingDevice | Fault> {
   if (typed.trim() === '') return { alert: 'device.missing', status: 400 };
-  // The narrowest first: who is refused takes nothing of what others share.
+  // The narrowest limit first, so that a refused try takes nothing from limits that others share.
   const budgets = [
     ['userCode', addressKey(ctx.ip)],
     ['userCodeNetwork', networkKey(ctx.ip)],
