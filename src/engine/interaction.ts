@@ -58,8 +58,7 @@ interface InteractionsDependencies {
 export function interactions(provider: Provider, deps: InteractionsDependencies): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
-    // The engine finds the interaction by a cookie alone. Other hosts can plant that cookie, so browser and path
-    // are checked too.
+    // The engine goes by a cookie alone, which other hosts can plant: browser and path must match, too.
     if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
     deps.trail.follow(interaction.cid);
     return interaction;
