@@ -1,5 +1,5 @@
-// Claims that the tenant declares, in tokens, at /userinfo and in SAML assertions: always with the latest value
-// (docs/claims.md).
+// Claims that the tenant declares, in tokens and wherever else an application is told of a user: always with the
+// latest value (docs/claims.md).
 import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
