@@ -108,8 +108,8 @@ function fieldsOf(ctx: Context): { credentials: Record<string, string>; received
     if (fields[name] !== undefined) credentials[name] = fields[name];
     delete fields[name];
   }
-  // auth0-python sends the secret that it was not given, as the text None, beside its assertion.
-  if (credentials.client_assertion !== undefined) delete credentials.client_secret;
+  // auth0-python sends the secret that it was not given, as the text None, beside its assertion. An empty assertion is none.
+  if (credentials.client_assertion) delete credentials.client_secret;
   return { credentials, received: fields };
 }
 

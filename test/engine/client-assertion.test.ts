@@ -44,6 +44,15 @@ describe('client assertions', () => {
       ]),
       client('nameless', [nameless(next), nameless(ending)]),
       client('half-named', [nameless(next), { ...ending.credential, kid: 'ending' }]),
+      {
+        client_id: 'with-secret',
+        name: 'with-secret',
+        app_type: 'regular_web',
+        client_secret: 'its-own-secret',
+        token_endpoint_auth_method: 'client_secret_post',
+        callbacks: [CALLBACK],
+        grant_types: ['authorization_code'],
+      },
       client('fapi2', [one], {
         compliance_level: 'fapi2_sp_pkj_mtls',
         grant_types: ['client_credentials'],
@@ -153,6 +162,20 @@ describe('client assertions', () => {
       ).status;
     expect(await push(await sign('ES256', key('ES256')))).to.equal(201);
     expect(await push(await sign('ES256', next))).to.equal(401);
+  });
+
+  it('leave a request to its secret where they are empty: what has no value was not sent (RFC 6749 §3.1)', async () => {
+    const form = {
+      client_id: 'with-secret',
+      client_secret: 'its-own-secret',
+      client_assertion: '',
+      client_assertion_type: '',
+      response_type: 'code',
+      redirect_uri: CALLBACK,
+    };
+    expect((await createAgent(server).request('/oauth/par', { form })).status).to.equal(201);
+    const wrong = { ...form, client_secret: 'another-secret' };
+    expect((await createAgent(server).request('/oauth/par', { form: wrong })).status).to.equal(401);
   });
 
   it('may be dated seconds ahead (FAPI 2.0 Security Profile §5.3.2.1)', async () => {
