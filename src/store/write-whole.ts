@@ -1,6 +1,6 @@
 // Files that a command writes have their names only when they are whole, so that nobody takes one that was cut short for it.
 import { createWriteStream } from 'node:fs';
-import { link, open, realpath, rename, rm } from 'node:fs/promises';
+import { link, lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,6 +9,9 @@ import { lockName } from './lock.ts';
 
 /** What file systems without a second name for a file say (FAT, some of networks). */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+/** The mode of a directory like /tmp: everybody makes files there, and nobody removes another's. */
+const OF_ALL = 0o1002;
 
 /**
  * Writes a file, named `FILE.unfinished` until it is whole. One of that name that a killed command has left is taken over.
@@ -68,9 +71,24 @@ export async function writeOutput(
   output: string,
   pieces: Iterable<string> | AsyncIterable<string>,
 ): Promise<void> {
+  await refuseAnothers(output);
   const there = await statOf(output);
   if (there !== undefined && !there.isFile()) return pipeline(pieces, createWriteStream(output));
   // A link stays one.
   const file = there === undefined ? output : await realpath(output);
   await writeWhole(file, { replaces: true }, (unfinished, to) => naming(unfinished, pipeline(pieces, to)));
+}
+
+/**
+ * Whoever puts a link or a pipe in a directory of all would have users written where they want, or to themselves. Linux refuses as
+ * much where `fs.protected_symlinks` and `fs.protected_fifos` say so.
+ * @throws Error for what belongs neither to this user nor to the owner of such a directory.
+ */
+async function refuseAnothers(output: string): Promise<void> {
+  // What cannot be looked at is told by whoever opens it.
+  const there = await lstat(output).catch(() => undefined);
+  const directory = there && (await statOf(dirname(output)));
+  if (directory === undefined || (directory.mode & OF_ALL) !== OF_ALL) return;
+  if (there?.uid !== process.geteuid?.() && there?.uid !== directory.uid)
+    throw new Error(`${output} belongs to another user`);
 }
