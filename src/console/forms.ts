@@ -3,9 +3,9 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
 import type { RouteDeclaration } from '../http/routes.ts';
-import { faultOf } from './form-fault.ts';
+import { type FormFault, faultOf } from './form-fault.ts';
 import { type ConsolePageDependencies, logInFirst, requirePage } from './page.ts';
-import type { Words } from './render.ts';
+import type { FaultyField, Words } from './render.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
 /** Bytes of a form with a script. */
@@ -39,12 +39,21 @@ export function fieldsBelow(ctx: Context, prefix: string): Record<string, string
 }
 
 /** What a call refuses, for the page to tell; anything else is thrown. */
-export function refusalOf(thrown: unknown): Words {
+export function refusalOf(thrown: unknown): FormFault {
   if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
-  const { error_description: said } = thrown;
-  const { message = said } = faultOf(thrown);
-  const [, path = ''] = / on property ([\w.[\]-]+)\.$/.exec(said) ?? [];
-  return { text: message === said || path === '' ? message : `${path}: ${message}` };
+  return faultOf(thrown);
+}
+
+/** How a page tells a refusal: it leads to the first field that says it, or says it above a form that has none for it. */
+export function told(
+  fault: FormFault | undefined,
+  faulty: FaultyField | undefined,
+): { status?: number; alert?: Words; faulty?: FaultyField } {
+  if (fault === undefined) return {};
+  const { status, message = '', at } = fault;
+  return faulty === undefined
+    ? { status, alert: { text: at === undefined ? message : `${at}: ${message}` } }
+    : { status, faulty };
 }
 
 /** A text of a form as it was written: browsers send CRLF for the ends of lines (HTML §4.10.22.4). */

@@ -11,11 +11,18 @@ interface TextFault {
   column?: number;
 }
 
+/** What is wrong with a text that is no JSON: where. */
+export const syntaxFault = (text: string): TextFault & { status: number } => ({
+  status: 400,
+  key: 'console.json.syntax',
+  ...jsonFaultAt(text),
+});
+
 /** Reads an object; an empty text is an empty one. */
 export function readObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
   if (text.trim() === '') return { value: {} };
   const value = jsonOf(text);
-  if (value === undefined) return { fault: { key: 'console.json.syntax', ...jsonFaultAt(text) } };
+  if (value === undefined) return { fault: syntaxFault(text) };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: { key: 'console.json.object' } };
   try {

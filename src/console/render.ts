@@ -25,6 +25,14 @@ interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
   title: Words;
   /** What went wrong. */
   alert?: Words | undefined;
+  /** The first field that says what is wrong with it, which the page leads to in place of the alert. */
+  faulty?: FaultyField | undefined;
+}
+
+/** A field of a form with which something is wrong: its id on the page, and what it is called there. */
+export interface FaultyField {
+  id: string;
+  label: Words;
 }
 
 /** A message key after `t:`, or a text that somebody else has chosen, which is never read as a key. */
@@ -35,7 +43,16 @@ export async function renderConsole(
   { views, paths, baseUrl, consoleUrl }: RenderDependencies,
   ctx: Context,
   here: AtConsole,
-  { template, section = String(ctx.state.section), model, title, alert, status = 200, frames = [] }: Shown,
+  {
+    template,
+    section = String(ctx.state.section),
+    model,
+    title,
+    alert,
+    faulty,
+    status = 200,
+    frames = [],
+  }: Shown,
 ): Promise<void> {
   const { administrator, isFresh, token } = here;
   const { said } = ctx.query;
@@ -53,8 +70,9 @@ export async function renderConsole(
       administrator,
       isFresh,
       title: worded(title),
+      ...(faulty !== undefined && { faultyField: { field: faulty.id, label: worded(faulty.label) } }),
       ...(alert !== undefined && { alert: worded(alert), isAlertOwn: typeof alert === 'object' }),
-      ...(alert === undefined && isSaid(said) && { said }),
+      ...(alert === undefined && faulty === undefined && isSaid(said) && { said }),
     },
     { status, frames, ...formsLeadOutside({ baseUrl, consoleUrl }) },
   );

@@ -5,6 +5,7 @@ import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../supp
 import { authorize, follow, pkce, spaRequest, tenant } from '../support/flows.ts';
 import { messagesTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
+import { expectFaultAt } from './forms.ts';
 
 const HOSTILE = '</style></textarea><script>alert(1)</script>"><img src=x onerror=alert(2)>';
 const PATH = '/console/branding';
@@ -76,6 +77,10 @@ describe('branding at the console', () => {
       const refused = await owner.post(PATH, { 'theme.widget.logo_url': 'http://plain.example.test/a.png' });
       expect(refused.status).to.equal(400);
       expect(refused.text).to.contain('http://plain.example.test/a.png');
+      expectFaultAt(refused, 'theme-widget-logo_url', 'Invalid URL');
+      const wrong = await owner.post(PATH, { 'theme.fonts.title.size': 'large' });
+      expectFaultAt(wrong, 'theme-fonts-title-size', 'Expected type number but found type string');
+      expectFaultAt(await owner.post(PATH, { 'brand.colors.primary': 'red' }), 'brand-colors-primary', '#');
       expect((await owner.post(`${PATH}/theme/delete`)).status).to.equal(303);
       expect(await server.store.collection('documents').findBy('kind', 'theme')).to.have.length(0);
     });
@@ -183,7 +188,7 @@ describe('branding at the console', () => {
     it('that cannot be kept where they are broken, and say why', async () => {
       const broken = await owner.post(AT, { ...written, body: '{% if %', order: 'save' });
       expect(broken.status).to.equal(400);
-      expect(broken.text).to.contain('<p class="fault"><code dir="ltr">body</code>');
+      expectFaultAt(broken, 'body', 'not closed');
     });
 
     it('whose preview runs nothing, whatever is in them', async () => {
@@ -240,7 +245,8 @@ describe('branding at the console', () => {
       for (const wrong of [{}, { number: '' }, { number: '12' }, { number: 'me@example.test' }]) {
         const refused = await owner.post(at, { ...draft, ...wrong });
         expect(refused.status).to.equal(400);
-        expect(refused.text).to.contain('Type a phone number').and.to.contain('Look: {{ code }}');
+        expectFaultAt(refused, 'number', 'Type a phone number');
+        expect(refused.text).to.contain('Look: {{ code }}');
       }
       expect((await viewer.post(at, { ...draft, number })).status).to.equal(403);
       expect(await messagesTo(server, number)).to.deep.equal([]);

@@ -4,6 +4,7 @@ import { type ConsoleAgent, openConsole, startConsole } from '../support/console
 import { tenant, USER } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
 import type { TestServer } from '../support/server.ts';
+import { expectFaultAt } from './forms.ts';
 
 const HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>';
 const PATH = '/console/connections';
@@ -94,7 +95,14 @@ describe('connections at the console', () => {
     const refused = await owner.post(`${PATH}/new/oidc`, form);
     expect(refused.status).to.equal(400);
     expect(refused.text).to.contain('must be an https address').and.contain('value="their-client"');
-    expect(refused.text).to.contain('id="option-discovery_url-fault"');
+    expectFaultAt(refused, 'option-discovery_url', 'must be an https address');
+    const named = await owner.post(`${PATH}/new/oidc`, { ...form, name: 'no name' });
+    expectFaultAt(named, 'name', 'does not match');
+    const taken = await owner.post(`${PATH}/new/email`, { name: 'acme' });
+    expectFaultAt(taken, 'name', 'already exists');
+    const unread = await owner.post(`${PATH}/new/oidc`, { ...form, 'option.attribute_map': '{' });
+    expectFaultAt(unread, 'option-attribute_map', 'Line 1, column 2');
+    expect(unread.text).to.contain('<details class="further-options" open>');
     const made = await owner.post(`${PATH}/new/oidc`, {
       ...form,
       'option.discovery_url': 'https://idp.example.test',
@@ -355,9 +363,9 @@ describe('connections at the console', () => {
     });
 
     it('whose arguments must be JSON', async () => {
-      const { status, text } = await edit({ order: 'run', 'argument.context': '{' });
-      expect(status).to.equal(400);
-      expect(text).to.contain('are JSON');
+      const refused = await edit({ order: 'run', 'argument.context': '{' });
+      expect(refused.status).to.equal(400);
+      expectFaultAt(refused, 'argument-context', 'Line 1, column 2');
     });
 
     it('that are kept, and leave the other options as they are', async () => {

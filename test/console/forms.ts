@@ -1,4 +1,5 @@
 // How tests fill in the console's forms: with all that a browser would send of them.
+import { expect } from 'chai';
 import type { Answer } from '../support/agent.ts';
 import type { ConsoleAgent } from '../support/console.ts';
 
@@ -49,4 +50,16 @@ export function sendForm(
     [value].flat().map((one): [string, string] => [name, one]),
   );
   return who.post(action, [...others, ...own]);
+}
+
+/** That a refused form says what is wrong at a field, and leads to it from the alert, which has the focus. */
+export function expectFaultAt({ text }: Answer, id: string, said: string): void {
+  const tag = new RegExp(`<(?:input|select|textarea)[^>]*\\bid="${id}"[^>]*>`).exec(text)?.[0] ?? '';
+  expect(tag, id).to.contain('aria-invalid="true"');
+  expect(attribute(tag, 'aria-describedby')?.split(' '), id).to.include(`${id}-fault`);
+  const fault = new RegExp(`id="${id}-fault">([\\s\\S]*?)</p>`).exec(text)?.[1] ?? '';
+  expect(unescaped(fault.replaceAll(/<[^>]*>/g, ''))).to.contain(said);
+  expect(text)
+    .to.match(/role="alert" id="alert" tabindex="-1" autofocus/)
+    .and.to.contain(`href="#${id}"`);
 }

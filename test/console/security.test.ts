@@ -4,6 +4,7 @@ import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant, token, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
+import { expectFaultAt } from './forms.ts';
 
 const HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>';
 const BASE = '/console/security';
@@ -124,18 +125,22 @@ describe('the security section of the console', () => {
   });
 
   it('says what is wrong with a form, changes nothing, and keeps what was typed', async () => {
-    for (const form of [
-      { enabled: 'on', max_attempts: '0' },
-      { enabled: 'on', max_attempts: 'many' },
-      { enabled: 'on', max_attempts: '5', allowlist: HOSTILE },
-      { enabled: 'on', max_attempts: '5', mode: 'no such mode' },
-    ]) {
-      const { status, text } = await owner.post(`${BASE}/attacks/bruteForce`, form);
+    for (const [form, field, said] of [
+      [{ enabled: 'on', max_attempts: '0' }, 'max_attempts', 'Too small'],
+      [{ enabled: 'on', max_attempts: 'many' }, 'max_attempts', 'Expected type number'],
+      [{ enabled: 'on', max_attempts: '5', allowlist: `192.0.2.1 ${HOSTILE}` }, 'allowlist', '2: Invalid'],
+      [{ enabled: 'on', max_attempts: '5', mode: 'no such mode' }, 'mode', 'Invalid option'],
+    ] as const) {
+      const mode = 'count_per_identifier';
+      const refused = await owner.post(`${BASE}/attacks/bruteForce`, { mode, ...form });
+      const { status, text } = refused;
       expect(status, JSON.stringify(form)).to.equal(400);
-      expect(text).to.contain('role="alert"');
+      expectFaultAt(refused, `bruteForce-${field}`, said);
       expect(text).to.not.contain('<img src=x');
       expect(filledIn(text, 'bruteForce-max_attempts')).to.equal(form.max_attempts);
     }
+    const deep = await owner.post(`${BASE}/attacks/suspiciousIp`, { login: '0', signup: '3' });
+    expectFaultAt(deep, 'suspiciousIp-login', 'Too small');
     expect(await changes()).to.deep.equal([]);
   });
 

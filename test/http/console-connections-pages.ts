@@ -35,7 +35,9 @@ export function consoleConnectionPages(model: object): Record<string, SitePage> 
     ...more,
   });
   const list = [of('acme'), of(LONG, { lacking: ['client_id'] }), of('unused', { isUsed: false })];
-  const refused = filledFields('oidc', {}, { typed: {}, faults: ['attribute_map', 'client_id'] });
+  const fault = { status: 400, key: 'console.json.syntax', line: 3, column: 14 };
+  const faults = { attribute_map: fault, client_id: fault };
+  const refused = filledFields('oidc', {}, { typed: {}, faults });
   return {
     '/console-connections': page('list', {
       groups: [{ kind: kindOf('samlp'), connections: list }],

@@ -3,11 +3,12 @@ import type { Context } from 'koa';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask, askIfThere } from '../ask.ts';
-import { fieldsBelow, refusalOf } from '../forms.ts';
+import type { FormFault } from '../form-fault.ts';
+import { fieldsBelow, refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
-import { brandFields, themeGroups, typedBrand, typedTheme } from './look.ts';
+import { brandFields, faultyLook, themeGroups, typedBrand, typedTheme } from './look.ts';
 import { SAMPLES } from './samples.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
@@ -34,13 +35,15 @@ export async function saveLook(deps: BrandingDependencies, ctx: Context, here: A
     brand: typedBrand(brand, fieldsBelow(ctx, 'brand.')),
     theme: typedTheme(theme, fieldsBelow(ctx, 'theme.')),
   };
+  let of: 'brand' | 'theme' = 'brand';
   try {
     const body = changesOf(brand, typed.brand);
     if (Object.keys(body).length > 0) await ask(deps, ctx, here, 'PATCH /branding', { body });
+    of = 'theme';
     await saveTheme(deps, ctx, here, { before: theme, after: typed.theme, themeId });
     back(ctx, PATH, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { typed, alert: refusalOf(thrown) });
+    await showForm(deps, ctx, here, { typed, refused: { of, fault: refusalOf(thrown) } });
   }
 }
 
@@ -116,14 +119,23 @@ async function preview(
   });
 }
 
+/** A form as it was filled in, and which part of it was refused. */
+interface Filled {
+  typed?: { brand: Section; theme: Section };
+  refused?: { of: 'brand' | 'theme'; fault: FormFault };
+}
+
 async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { typed, alert }: { typed?: { brand: Section; theme: Section }; alert?: Words },
+  { typed, refused }: Filled,
 ): Promise<void> {
   const now = await lookNow(deps, ctx, here);
-  const { brand, theme } = typed ?? now;
+  const look = typed ?? now;
+  const faultOf = (part: 'brand' | 'theme') => (refused?.of === part ? refused.fault : undefined);
+  const brand = brandFields(look.brand, faultOf('brand'));
+  const theme = themeGroups(look.theme, faultOf('theme'));
   const {
     page = 'login',
     language = languageOf(deps, undefined),
@@ -137,13 +149,12 @@ async function showForm(
   await renderConsole(deps, ctx, here, {
     template: 'console/branding-look',
     title: 't:console.nav.branding',
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(refused?.fault, faultyLook(brand, theme)),
     model: {
       tab: 'look',
       path: PATH,
-      brand: brandFields(brand),
-      theme: themeGroups(theme),
+      brand,
+      theme,
       hasTheme: now.themeId !== undefined,
       mayChange: here.can('update:branding'),
       mayDelete: here.can('delete:branding'),

@@ -1,5 +1,7 @@
 // The look as a form has it: the brand (`/branding`) and the theme (`/branding/themes`), each a field by its path. A theme is
 // there once something of it is set; what it leaves out is the brand's.
+import { type FormFault, faultIn } from '../form-fault.ts';
+import type { FaultyField } from '../render.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
@@ -92,6 +94,14 @@ const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
 /** A field with what the look has. */
 interface ShownField extends LookField {
   value: string;
+  fault?: FormFault;
+}
+
+interface ThemeGroup {
+  group: string;
+  fields: ShownField[];
+  /** Whether something is wrong with one of them. */
+  isFaulty: boolean;
 }
 
 /** What is typed where nothing is: shadows are there. */
@@ -110,17 +120,36 @@ const memberOf = (value: unknown, name: string): unknown =>
     ? (value as Record<string, unknown>)[name]
     : undefined;
 
-/** The fields of a brand, with their values. */
-export function brandFields(brand: Section): ShownField[] {
-  return BRAND.map((field) => ({ ...field, value: valueAt(brand, field) }));
+const shown = (look: Section, field: LookField, fault: FormFault | undefined): ShownField => {
+  const own = faultIn(fault, field.path);
+  return { ...field, value: valueAt(look, field), ...(own && { fault: own }) };
+};
+
+/** The fields of a brand, with their values. @param fault what was refused of it. */
+export function brandFields(brand: Section, fault?: FormFault): ShownField[] {
+  return BRAND.map((field) => shown(brand, field, fault));
 }
 
-/** The fields of a theme by group, with their values. */
-export function themeGroups(theme: Section): { group: string; fields: ShownField[] }[] {
-  return THEME.map(({ group, fields }) => ({
-    group,
-    fields: fields.map((field) => ({ ...field, value: valueAt(theme, field) })),
-  }));
+/** The fields of a theme by group, with their values. @param fault what was refused of it. */
+export function themeGroups(theme: Section, fault?: FormFault): ThemeGroup[] {
+  return THEME.map(({ group, fields }) => {
+    const all = fields.map((field) => shown(theme, field, fault));
+    return { group, fields: all, isFaulty: all.some((one) => one.fault !== undefined) };
+  });
+}
+
+/** The first field with which something is wrong. */
+export function faultyLook(
+  brand: readonly ShownField[],
+  theme: readonly ThemeGroup[],
+): FaultyField | undefined {
+  const isFaulty = ({ fault }: ShownField) => fault !== undefined;
+  const ofBrand = brand.find(isFaulty);
+  const found = ofBrand ?? theme.flatMap(({ fields }) => fields).find(isFaulty);
+  if (found === undefined) return undefined;
+  const { path } = found;
+  const id = `${ofBrand === undefined ? 'theme' : 'brand'}-${path.replaceAll('.', '-')}`;
+  return { id, label: `t:console.branding.field.${path}` };
 }
 
 /**
@@ -155,7 +184,8 @@ export const typedTheme = (theme: Section, typed: Readonly<Record<string, string
 function read({ kind }: LookField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text === '') return undefined;
-  return kind === 'number' ? Number(text) : text;
+  // What is no number is sent as it is: the API says what is wrong with it.
+  return kind === 'number' && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
 function withValue(section: Section, [name = '', ...path]: string[], value: unknown): Section {

@@ -6,7 +6,8 @@ import { numberOf } from '../../factors/message/countries.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
-import { refusalOf, withoutReturns } from '../forms.ts';
+import type { FormFault } from '../form-fault.ts';
+import { refusalOf, told, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
 import { renderConsole, type Words } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
@@ -63,12 +64,12 @@ export async function takeMessage(deps: BrandingDependencies, ctx: Context, here
   const next = order === 'reset' ? { ...message.written, from: '', subject: '', body: '' } : written;
   const draft = await drafted(deps, ctx, here, message, next);
   if (Object.keys(draft.faults).length > 0)
-    return showEditor(deps, ctx, here, { ...editor, draft, alert: 't:console.branding.broken' });
+    return showEditor(deps, ctx, here, { ...editor, draft, isRefused: true });
   try {
     await writeMessage(deps, ctx, here, message, next);
     back(ctx, pathOf(message), 'console.said.saved');
   } catch (thrown) {
-    await showEditor(deps, ctx, here, { ...editor, alert: refusalOf(thrown) });
+    await showEditor(deps, ctx, here, { ...editor, fault: refusalOf(thrown) });
   }
 }
 
@@ -144,6 +145,11 @@ interface Editor {
   message: Message;
   written: Written;
   draft?: Draft;
+  /** Whether something was not done as the template is broken. */
+  isRefused?: boolean;
+  /** What was refused, by the Management API or here. */
+  fault?: FormFault;
+  /** What went wrong otherwise. */
   alert?: Words;
   /** Where it was sent. */
   sent?: string;
@@ -159,13 +165,12 @@ async function send(
   const { email } = here.administrator;
   const draft = await drafted(deps, ctx, here, editor.message, editor.written);
   if (Object.keys(draft.faults).length > 0)
-    return showEditor(deps, ctx, here, { ...editor, draft, alert: 't:console.branding.broken' });
+    return showEditor(deps, ctx, here, { ...editor, draft, isRefused: true });
   const { message } = draft;
   const isSms = message.channel === 'sms';
   // Nobody knows an administrator's number.
   const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
-  if (to === undefined)
-    return showEditor(deps, ctx, here, { ...editor, alert: 't:console.branding.noNumber' });
+  if (to === undefined) return showEditor(deps, ctx, here, { ...editor, fault: NO_NUMBER });
   if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', here.administrator.userId)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages. Try again later.');
   if (isSms) await deps.limitDestination(`sms\n${to}`);
@@ -178,27 +183,54 @@ async function send(
   }
 }
 
+const FIELDS = ['from', 'subject', 'body', 'number'] as const;
+type FieldName = (typeof FIELDS)[number];
+
+const NO_NUMBER: FormFault = { status: 400, field: 'number', key: 'console.branding.noNumber' };
+
+/** What is wrong with each field: with what is rendered of it, or what was refused. */
+function faultsOf(broken: Draft['faults'], fault?: FormFault): Partial<Record<FieldName, FormFault>> {
+  const rendered = Object.entries(broken).map(([name, message]) => [
+    name,
+    { status: 400, message, isEnglish: true },
+  ]);
+  // Of a connection's message the API names the option: `options.email.subject`, and `options.template` for the text.
+  const [last = ''] = /\w+$/.exec(fault?.at ?? fault?.field ?? '') ?? [];
+  return { ...Object.fromEntries(rendered), ...(fault && { [last === 'template' ? 'body' : last]: fault }) };
+}
+
+function labelOf(name: FieldName, isSms: boolean): Words {
+  if (name === 'number') return 't:console.branding.number';
+  if (name === 'body') return isSms ? 't:console.branding.message.text' : 't:console.branding.message.html';
+  return `t:console.branding.message.${name}`;
+}
+
 async function showEditor(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { message, written, draft, alert, sent }: Editor,
+  { message, written, draft, isRefused = false, fault, alert, sent }: Editor,
 ): Promise<void> {
   const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  const { message: shown, faults } = draft ?? (await drafted(deps, ctx, here, message, written));
+  const { message: shown, faults: broken } = draft ?? (await drafted(deps, ctx, here, message, written));
+  const isSms = shown.channel === 'sms';
+  const faults = faultsOf(broken, fault);
+  const [first] = FIELDS.filter((name) => faults[name] !== undefined);
+  const refused = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
   const query = new URLSearchParams({ language, _csrf: here.token });
   await renderConsole(deps, ctx, here, {
     template: 'console/branding-message',
     title: 't:console.branding.tab.messages',
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...(alert === undefined
+      ? told(refused, first && { id: first, label: labelOf(first, isSms) })
+      : { alert, status: 400 }),
     model: {
       tab: 'messages',
       path: PATH,
       message: shownMessage(message),
-      isSms: shown.channel === 'sms',
+      isSms,
       written,
-      broken: Object.entries(faults),
+      faults,
       subject: shown.channel === 'email' ? shown.subject : undefined,
       from: shown.from,
       language,

@@ -2,13 +2,17 @@
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask, askIfThere } from '../ask.ts';
-import { refusalOf, withoutReturns } from '../forms.ts';
+import type { FormFault } from '../form-fault.ts';
+import { refusalOf, told, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { type FaultyField, renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, PATH } from './shared.ts';
 
 const CALL = '/branding/templates/universal-login';
+
+/** The one field that there is. */
+const SOURCE: FaultyField = { id: 'source', label: 't:console.branding.template.source' };
 
 /** What a new one begins with: our page alone. */
 const EMPTY = `<!DOCTYPE html>
@@ -39,7 +43,7 @@ export async function saveTemplate(deps: BrandingDependencies, ctx: Context, her
     await ask(deps, ctx, here, `PUT ${CALL}`, { body });
     back(ctx, `${PATH}/template`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { source, alert: refusalOf(thrown) });
+    await showForm(deps, ctx, here, { source, fault: refusalOf(thrown) });
   }
 }
 
@@ -47,15 +51,15 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { source, alert }: { source?: string; alert?: Words },
+  { source, fault }: { source?: string; fault?: FormFault },
 ): Promise<void> {
   const kept = await templateNow(deps, ctx, here);
   await renderConsole(deps, ctx, here, {
     template: 'console/branding-template',
     title: 't:console.branding.tab.template',
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(fault, SOURCE),
     model: {
+      fault,
       tab: 'template',
       path: PATH,
       source: source ?? kept ?? EMPTY,

@@ -2,9 +2,10 @@
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
-import { fieldsBelow, refusalOf } from '../forms.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
+import { fieldsBelow, refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
@@ -48,7 +49,7 @@ export async function saveTexts(deps: BrandingDependencies, ctx: Context, here: 
     await ask(deps, ctx, here, 'PUT /prompts/:prompt/custom-text/:language', { params, body });
     back(ctx, `${PATH}/texts/${prompt}/${language}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { at, kept: body, alert: refusalOf(thrown) });
+    await showForm(deps, ctx, here, { at, kept: body, fault: refusalOf(thrown) });
   }
 }
 
@@ -92,15 +93,28 @@ async function showForm(
   deps: BrandingDependencies,
   ctx: Context,
   here: AtConsole,
-  { at: { prompt, language, places }, kept, alert }: { at: At; kept: KeptTexts; alert?: Words },
+  { at: { prompt, language, places }, kept, fault }: { at: At; kept: KeptTexts; fault?: FormFault },
 ): Promise<void> {
   const locale = deps.views.locales.get(language) ?? deps.views.locale(ctx);
-  const screens = [...new Set(places.map(({ screen }) => screen))];
+  const names = [...new Set(places.map(({ screen }) => screen))];
+  const screens = names.map((name, n) => ({
+    name,
+    texts: places
+      .filter(({ screen }) => screen === name)
+      .map((one, m) => ({
+        id: `text-${n + 1}-${m + 1}`,
+        key: one.key,
+        field: `${name}.${one.key}`,
+        usual: defaultText(locale, one.message),
+        value: textAt(kept, one),
+        fault: faultIn(fault, `${name}.${one.key}`),
+      })),
+  }));
+  const faulty = screens.flatMap(({ texts }) => texts).find((one) => one.fault !== undefined);
   await renderConsole(deps, ctx, here, {
     template: 'console/branding-texts',
     title: 't:console.branding.tab.texts',
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(fault, faulty && { id: faulty.id, label: { text: faulty.key } }),
     model: {
       tab: 'texts',
       path: PATH,
@@ -110,17 +124,7 @@ async function showForm(
       action: `${PATH}/texts/${prompt}/${language}`,
       languages: languagesOf(deps).map((one) => ({ ...one, path: `${PATH}/texts/${prompt}/${one.tag}` })),
       mayChange: here.can('update:prompts'),
-      screens: screens.map((screen) => ({
-        name: screen,
-        texts: places
-          .filter((one) => one.screen === screen)
-          .map((one) => ({
-            key: one.key,
-            field: `${screen}.${one.key}`,
-            usual: defaultText(locale, one.message),
-            value: textAt(kept, one),
-          })),
-      })),
+      screens,
     },
   });
 }

@@ -3,13 +3,22 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
-import { refusalOf } from '../forms.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
+import { refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { type FaultyField, renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { isKnown, kindOf, kindsByGroup } from './kinds.ts';
-import { filledFields, withTyped } from './options.ts';
-import { type ConnectionsDependencies, PATH, type ShownConnection, typedOptions } from './shared.ts';
+import { faultyOption, filledFields, withTyped } from './options.ts';
+import {
+  type ConnectionsDependencies,
+  DISPLAY_NAME,
+  PATH,
+  type ShownConnection,
+  typedOptions,
+} from './shared.ts';
+
+const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
 
 /** The strategies, as tiles. */
 export async function showKinds(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
@@ -32,8 +41,8 @@ export async function create(deps: ConnectionsDependencies, ctx: Context, here: 
   const typed = typedOptions(ctx);
   const { options, faults } = withTyped(strategy, {}, typed);
   const shown = { name, display_name, typed, faults };
-  if (faults.length > 0)
-    return showForm(deps, ctx, here, { ...shown, alert: 't:console.connections.faults' });
+  const [unread] = Object.values(faults);
+  if (unread !== undefined) return showForm(deps, ctx, here, { ...shown, fault: unread });
   const body = {
     name: name.trim(),
     strategy,
@@ -44,7 +53,7 @@ export async function create(deps: ConnectionsDependencies, ctx: Context, here: 
     const made = await ask(deps, ctx, here, 'POST /connections', { body });
     back(ctx, `${PATH}/${(made.body as ShownConnection).id}`, 'console.said.created');
   } catch (thrown) {
-    await showForm(deps, ctx, here, { ...shown, alert: refusalOf(thrown) });
+    await showForm(deps, ctx, here, { ...shown, fault: refusalOf(thrown) });
   }
 }
 
@@ -52,27 +61,34 @@ interface Form {
   name: string;
   display_name: string;
   typed?: Record<string, string>;
-  faults?: readonly string[];
-  alert?: Words;
+  /** Of options that cannot be read. */
+  faults?: Record<string, FormFault>;
+  fault?: FormFault;
 }
 
 async function showForm(
   deps: ConnectionsDependencies,
   ctx: Context,
   here: AtConsole,
-  { name, display_name, typed, faults = [], alert }: Form,
+  { name, display_name, typed, faults, fault }: Form,
 ): Promise<void> {
   const strategy = strategyAt(ctx);
+  const { has } = deps.views.locale(ctx);
+  const fields = filledFields(strategy, {}, { typed, faults, fault });
+  // Only the name can be another's.
+  const ofName = fault?.status === 409 ? fault : faultIn(fault, 'name');
+  const ofDisplayName = faultIn(fault, 'display_name');
+  const named = ofName ? NAME : ofDisplayName && DISPLAY_NAME;
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-new',
     title: 't:console.connections.new',
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(fault, named ?? faultyOption(fields, has)),
     model: {
       kind: kindOf(strategy),
       action: `${PATH}/new/${strategy}`,
       values: { name, display_name },
-      fields: filledFields(strategy, {}, { typed, faults, alert }),
+      faults: { ...(ofName && { name: ofName }), ...(ofDisplayName && { display_name: ofDisplayName }) },
+      fields,
     },
   });
 }

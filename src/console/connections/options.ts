@@ -4,8 +4,10 @@ import type { z } from 'zod';
 import { strategyRecord } from '../../records/connections.ts';
 import { connectionSecrets } from '../../records/secrets.ts';
 import { textsIn } from '../../scripts/scripts.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
 import { withoutReturns } from '../forms.ts';
-import type { Words } from '../render.ts';
+import { syntaxFault } from '../json-text.ts';
+import type { FaultyField } from '../render.ts';
 
 /** How an option is typed. */
 type OptionKind = 'text' | 'long' | 'secret' | 'number' | 'switch' | 'choice' | 'list' | 'json';
@@ -112,42 +114,54 @@ function filled(field: OptionField, options: Options): FilledField {
 /** What a form has said that could not be taken. */
 interface Refused {
   typed?: Readonly<Record<string, string>> | undefined;
-  /** Names of fields that cannot be read. */
-  faults?: readonly string[] | undefined;
+  /** By the names of fields: those that cannot be read. */
+  faults?: Readonly<Record<string, FormFault>> | undefined;
   /** What the Management API says of the options; it names the one it means. */
-  alert?: Words | undefined;
+  fault?: FormFault | undefined;
 }
 
 /** The fields of a form, with what the options have, or with what was typed where that was refused. */
 export function filledFields(
   strategy: string,
   options: Options,
-  { typed, faults = [], alert }: Refused = {},
+  { typed, faults = {}, fault }: Refused = {},
 ) {
-  const said = typeof alert === 'object' ? alert.text : '';
-  const named = new Set([...faults, ...[...said.matchAll(/options[./](\w+)/g)].map(([, name]) => name)]);
   const shown = (field: OptionField) => {
+    const { name } = field;
     const one = filled(field, options);
-    const value = typed === undefined || one.kind === 'secret' ? one.value : (typed[field.name] ?? '');
-    return { ...one, value, isFaulty: named.has(field.name), hasHelp: WITH_HELP.has(field.name) };
+    const value = typed === undefined || one.kind === 'secret' ? one.value : (typed[name] ?? '');
+    const own = faults[name] ?? faultIn(fault, `options.${name}`);
+    return { ...one, value, hasHelp: WITH_HELP.has(name), ...(own && { fault: own }) };
   };
   const { main, further } = fieldsOf(strategy);
   return { main: main.map(shown), further: further.map(shown) };
 }
 
+/** The first of them with which something is wrong. */
+export function faultyOption(
+  { main, further }: ReturnType<typeof filledFields>,
+  has: (key: string) => boolean,
+): FaultyField | undefined {
+  const found = [...main, ...further].find(({ fault }) => fault !== undefined);
+  if (found === undefined) return undefined;
+  const { name } = found;
+  const key = `console.option.${name}`;
+  return { id: `option-${name}`, label: has(key) ? `t:${key}` : { text: name } };
+}
+
 /**
  * The options with what a form says. What is as it was shown is not touched, and a secret that nothing was typed for stays.
  * @param typed by the names of options; one that is not there is not of the form.
- * @returns the names of fields that cannot be read beside them.
+ * @returns beside them what is wrong with fields that cannot be read, by their names.
  */
 export function withTyped(
   strategy: string,
   before: Options,
   typed: Readonly<Record<string, string>>,
-): { options: Record<string, unknown>; faults: string[] } {
+): { options: Record<string, unknown>; faults: Record<string, FormFault> } {
   const { main, further } = fieldsOf(strategy);
   const options: Record<string, unknown> = { ...before };
-  const faults: string[] = [];
+  const faults: Record<string, FormFault> = {};
   for (const field of [...main, ...further]) {
     const { [field.name]: sent } = typed;
     if (sent === undefined) continue;
@@ -158,17 +172,18 @@ export function withTyped(
       if (value === undefined) delete options[field.name];
       else options[field.name] = value;
     } catch {
-      faults.push(field.name);
+      faults[field.name] = syntaxFault(text);
     }
   }
   return { options, faults };
 }
 
-/** @throws Error for what cannot be read. */
+/** @throws Error for what is no JSON. */
 function readField({ name, kind }: OptionField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text.trim() === '') return undefined;
-  if (kind === 'number') return Number(text);
+  // What is no number is sent as it is: the API says what is wrong with it.
+  if (kind === 'number') return Number.isFinite(Number(text)) ? Number(text) : text;
   if (kind === 'json') return JSON.parse(text);
   if (kind === 'secret' && JSON_SECRETS.has(name)) return JSON.parse(text);
   if (kind === 'list') return linesOf(text);

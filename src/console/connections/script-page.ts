@@ -4,9 +4,11 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { ask } from '../ask.ts';
-import { fieldsBelow, refusalOf, withoutReturns } from '../forms.ts';
+import type { FormFault } from '../form-fault.ts';
+import { fieldsBelow, refusalOf, told, withoutReturns } from '../forms.ts';
+import { syntaxFault } from '../json-text.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { type FaultyField, renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { type ScriptKind, scriptKinds, sourceOf, type TestRun, testRun, withSource } from './scripts.ts';
 import {
@@ -48,7 +50,7 @@ export async function takeScript(
     });
     back(ctx, ctx.path, 'console.said.saved');
   } catch (thrown) {
-    await showEditor(deps, ctx, here, { ...editor, alert: refusalOf(thrown) });
+    await showEditor(deps, ctx, here, { ...editor, fault: refusalOf(thrown) });
   }
 }
 
@@ -59,7 +61,10 @@ interface Editor {
   /** Arguments, JSON, by their names. */
   typed?: Readonly<Record<string, string>>;
   run?: TestRun;
-  alert?: Words;
+  /** Of the script. */
+  fault?: FormFault;
+  /** Of arguments, by their names. */
+  faults?: Readonly<Record<string, FormFault>>;
 }
 
 async function runScript(
@@ -69,9 +74,13 @@ async function runScript(
   editor: Editor & { source: string },
 ): Promise<void> {
   const { connection, kind, source, typed = {} } = editor;
-  const args = kind.parameters.map(({ name }) => jsonOf(typed[name] ?? ''));
-  if (args.some((one) => one === undefined))
-    return showEditor(deps, ctx, here, { ...editor, alert: 't:console.connections.script.noJson' });
+  const texts = kind.parameters.map(({ name }) => [name, typed[name] ?? ''] as const);
+  const unread = texts.filter(([, text]) => jsonOf(text) === undefined);
+  if (unread.length > 0) {
+    const faults = Object.fromEntries(unread.map(([name, text]) => [name, syntaxFault(text)]));
+    return showEditor(deps, ctx, here, { ...editor, faults });
+  }
+  const args = texts.map(([, text]) => jsonOf(text));
   const record = await recordOf(deps, connection);
   const run = await testRun(deps.scripts, { connection: record, kind, source, args });
   await showEditor(deps, ctx, here, { ...editor, run });
@@ -81,7 +90,7 @@ async function showEditor(
   deps: ConnectionsDependencies,
   ctx: Context,
   here: AtConsole,
-  { connection, kind, source, typed, run, alert }: Editor,
+  { connection, kind, source, typed, run, fault, faults = {} }: Editor,
 ): Promise<void> {
   const head = headOf(here, connection, 'scripts');
   const scripts = scriptKinds(connection.strategy).map((one) => ({
@@ -93,10 +102,10 @@ async function showEditor(
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-script',
     title: { text: head.connection.title },
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(fault ?? Object.values(faults)[0], faultyOf(kind, faults)),
     model: {
       ...head,
+      fault,
       scripts,
       script: kind.name,
       action: `${head.connection.path}/scripts/${kind.name}`,
@@ -105,10 +114,22 @@ async function showEditor(
       parameters: kind.parameters.map(({ name, example }) => ({
         name,
         value: typed?.[name] ?? JSON.stringify(example, null, 2),
+        fault: faults[name],
       })),
       run,
     },
   });
+}
+
+/** The first argument with which something is wrong; the script, where it is none. */
+function faultyOf(
+  { name, parameters }: ScriptKind,
+  faults: Readonly<Record<string, FormFault>>,
+): FaultyField {
+  const found = parameters.find((one) => faults[one.name] !== undefined);
+  return found === undefined
+    ? { id: 'source', label: { text: name } }
+    : { id: `argument-${found.name}`, label: { text: found.name } };
 }
 
 /** The script of an address. @throws AuthError 404 */

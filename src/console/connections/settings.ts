@@ -5,14 +5,16 @@ import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/servic
 import { CALLBACK } from '../../connections/upstream/begin.ts';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
-import { refusalOf } from '../forms.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
+import { refusalOf, told } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { renderConsole } from '../render.ts';
 import type { AtConsole } from '../session.ts';
-import { filledFields, withTyped } from './options.ts';
+import { faultyOption, filledFields, withTyped } from './options.ts';
 import {
   type ConnectionsDependencies,
   connectionAt,
+  DISPLAY_NAME,
   headOf,
   PATH,
   recordOf,
@@ -42,8 +44,8 @@ export async function saveSettings(
   const typed = typedOptions(ctx);
   const { options, faults } = withTyped(connection.strategy, connection.options, typed);
   const { display_name = '' } = bodyTexts(ctx);
-  if (faults.length > 0)
-    return showForm(deps, ctx, here, connection, { typed, faults, alert: 't:console.connections.faults' });
+  const [unread] = Object.values(faults);
+  if (unread !== undefined) return showForm(deps, ctx, here, connection, { typed, faults, fault: unread });
   const body = {
     display_name: display_name.trim() === '' ? null : display_name.trim(),
     options,
@@ -53,7 +55,7 @@ export async function saveSettings(
     await ask(deps, ctx, here, 'PATCH /connections/:id', { params: { id }, body });
     back(ctx, `${PATH}/${id}`, 'console.said.saved');
   } catch (thrown) {
-    await showForm(deps, ctx, here, connection, { typed, alert: refusalOf(thrown) });
+    await showForm(deps, ctx, here, connection, { typed, fault: refusalOf(thrown) });
   }
 }
 
@@ -116,8 +118,9 @@ async function statusOf(
 
 interface Form {
   typed?: Record<string, string>;
-  faults?: readonly string[];
-  alert?: Words;
+  /** Of options that cannot be read. */
+  faults?: Record<string, FormFault>;
+  fault?: FormFault;
   check?: { fault?: string } | undefined;
 }
 
@@ -126,22 +129,25 @@ async function showForm(
   ctx: Context,
   here: AtConsole,
   connection: ShownConnection,
-  { typed, faults = [], alert, check }: Form,
+  { typed, faults, fault, check }: Form,
 ): Promise<void> {
   const { strategy, options, display_name = '' } = connection;
   const head = headOf(here, connection, 'settings');
+  const fields = filledFields(strategy, options, { typed, faults, fault });
+  const ofDisplayName = faultIn(fault, 'display_name');
+  const faulty = ofDisplayName ? DISPLAY_NAME : faultyOption(fields, deps.views.locale(ctx).has);
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-settings',
     title: { text: head.connection.title },
-    alert,
-    status: alert === undefined ? 200 : 400,
+    ...told(fault, faulty),
     model: {
       ...head,
+      faults: ofDisplayName ? { display_name: ofDisplayName } : {},
       check,
       mayDelete: here.can('delete:connections'),
       addresses: await addressesOf(deps, connection),
       displayName: bodyTexts(ctx).display_name ?? (display_name === connection.name ? '' : display_name),
-      fields: filledFields(strategy, options, { typed, faults, alert }),
+      fields,
     },
   });
 }

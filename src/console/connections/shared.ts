@@ -7,6 +7,7 @@ import { type AskDependencies, ask } from '../ask.ts';
 import { CONSOLE } from '../callbacks.ts';
 import { fieldsBelow } from '../forms.ts';
 import type { ConsolePageDependencies } from '../page.ts';
+import type { FaultyField } from '../render.ts';
 import type { AtConsole } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { scriptKinds } from './scripts.ts';
@@ -21,6 +22,8 @@ export const PATH = `${CONSOLE}/connections` as const;
 /** The page where a try whose browser is back is looked at. */
 export const TRIED = `${PATH}/tried` as const;
 export const READ = ['read:connections'];
+/** Its field on the pages that have one. */
+export const DISPLAY_NAME: FaultyField = { id: 'display_name', label: 't:console.connections.displayName' };
 export const CHANGE = ['update:connections'];
 
 /** A connection as the Management API answers it. */

@@ -22,6 +22,8 @@ type SettingsField = FieldBase &
 export interface SettingsForm {
   name: string;
   part: Part;
+  /** The section of the tenant that they are, where a refusal may name their members from there. */
+  section?: string;
   /** The calls that read and change the settings. */
   read: string;
   write: string;
@@ -30,8 +32,9 @@ export interface SettingsForm {
   fields: readonly SettingsField[];
 }
 
-const attack = (path: string) => ({
+const attack = (path: string, section: string) => ({
   part: 'attacks' as const,
+  section,
   read: `GET /attack-protection/${path}`,
   write: `PATCH /attack-protection/${path}`,
   update: 'update:attack_protection',
@@ -55,7 +58,7 @@ const hours = (name: string): SettingsField => ({
 export const SETTINGS_FORMS: readonly SettingsForm[] = [
   {
     name: 'bruteForce',
-    ...attack('brute-force-protection'),
+    ...attack('brute-force-protection', 'bruteForceProtection'),
     fields: [
       { name: 'enabled', at: ['enabled'], kind: 'switch' },
       { name: 'block', at: ['shields'], kind: 'member', value: 'block' },
@@ -72,7 +75,7 @@ export const SETTINGS_FORMS: readonly SettingsForm[] = [
   },
   {
     name: 'suspiciousIp',
-    ...attack('suspicious-ip-throttling'),
+    ...attack('suspicious-ip-throttling', 'suspiciousIpThrottling'),
     fields: [
       { name: 'enabled', at: ['enabled'], kind: 'switch' },
       { name: 'block', at: ['shields'], kind: 'member', value: 'block' },

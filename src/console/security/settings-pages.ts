@@ -3,7 +3,8 @@ import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { type AskDependencies, ask } from '../ask.ts';
-import { type FormFault, faultOf } from '../form-fault.ts';
+import { type FormFault, faultIn, faultOf } from '../form-fault.ts';
+import { told } from '../forms.ts';
 import { type AtConsole, back, type ConsolePageDependencies, consoleForm, consolePage } from '../page.ts';
 import { renderConsole } from '../render.ts';
 import { bodyOf, SETTINGS_FORMS, type SettingsForm, shownValues } from './settings-forms.ts';
@@ -59,7 +60,7 @@ async function showPart(
     SETTINGS_FORMS.filter((form) => form.part === part).map(async (form) => {
       const isRefused = refused?.form === form;
       const values = isRefused ? refused.sent : shownValues(form, await settingsOf(deps, ctx, here, form));
-      const text = `console.security.${form.name}`;
+      const text = `console.security.${form.name}` as const;
       return {
         name: form.name,
         path: `${pathOfPart(part)}/${form.name}`,
@@ -68,24 +69,28 @@ async function showPart(
         fields: form.fields.map((field) => ({
           ...field,
           id: `${form.name}-${field.name}`,
-          text: `${text}.${field.name}`,
+          text: `${text}.${field.name}` as const,
           ...(has(`${text}.${field.name}.help`) && { help: `${text}.${field.name}.help` }),
           value: values[field.name] ?? '',
+          ...(isRefused && { fault: faultAt(refused.fault, form, field.at.join('.')) }),
         })),
       };
     }),
   );
-  const said = refused?.fault.message;
+  const faulty = forms.flatMap(({ fields }) => fields).find(({ fault }) => fault !== undefined);
   await renderConsole(deps, ctx, here, {
     template: 'console/security-settings',
     section: 'security',
     title: `t:console.security.${part}`,
     model: { tabs: tabsOf(here, part), part, forms },
-    ...(refused !== undefined && {
-      status: refused.fault.status,
-      alert: said === undefined ? 't:console.security.refused' : { text: said },
-    }),
+    ...told(refused?.fault, faulty && { id: faulty.id, label: `t:${faulty.text}` }),
   });
+}
+
+/** What is wrong with a member, from the top of the body, or of the section that it is changed in. */
+function faultAt(fault: FormFault, { section }: SettingsForm, member: string): FormFault | undefined {
+  const own = faultIn(fault, member);
+  return own ?? (section === undefined ? undefined : faultIn(fault, `${section}.${member}`));
 }
 
 async function save(
