@@ -47,7 +47,7 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
-import { consoleAtItsHost, consoleRoutesOf, exampleAdministrator, triedUrl } from './tenant-console.ts';
+import { consoleAtItsHost, consoleRoutesOf, errorPageOf, exampleLogin, triedUrl } from './tenant-console.ts';
 import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
@@ -86,7 +86,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const capabilities = await createCapabilities({ ...given, ending: ending.signal });
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, views, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
+  const { config, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
   const { endings, engine } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
@@ -104,7 +104,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
     createRouter(some, {
       log,
       isApplicationOrigin: config.isApplicationOrigin,
-      errorPage: (ctx, error) => views.error(ctx, error),
+      errorPage: errorPageOf(deps, capabilities, tenantEngine),
       isLimit: (name) => Object.hasOwn(LIMITS, name),
       // The router has checked at start that the limit exists.
       takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
@@ -262,7 +262,7 @@ function routesOf(
           limits: LIMITS,
           managementOpenApi: () => managementOpenApi(baseUrl),
           config: tenantConfig,
-          exampleAdministrator: () => exampleAdministrator(deps),
+          exampleAdministrator: () => exampleLogin(deps),
           outbox,
           scripts: capabilities.scripts,
           views,

@@ -8,12 +8,14 @@ import { CONSOLE } from './console/callbacks.ts';
 import { TRIED } from './console/connections/shared.ts';
 import { CONSOLE_PATHS, type ConsoleDependencies, consoleFeature } from './console/feature.ts';
 import { connectionChecks } from './console/overview/connection-checks.ts';
+import { tellAtConsole } from './console/page.ts';
 import { usersReadAhead } from './console/users/read-ahead.ts';
 import { timerPause } from './delivery/queue.ts';
 import { bind } from './engine/feature.ts';
 import { EVENTS } from './features.ts';
 import { PROBES } from './health.ts';
 import { createCsrf } from './http/csrf.ts';
+import type { ErrorShape } from './http/errors.ts';
 import { addressOf, type Route } from './http/routes.ts';
 import { managementApi } from './management/api.ts';
 import type { ManagementFeatureDependencies } from './management/feature.ts';
@@ -67,7 +69,7 @@ function consoleDependencies(
     retentionDays: () => retentionDays(capabilities.config),
     readUsersAhead: usersReadAhead({ store, background: capabilities.background }),
     removeUser: endings.removeUser,
-    scopes: managementApi(settings.issuer).scopes.map(({ value }) => value),
+    scopes: scopesOf(settings),
     serverCertificate: () => certificateFile(settings),
     sessions,
     store,
@@ -117,6 +119,31 @@ async function certificateFile({ tls }: TenantDependencies['settings']): Promise
   return readFile(tls.certFile, 'utf8').catch(() => undefined);
 }
 
+/** What a browser is shown of a failure: within the console for administrators who are there, else the error page. */
+export function errorPageOf(
+  { settings, store }: TenantDependencies,
+  { views }: Capabilities,
+  { factorDependencies }: TenantEngine,
+): ErrorShape {
+  const page: ErrorShape = (ctx, error) => views.error(ctx, error);
+  if (!settings.console) return page;
+  const at = {
+    ...factorDependencies,
+    baseUrl: settings.baseUrl,
+    consoleUrl: consoleOrigin(settings),
+    paths: CONSOLE_PATHS,
+    scopes: scopesOf(settings),
+    store,
+    views,
+  };
+  return async (ctx, error) => {
+    if (!(await tellAtConsole(at, ctx, error))) await page(ctx, error);
+  };
+}
+
+/** The scopes of the Management API. */
+const scopesOf = ({ issuer }: Settings) => managementApi(issuer).scopes.map(({ value }) => value);
+
 /** The routes of the console, where there is one. */
 export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>): Route[] {
   const [{ settings }] = given;
@@ -149,8 +176,8 @@ export function triedUrl(settings: Settings): string {
   return `${consoleOrigin(settings)}${TRIED}`;
 }
 
-/** The example's administrator, where there is a console to log in to, and its address. */
-export async function exampleAdministrator({
+/** How the example's administrator logs in, where there is a console to log in to, and its address. */
+export async function exampleLogin({
   settings,
   administrators,
 }: Pick<TenantDependencies, 'settings' | 'administrators'>) {

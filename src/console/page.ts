@@ -11,7 +11,13 @@ import { type ConsoleLoginDependencies, goToLogin } from './login.ts';
 import { pathOf } from './nav.ts';
 import { type RenderDependencies, renderConsole } from './render.ts';
 import { roleRefusal } from './roles.ts';
-import { type AtConsole, atConsole, requireOwn, wasAtConsole } from './session.ts';
+import {
+  type AtConsole,
+  atConsole,
+  type ConsoleSessionDependencies,
+  requireOwn,
+  wasAtConsole,
+} from './session.ts';
 
 export type { AtConsole } from './session.ts';
 
@@ -71,14 +77,40 @@ async function orRefused(
   } catch (thrown) {
     const isSaidHere = thrown instanceof AuthError && [403, 404].includes(thrown.status) && isPage(ctx);
     if (!isSaidHere) throw thrown;
-    const { status, error_description: description } = thrown;
-    await renderConsole(deps, ctx, here, {
-      template: 'console/refused',
-      title: status === 404 ? 't:console.refused.missing' : 't:console.refused.role',
-      status,
-      model: { description, requestId: ctx.state.requestId },
-    });
+    await showRefusal(deps, ctx, here, thrown);
   }
+}
+
+async function showRefusal(
+  deps: RenderDependencies,
+  ctx: Context,
+  here: AtConsole,
+  { status, error_description: description }: AuthError,
+): Promise<void> {
+  await renderConsole(deps, ctx, here, {
+    template: 'console/refused',
+    title: status === 403 ? 't:console.refused.role' : 't:console.refused.missing',
+    status,
+    model: { description, requestId: ctx.state.requestId },
+  });
+}
+
+/**
+ * Tells an administrator within the console that an address of it is not there, or takes no such request.
+ * @returns whether it has answered: nobody else learns anything by it.
+ */
+export async function tellAtConsole(
+  deps: ConsoleSessionDependencies & RenderDependencies,
+  ctx: Context,
+  error: AuthError,
+): Promise<boolean> {
+  const isOfConsole = ctx.path.startsWith(`${CONSOLE}/`) && isPage(ctx);
+  if (!isOfConsole || ![404, 405].includes(error.status)) return false;
+  const here = await atConsole(deps, ctx);
+  if (here === undefined) return false;
+  enter(ctx, ctx.path.split('/')[2] ?? '');
+  await showRefusal(deps, ctx, here, error);
+  return true;
 }
 
 /** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */

@@ -83,6 +83,12 @@ describe('the overview of the console', () => {
       /overview-total"><a href="([^"]*failures[^"]*)"/.exec((await get('/console')).text) ?? [];
     const { text } = await get(path.replaceAll('&amp;', '&'));
     expect(text).to.contain('counted@example.test').and.to.not.contain('earlier@example.test');
+    await logged(HOUR, { user_id: 'auth0|ada', user_name: 'active@example.test' });
+    const [, logins = ''] =
+      /chart-active"[\s\S]*?overview-total"><a href="([^"]*logins[^"]*)"/.exec(
+        (await get('/console')).text,
+      ) ?? [];
+    expect((await get(logins.replaceAll('&amp;', '&'))).text).to.contain('active@example.test');
   });
 
   it('says that messages and Actions fail, how often, and why the last time', async () => {

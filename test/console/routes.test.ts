@@ -90,6 +90,35 @@ describe('every address of the console', () => {
     }
   });
 
+  const html = { accept: 'text/html' };
+  for (const [method, path, status] of [
+    ['GET', '/console/nothing', 404],
+    ['GET', '/console/connections/a/b/c/d', 404],
+    ['POST', '/console/nothing', 404],
+    ['POST', '/console/log', 405],
+  ] as const)
+    it(`has its own page where there is nothing, for who is there: ${method} ${path}`, async () => {
+      const stranger = await createAgent(server).request(path, { method, headers: html });
+      for (const { agent } of Object.values(people)) {
+        const page = await agent.request(path, { method, headers: html });
+        expect(page.status).to.equal(status);
+        expect(page.text).to.contain('class="console-nav"').and.to.contain('name="console-token"');
+        const framed = await agent.request(path, { method, headers: { ...html, 'sec-fetch-dest': 'empty' } });
+        expect(framed.text).to.not.contain('console-');
+        if (status === 405) continue;
+        const data = await agent.request(path, { method, headers: { accept: 'application/json' } });
+        expect(data.text).to.not.contain('console-');
+      }
+      expect(stranger.status).to.equal(status);
+      expect(stranger.text).to.not.contain('console-').and.not.contain('href="/console');
+    });
+
+  it('leaves every other address that is not there to the error page', async () => {
+    const { text, status } = await people.owner.agent.request('/consoles/nothing', { headers: html });
+    expect(status).to.equal(404);
+    expect(text).to.not.contain('console-nav');
+  });
+
   for (const route of ROUTES.filter((one) => !OPEN.includes(one.key))) {
     const { key, method, path, rules } = route;
 

@@ -31,7 +31,8 @@ export interface Numbers {
   times: number[];
   series: {
     name: (typeof COUNTED)[number];
-    group: EventGroup | undefined;
+    /** The events that are counted, or whose users are. */
+    group: EventGroup;
     values: number[];
     total: number;
   }[];
@@ -52,7 +53,7 @@ export async function numbersOf(counts: LogCounts, range: Range, now: number): P
   );
   const series = COUNTED.map((name) => {
     if (name === 'active')
-      return { name, group: undefined, values: within.map(peopleOf), total: peopleOf(within.flat()) };
+      return { name, group: 'logins' as const, values: within.map(peopleOf), total: peopleOf(within.flat()) };
     const values = within.map((all) => eventsOf(all, name));
     return { name, group: name, values, total: values.reduce((sum, one) => sum + one, 0) };
   });

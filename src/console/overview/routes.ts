@@ -60,7 +60,6 @@ function chartsOf(deps: OverviewDependencies, ctx: Context, here: AtConsole, num
     rows: values.map((value, n) => ({ time: shown[n], value: count.format(value) })),
     first: shown[0],
     last: shown.at(-1),
-    ...(group !== undefined &&
-      here.can('read:logs') && { path: hrefOf(`${CONSOLE}/log`, readFilter({ type: group, from })) }),
+    ...(here.can('read:logs') && { path: hrefOf(`${CONSOLE}/log`, readFilter({ type: group, from })) }),
   }));
 }
