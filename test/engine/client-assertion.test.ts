@@ -307,6 +307,15 @@ describe('client assertions', () => {
       return all;
     };
     expect(await statuses(await sign('ES256', key('ES256')), 1)).to.deep.equal([403]);
+    const raced = await sign('ES256', key('ES256'));
+    const racers = Array.from({ length: 12 }, async (_, n) =>
+      n % 2 === 0 ? statuses(raced, 1) : [(await token(raced)).status],
+    );
+    const all = [...(await Promise.all(racers)).flat(), (await token(raced)).status];
+    expect(
+      all.filter((status) => status === 200),
+      `of racers beside a limit: ${all}`,
+    ).to.have.length(1);
     const assertion = await sign('ES256', key('ES256'), { exp: now() + 280 });
     expect(await statuses(assertion, 2)).to.deep.equal([429, 429]);
     server.tick(61_000);
