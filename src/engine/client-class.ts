@@ -1,6 +1,6 @@
 // What the engine knows of an application, where its metadata has no word for it.
 import Provider, { type Client, errors } from 'oidc-provider';
-import { hasForbiddenScheme } from '../http/schemes.ts';
+import { isCallback } from '../http/schemes.ts';
 import { matchKeysWithoutId } from './nameless-keys.ts';
 import { readExtensions } from './request-extensions.ts';
 
@@ -51,8 +51,7 @@ export function adaptClients(Client: ClientClass): void {
   // engine's rules per application_type forbid. They are matched exactly.
   Client.Schema.prototype.redirectUris = function redirectUris(this: SchemaInstance, uris, label) {
     for (const uri of uris ?? this.redirect_uris ?? []) {
-      const parsed = URL.parse(uri);
-      if (parsed === null || parsed.href.includes('#') || hasForbiddenScheme(parsed)) {
+      if (!isCallback(uri)) {
         this.invalidate(`${label ?? 'redirect_uris'} must be absolute URIs without a fragment`);
       }
     }

@@ -1,6 +1,6 @@
 // Consistency between the parts of a tenant file.
 
-import { hasForbiddenScheme } from '../http/schemes.ts';
+import { isCallback } from '../http/schemes.ts';
 import { runnableModules } from '../records/action-modules.ts';
 import { bindingFault } from '../records/actions.ts';
 import { isManagementAudience, isMyAccountAudience } from '../records/apis.ts';
@@ -104,10 +104,7 @@ function repeated<T>(all: readonly Entry<T>[], keyOf: (record: T) => string | un
 function callbackFaults({ clients }: TenantFile): string[] {
   return clients.flatMap((client, index) =>
     client.callbacks
-      .filter((callback) => {
-        const url = URL.parse(callback);
-        return url === null || callback.includes('#') || hasForbiddenScheme(url);
-      })
+      .filter((callback) => !isCallback(callback))
       .map((callback) => `clients[${index}].callbacks: ${callback} is no absolute URI without a fragment`),
   );
 }

@@ -6,7 +6,7 @@ import type { Answer } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { API } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { sendForm } from './forms.ts';
+import { expectFaultAt, sendForm } from './forms.ts';
 
 const HOSTILE = `"><img src=x onerror=alert(1)>'); {{ 7919 | times: 6101 }}`;
 const NEW = '/console/new-application';
@@ -64,6 +64,11 @@ describe('applications at the console', () => {
     const refused = await sendForm(owner, await owner.get(NEW), NEW, { kind: 'spa', name: 'a <b>' });
     expect(refused.status).to.equal(400);
     expect(refused.text).to.contain('value="a &lt;b&gt;"').and.to.contain('role="alert"');
+    expectFaultAt(refused, 'name', 'does not match');
+    const callback = 'no address';
+    const lost = await sendForm(owner, await owner.get(NEW), NEW, { kind: 'spa', name: 'Lost', callback });
+    expectFaultAt(lost, 'callback', 'This is no address');
+    expect(lost.text).to.contain('value="no address"');
     expect((await owner.post(NEW, { kind: 'admin', name: 'x' })).status).to.equal(400);
     expect((await owner.post(NEW, { kind: 'spa', name: '' })).status).to.equal(400);
     expect(await count()).to.equal(before);

@@ -181,6 +181,29 @@ describe('applications of the Management API', () => {
     expect(missing).to.deep.include({ statusCode: 404 });
   });
 
+  it('refuse a callback that is none, with which nobody could log in', async () => {
+    const { client_id = '' } = await management.clients.create({
+      name: 'Native',
+      callbacks: ['com.shop.app:/in'],
+    });
+    for (const wrong of ['not an url', 'shop.example.test', 'https://a.test/#b', 'javascript:alert(1)']) {
+      const callbacks = ['https://shop.example.test/callback', wrong];
+      const made = await management.clients
+        .create({ name: 'x', callbacks })
+        .catch((thrown: unknown) => thrown);
+      const changed = await management.clients
+        .update(client_id, { callbacks })
+        .catch((thrown: unknown) => thrown);
+      for (const answer of [made, changed]) {
+        expect(answer, wrong).to.deep.include({ statusCode: 400 });
+        expect((answer as { body: { message: string } }).body.message)
+          .to.contain('must be an absolute URI without a fragment')
+          .and.contain('on property callbacks[1]');
+      }
+    }
+    expect((await management.clients.get(client_id)).callbacks).to.deep.equal(['com.shop.app:/in']);
+  });
+
   it('refuse members that they do not have, and those that are read-only', async () => {
     const token = await managementToken(server);
     for (const body of [

@@ -3,11 +3,16 @@ import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
+import { type FormFault, faultIn } from '../form-fault.ts';
+import { refusalOf, told } from '../forms.ts';
 import { type AtConsole, back } from '../page.ts';
-import { renderConsole } from '../render.ts';
+import { type FaultyField, renderConsole } from '../render.ts';
 import { allOf } from './all-of.ts';
 import { hasUsers, KINDS, newApplication } from './kinds.ts';
 import { type ApplicationsDependencies, addressOf, applicationOf } from './model.ts';
+
+const NAME: FaultyField = { id: 'name', label: 't:console.applications.name' };
+const CALLBACK: FaultyField = { id: 'callback', label: 't:console.applications.callback' };
 
 interface Typed {
   name: string;
@@ -19,9 +24,15 @@ export async function showKinds(
   deps: ApplicationsDependencies,
   ctx: Context,
   here: AtConsole,
-  { typed, fault }: { typed?: Typed; fault?: string } = {},
+  { typed, fault }: { typed?: Typed; fault?: FormFault } = {},
 ): Promise<void> {
   const { text } = deps.views.locale(ctx);
+  const ofName = faultIn(fault, 'name');
+  const ofCallback = faultIn(fault, 'callbacks') && {
+    status: 400,
+    key: 'console.applications.callbackFault',
+  };
+  const faulty = ofName ? NAME : ofCallback && CALLBACK;
   await renderConsole(deps, ctx, here, {
     template: 'console/applications-new',
     section: 'applications',
@@ -29,9 +40,9 @@ export async function showKinds(
     model: {
       kinds: KINDS,
       values: typed ?? { name: text('console.applications.usualName'), callback: 'http://localhost:3000' },
-      fault,
+      faults: { ...(ofName && { name: ofName }), ...(ofCallback && { callback: ofCallback }) },
     },
-    status: fault === undefined ? 200 : 400,
+    ...told(fault, faulty),
   });
 }
 
@@ -46,8 +57,7 @@ export async function create(deps: ApplicationsDependencies, ctx: Context, here:
   try {
     ({ body: made } = await ask(deps, ctx, here, 'POST /clients', { body }));
   } catch (thrown) {
-    if (!(thrown instanceof AuthError) || thrown.status !== 400) throw thrown;
-    return showKinds(deps, ctx, here, { typed: { name, callback }, fault: thrown.error_description });
+    return showKinds(deps, ctx, here, { typed: { name, callback }, fault: refusalOf(thrown) });
   }
   const application = applicationOf(made as Record<string, unknown>);
   if (hasUsers(kind)) await enableDatabases(deps, ctx, here, application.client_id);

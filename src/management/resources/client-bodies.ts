@@ -1,10 +1,20 @@
 // What a caller may set of an application.
 import { z } from 'zod';
+import { isCallback } from '../../http/schemes.ts';
 import { CONTENT_ENCRYPTION, ENCRYPTION_ALGS } from '../../records/encryption.ts';
 import { TOKEN_ALGS } from '../../records/signing-algs.ts';
 
 const text = (longest = 1024) => z.string().max(longest);
 const texts = z.array(z.string().max(2048)).max(1000);
+/** With one that is none the engine takes the application for broken, and nobody could log in to it. */
+const callbacks = z
+  .array(
+    z
+      .string()
+      .max(2048)
+      .refine(isCallback, 'must be an absolute URI without a fragment, such as https://app.example/callback'),
+  )
+  .max(1000);
 const object = z.record(z.string(), z.unknown());
 const nullable = <S extends z.ZodType>(schema: S) => schema.nullable();
 
@@ -26,7 +36,7 @@ const members = {
   app_type: text(64).describe(
     '`spa`, `native`, `regular_web`, `non_interactive`, or the name of an integration.',
   ),
-  callbacks: texts.describe(
+  callbacks: callbacks.describe(
     'Addresses that a login may come back to. They are compared as they are written.',
   ),
   allowed_origins: texts.describe('Origins whose scripts may call the login endpoints.'),
