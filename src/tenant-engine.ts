@@ -51,12 +51,12 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   const signLogoutToken = logoutTokens({ issuer, signing, clock: wallClock, random });
   const tellers = backChannel({ ...capabilities, store: deps.store, log, signLogoutToken });
   const idp = identityProvider(baseUrl, config, signing.sign);
-  const mfaApi = mfaAudience(issuer);
-  const factors = factorDependencies(deps, capabilities);
+  const { factors, mfaApi, secondFactor } = factorParts(deps, capabilities);
   const upstream = upstreamDependencies(deps, capabilities);
-  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...asking });
+  const enrolledFactors = secondFactor.enrolled;
+  const exchanges = tokenExchanges(deps, capabilities, { ...reading, ...asking, enrolledFactors });
   const own = { factors, mfaApi, readApiToken, tellers, idp, exchanges, upstream, ...asking };
-  const { firstFactors, parts, secondFactor } = engineParts(deps, capabilities, own);
+  const { firstFactors, parts } = engineParts(deps, capabilities, own);
   const { logins, ...ours } = ownLogins(
     { baseUrl, consoleUrl: consoleOrigin(settings) },
     { ...deps, challenges, redeemOwnCode },
@@ -96,6 +96,15 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     approving: { ...approving(capabilities), ...logins, acrValues: ACR_VALUES, store: deps.store, clock },
     upstream,
   };
+}
+
+/** What second factors are given, and what asks for them. */
+function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
+  const { issuer } = deps.settings;
+  const factors = factorDependencies(deps, capabilities);
+  const mfaApi = mfaAudience(issuer);
+  const secondFactor = createSecondFactor(factors, [mfaApi, accountAudience(issuer)]);
+  return { factors, mfaApi, secondFactor };
 }
 
 /** The context classes that logins may be asked for. */
@@ -159,7 +168,7 @@ function upstreamDependencies(
 
 /** What the engine asks the features for: grants and logout channels. */
 function engineParts(
-  { settings, store, users, log, clock, wallClock, random }: TenantDependencies,
+  { store, users, log, clock, wallClock, random }: TenantDependencies,
   {
     attempts,
     callers,
@@ -217,8 +226,7 @@ function engineParts(
     bindEngineParts(logout, { config, backChannel: tellers }),
     bindEngineParts(saml, { clock, config, idp, random, store }),
   ];
-  const secondFactor = createSecondFactor(factors, [mfaApi, accountAudience(settings.issuer)]);
-  return { firstFactors, parts, secondFactor };
+  return { firstFactors, parts };
 }
 
 export type TenantEngine = Awaited<ReturnType<typeof createTenantEngine>>;

@@ -5,6 +5,7 @@ import { askToVerify } from './connections/database/verification-link.ts';
 import { customExchange } from './connections/exchange/custom.ts';
 import { actorOfIdToken } from './engine/actor-token.ts';
 import type { CheckPossession } from './engine/proof-of-possession.ts';
+import type { SecondFactor } from './engine/second-factor.ts';
 import { subjectTokenReader } from './engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
 
@@ -14,6 +15,7 @@ export function tokenExchanges(
   capabilities: Capabilities,
   reading: Omit<ExchangeDependencies, 'config' | 'users' | 'wallClock'> & {
     checkPossession: CheckPossession;
+    enrolledFactors: SecondFactor['enrolled'];
   },
 ) {
   const { users, wallClock } = deps;
@@ -29,7 +31,9 @@ export function tokenExchanges(
 function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
-  reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'>,
+  reading: Pick<ExchangeDependencies, 'readIdTokenHint' | 'isOpen'> & {
+    enrolledFactors: SecondFactor['enrolled'];
+  },
 ): ExchangeToken {
   const { baseUrl } = deps.settings;
   // Without administrators: an action can neither name one nor be told of one.
@@ -38,6 +42,7 @@ function foreignExchange(
     ...deps,
     ...capabilities,
     users,
+    enrolledFactors: reading.enrolledFactors,
     actorOfIdToken: (token) => actorOfIdToken({ ...deps, ...reading, users }, token),
     askToVerify: async (user, connection, clientId, ip) => {
       const client = await capabilities.config.client(clientId);

@@ -30,13 +30,23 @@ async function testAnAction(
   { event: file, draft = false, continue: isContinued = false, dataDir }: ActionTestOptions,
 ) {
   const settings = readSettings(dataDir === undefined ? host.env : { ...host.env, DATA_DIR: dataDir });
-  const event = eventOf(file === '-' ? await text(host.stdin) : await readFile(file, 'utf8'));
+  const event = eventOf(file === '-' ? await text(host.stdin) : await readEvent(file));
   const action = (await ordered(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
   // Only this command needs it.
   const { actionReport, testAction } = await import('./action-test.ts');
   const tried = await testAction(settings, action, { event, isContinued });
   print(host, actionReport(tried));
   if (tried.fault !== undefined || tried.refused.length > 0) host.exitCode = 1;
+}
+
+/** @throws Error with the path: the system names none where it is a folder. */
+async function readEvent(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
+    throw new Error(`the event ${file} cannot be read (${code === 'EISDIR' ? 'it is a folder' : code})`);
+  }
 }
 
 /** @throws Error when it is no JSON object. */

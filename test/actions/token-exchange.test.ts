@@ -149,7 +149,7 @@ describe('actions of custom-token-exchange', () => {
     await profile(
       judge(`api.authentication.setUserById(id);
         const { actor_token_user: user } = event.transaction;
-        if (user) api.authentication.setActor({ sub: user.user_id, mail: user.email, of: user.identities[0].connection });`),
+        if (user) api.authentication.setActor({ sub: user.user_id, mail: user.email, of: user.identities[0].connection, has: JSON.stringify([user.enrolledFactors, user.multifactor]) });`),
     );
     const logIn = async (client_id: string) => {
       const answer = await createAgent(server).request('/oauth/token', {
@@ -174,8 +174,13 @@ describe('actions of custom-token-exchange', () => {
       return payload(body.access_token).act;
     };
     const good = await logIn('web');
-    const act = { sub: id, mail: USER.email, of: 'users' };
+    const act = { sub: id, mail: USER.email, of: 'users', has: '[[{"type":"email"}],[]]' };
     expect(await actorOf(good.id_token)).to.deep.equal(act);
+    const factor = { type: 'totp', name: 'app', totp_secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP' };
+    const enrolled = await managed(server, 'POST', `/users/${id}/authentication-methods`, factor);
+    expect(enrolled.status, JSON.stringify(enrolled.body)).to.equal(201);
+    act.has = '[[{"type":"otp"},{"type":"email"}],[]]';
+    expect(await actorOf(good.id_token), 'who has a second factor').to.deep.equal(act);
     expect(await actorOf((await logIn('leeway')).id_token), 'of another application').to.deep.equal(act);
 
     const [head, body, signature] = good.id_token.split('.') as [string, string, string];

@@ -149,6 +149,22 @@ describe('the actions of the console', () => {
     }
   });
 
+  it('are shown which claims no token would have, beside those that it would', async () => {
+    const { path } = await make('Claims');
+    await saveDraft(
+      path,
+      `exports.onExecutePostLogin = async (event, api) => {\n  api.idToken.setCustomClaim('sub', 'x');\n  api.idToken.setCustomClaim('https://example.test/plan', 'gold');\n};`,
+    );
+    const { text } = await owner.post(`${path}/test`, { event: '{}' });
+    const asked = [
+      ...text.matchAll(/<code>api\.idToken\.setCustomClaim\((.*?)\)<\/code>( <span class="tag bad">)?/g),
+    ];
+    expect(asked.map(([, args = '', mark]) => [args.includes('sub'), mark !== undefined])).to.deep.equal([
+      [true, true],
+      [false, false],
+    ]);
+  });
+
   it('show what a deployment changes, keep each version, and go back to one', async () => {
     const { path, id } = await make('Versions');
     await saveDraft(path, claim(`'one'`));

@@ -93,7 +93,12 @@ describe('gatehouse actions test', () => {
     expect(await said('Draft', '--event', 'good.json')).to.match(/was not deployed yet/);
     expect(await said('Stream', '--event', 'good.json')).to.match(/do not run here/);
     expect(await said('Plan', '--event', 'list.json')).to.equal('the event has to be a JSON object\n');
-    expect(await said('Plan', '--event', 'missing.json')).to.match(/missing\.json/);
+    expect(await said('Plan', '--event', 'missing.json')).to.equal(
+      'the event missing.json cannot be read (ENOENT)\n',
+    );
+    expect(await said('Plan', '--event', 'config')).to.equal(
+      'the event config cannot be read (it is a folder)\n',
+    );
   });
 
   it('prints the same while no server runs, in the folder that it is told', async () => {

@@ -9,6 +9,7 @@ import { keepMetadata } from '../../engine/action-metadata.ts';
 import { requestedAudience } from '../../engine/audience.ts';
 import { keepActor, keepExchangeEvents } from '../../engine/exchanged.ts';
 import { namedOrganization } from '../../engine/organization-parameter.ts';
+import type { SecondFactor } from '../../engine/second-factor.ts';
 import {
   giveTransferToken,
   refuseTransfer,
@@ -35,6 +36,8 @@ import { type ExchangedUserDependencies, type NamedUser, namedUser } from './use
 interface CustomExchangeDependencies extends ExchangedUserDependencies {
   /** Reads an ID token of an actor; @see actorOfIdToken. */
   actorOfIdToken(token: string): Promise<User | undefined>;
+  /** The second factors that a user has. */
+  enrolledFactors: SecondFactor['enrolled'];
   actions: Pick<Actions, 'run' | 'refused'>;
   attempts: Attempts;
   /** What logins are dated by. */
@@ -175,13 +178,13 @@ function transactionOf(params: GrantRequest['params']): Record<string, unknown> 
 
 /** `event.transaction.actor_token_user`: whose ID token of ours the actor token is, where it proves that. */
 async function actorPart(
-  { actorOfIdToken, users }: CustomExchangeDependencies,
+  { actorOfIdToken, enrolledFactors: factorsOf, users }: CustomExchangeDependencies,
   { actor_token: token, actor_token_type: type }: GrantRequest['params'],
 ): Promise<Record<string, unknown>> {
   const user = token !== undefined && type === ID_TOKEN ? await actorOfIdToken(token) : undefined;
   if (user === undefined) return {};
-  const identities = (await users.identitiesOf(user.id)).map(identityOf);
-  return { actor_token_user: { ...factsOf(user), identities } };
+  const [enrolledFactors, identities] = await Promise.all([factorsOf(user), users.identitiesOf(user.id)]);
+  return { actor_token_user: { ...factsOf(user), enrolledFactors, identities: identities.map(identityOf) } };
 }
 
 /** Whom the action named, with the metadata that it set. @throws AuthError where that is nobody, or may not come in. */
