@@ -4,6 +4,7 @@
 // answer.
 import type { Logger } from 'pino';
 import type { Outbound } from '../http/outbound.ts';
+import { type OutboundFailure, outboundFailureOf } from '../http/outbound-error.ts';
 import type { Connection } from '../records/collections.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -35,7 +36,13 @@ export interface ProviderChecks {
   /** Those of all connections that an application has. */
   checkAll(): Promise<void>;
   /** Asks that of one connection now. @returns why nobody can log in with it; undefined where nothing is known to be wrong. */
-  faultOf(connection: Connection): Promise<string | undefined>;
+  faultOf(connection: Connection): Promise<ProviderFault | undefined>;
+}
+
+/** Why nobody can log in: in English, and by what kind of failure where a request failed. */
+export interface ProviderFault {
+  message: string;
+  failure?: OutboundFailure;
 }
 
 /** Providers that are asked at once. */
@@ -86,7 +93,9 @@ export function providerChecks({
       const fault = isDirectory
         ? await directories.check(connection).catch(directoryFault)
         : await faultOf(asking(), connection);
-      return fault?.message;
+      if (fault === undefined) return undefined;
+      const failure = outboundFailureOf(fault);
+      return { message: fault.message, ...(failure && { failure }) };
     },
   };
 }
@@ -94,7 +103,7 @@ export function providerChecks({
 /** An error that repeats what the directory, or the connection to it, said. */
 function directoryFault(thrown: unknown): Error {
   const { message, cause } = thrown as Error;
-  return cause instanceof Error ? new Error(`${message} ${cause.message}`) : new Error(message);
+  return cause instanceof Error ? new Error(`${message} ${cause.message}`, { cause }) : new Error(message);
 }
 
 async function faultOf(

@@ -116,7 +116,7 @@ describe('the overview of the console', () => {
         discovery_url: 'https://localhost:9/.well-known/openid-configuration',
       },
     };
-    await start({ connections: [gone] });
+    await start({ connections: [gone], tenant: { ...tenant.tenant, enabled_locales: ['en', 'de'] } });
     const owner = await openConsole(server);
     const shown = async () => attention((await owner.get('/console')).text);
     const found = async () => {
@@ -129,6 +129,8 @@ describe('the overview of the console', () => {
       expect(text).to.contain('Nobody can log in with the connection gone now.');
     };
     await found();
+    const german = attention((await owner.get('/console', { 'accept-language': 'de' })).text);
+    expect(german).to.contain('Der Anbieter ist nicht erreichbar:').and.contain('<span lang="en" dir="ltr">');
     // One that is changed is asked anew at once: nobody is told for ten minutes of what they have mended, or not of what they broke.
     const [{ id = '' } = {}] = (
       await server.store.collection('connections').list({ limit: 100 })

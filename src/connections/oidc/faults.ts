@@ -1,7 +1,7 @@
 // Why a provider could not be asked, for the application and for the log; never with what was sent or answered.
 
 import { AuthError } from '../../http/errors.ts';
-import { OutboundError } from '../../http/outbound-error.ts';
+import { OutboundError, outboundFailureOf } from '../../http/outbound-error.ts';
 import { FAILURES, upstreamFault } from '../redirect.ts';
 
 /**
@@ -20,8 +20,8 @@ export function providerFault(what: string): (thrown: unknown) => never {
 }
 
 function wordsOf(thrown: unknown): string {
-  const outbound = causes(thrown).find((one) => one instanceof OutboundError);
-  if (outbound !== undefined) return FAILURES[outbound.failure];
+  const failure = outboundFailureOf(thrown);
+  if (failure !== undefined) return FAILURES[failure];
   const { error } = (thrown ?? {}) as { error?: unknown };
   if (typeof error === 'string' && /^[\w.-]{1,64}$/.test(error)) return `answered with the error ${error}`;
   return 'sent no valid answer';
@@ -35,8 +35,9 @@ function causes(thrown: unknown): unknown[] {
   return all;
 }
 
-/** For the log: errors of the library have whole answers with them, tokens included. */
+/** For the log, with the kind of failure: errors of the library have whole answers with them, tokens included. */
 function plain(thrown: unknown): Error {
   const messages = causes(thrown).flatMap((one) => (one instanceof Error ? [one.message] : []));
-  return new Error(messages.join(': '));
+  const [failure, message] = [outboundFailureOf(thrown), messages.join(': ')];
+  return failure === undefined ? new Error(message) : new OutboundError(failure, message);
 }

@@ -30,6 +30,8 @@ interface Attention {
   name?: string;
   /** What was said of it, by whoever said it. */
   why?: string | undefined;
+  /** A message key: the same in the reader's language, where what was said is English. */
+  cause?: string;
   path?: string;
 }
 
@@ -91,7 +93,8 @@ const connections: Look = async ({ connectionChecks }, _ctx, here) =>
         isBad: true,
         text: 'console.attention.connection',
         name,
-        why,
+        why: why.message,
+        cause: `console.attention.cause.${why.failure ?? 'other'}`,
         path: `${CONSOLE}/connections`,
       }))
     : [];

@@ -1,5 +1,6 @@
 // Which connections nobody can log in with now. Providers are asked in the background and seldom: no page waits for them.
 import { isDeepStrictEqual } from 'node:util';
+import type { ProviderFault } from '../../connections/provider-checks.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -7,7 +8,7 @@ import type { Config } from '../../tenant/config.ts';
 
 interface BrokenConnection {
   name: string;
-  why: string;
+  why: ProviderFault;
 }
 
 export interface ConnectionChecks {
@@ -19,7 +20,7 @@ interface ConnectionChecksDependencies {
   config: Pick<Config, 'connections'>;
   background: Background;
   clock: Clock;
-  faultOf(connection: Connection): Promise<string | undefined>;
+  faultOf(connection: Connection): Promise<ProviderFault | undefined>;
   /** Aborted when the server is about to end. */
   ending: AbortSignal;
 }
@@ -33,7 +34,7 @@ const MOST = 200;
 interface Answer {
   as: Connection;
   at: number;
-  why: string | undefined;
+  why: ProviderFault | undefined;
 }
 
 /** The checks of a tenant. */

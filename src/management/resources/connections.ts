@@ -43,7 +43,7 @@ export interface ConnectionsDependencies extends RemovalDependencies, Connection
     /** Asks a connection's provider in the background; one that does not answer is a warning in the server's log. */
     check(connection: Pick<Connection, 'name' | 'strategy' | 'options'>): void;
     /** Asks it now. @returns why nobody can log in with the connection; undefined where nothing is known to be wrong. */
-    faultOf(connection: Connection): Promise<string | undefined>;
+    faultOf(connection: Connection): Promise<{ message: string } | undefined>;
   };
 }
 
@@ -199,7 +199,7 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     handle: async (deps, { params }) => {
       const fault = await deps.providers.faultOf(await connectionOf(deps, params.id));
       // As the hosted service says it of a directory whose connector is not there.
-      if (fault !== undefined) throw apiError(404, fault, 'connection_offline');
+      if (fault !== undefined) throw apiError(404, fault.message, 'connection_offline');
       return { status: 200 };
     },
   }),
