@@ -141,6 +141,7 @@ describe('the actions of the console', () => {
     );
     const ran = await owner.post(`${path}/test`, { event: JSON.stringify({ user: { name: HOSTILE } }) });
     expect(ran.status).to.equal(200);
+    expect(ran.text).to.match(/<section[^>]*aria-labelledby="tried-heading"[^>]* tabindex="-1" autofocus>/);
     expect(ran.text).to.contain('It failed').and.to.contain('&lt;img src=x').and.to.not.contain('<img src=x');
     for (const event of ['{', '[]', 'null', '{"__proto__":1}']) {
       const wrong = await owner.post(`${path}/test`, { event });

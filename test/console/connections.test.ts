@@ -359,6 +359,7 @@ describe('connections at the console', () => {
         "function (a, c, callback) { console.log('upstream-secret'); callback(new Error('no: upstream-secret')); }";
       const { text } = await edit({ order: 'run', source });
       expect(text).to.contain('no: ***').and.not.contain('upstream-secret&#39;)); }</textarea>upstream');
+      expect(text).to.contain('id="run-outcome" tabindex="-1" autofocus');
       expect(text.slice(text.indexOf('run-outcome'))).to.not.contain('upstream-secret');
     });
 
