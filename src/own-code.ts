@@ -92,7 +92,15 @@ export function ownCode(
   const days = () => retentionDays(config);
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });
-  const databases = customDatabases({ scripts, events, rateLimits, tenant: hostname, clock, pause });
+  const databases = customDatabases({
+    scripts,
+    packages,
+    events,
+    rateLimits,
+    tenant: hostname,
+    clock,
+    pause,
+  });
   const asking = withDatabasesElsewhere(users, { config, customDatabases: databases, leases, random });
   return {
     scripts,

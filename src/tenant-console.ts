@@ -95,6 +95,7 @@ function trying(
   return {
     limitLogin,
     scripts,
+    packages: capabilities.packages,
     trials: upstream.trials,
     upstream,
     proofs: {
@@ -108,7 +109,15 @@ function trying(
       wallClock,
     },
     databasesBy: (by: Pick<Scripts, 'run'>) =>
-      customDatabases({ scripts: by, events, rateLimits, tenant, clock, pause }),
+      customDatabases({
+        scripts: by,
+        packages: capabilities.packages,
+        events,
+        rateLimits,
+        tenant,
+        clock,
+        pause,
+      }),
   };
 }
 

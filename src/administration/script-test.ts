@@ -1,7 +1,9 @@
 // Running a connection's script by hand: the script comes from the store, and runs where the command runs.
+import { join } from 'node:path';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../scripts/limits.ts';
+import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts, type ScriptOutcome, textsIn, withoutSecrets } from '../scripts/scripts.ts';
 import { outboundAllow, type Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
@@ -67,13 +69,16 @@ export async function tryScript(
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
   const hidden = [...secrets, ...textsIn(configuration)];
+  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
   try {
+    const files = script === 'fetchUserProfile' ? undefined : await packages.filesFor(source);
     const outcome = await scripts.run({
       of: connection,
       source,
       entry: script,
       args: hasContext ? [...args, {}] : args,
       globals: { configuration },
+      files,
       hidden,
     });
     return {

@@ -119,7 +119,8 @@ const databaseKinds = Object.entries(DATABASE).map(
           identifier: 'a@b.test',
         };
         const rateLimits = { spend: async () => true, giveBack: async () => {} };
-        const deps = { rateLimits, tenant: 'tenant', clock: Date.now, pause: async () => {} };
+        const packages = { filesFor: async () => undefined };
+        const deps = { rateLimits, packages, tenant: 'tenant', clock: Date.now, pause: async () => {} };
         return ask(customDatabases({ ...deps, scripts, events }), asked);
       }),
   }),

@@ -5,11 +5,14 @@ import type { Connection, Organization } from '../../records/collections.ts';
 import { type CustomScriptName, customScript } from '../../records/custom-scripts.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { ScriptFailure } from '../../scripts/limits.ts';
+import { asFault, PackageFault } from '../../scripts/packages/folder.ts';
+import type { Packages } from '../../scripts/packages/packages.ts';
 import { type Scripts, textsIn } from '../../scripts/scripts.ts';
 import type { Events } from '../../tenant/events.ts';
 
 export interface CustomRunDependencies {
   scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesFor'>;
   events: Pick<Events, 'record'>;
 }
 
@@ -47,13 +50,15 @@ const ABSENT: CustomAnswer = { failure: { kind: 'script', message: 'there is non
 
 /** Runs a script once; one that is not there fails. */
 export async function runCustom(
-  { scripts }: Pick<CustomRunDependencies, 'scripts'>,
+  { scripts, packages }: Pick<CustomRunDependencies, 'scripts' | 'packages'>,
   { connection, organization }: Asked,
   { name, args, secret }: CustomRun,
 ): Promise<CustomAnswer> {
   const options = databaseOptions(connection);
   const source = customScript(options, name);
   if (source === undefined) return ABSENT;
+  const files = await packages.filesFor(source).catch(asFault);
+  if (files instanceof PackageFault) return { failure: { kind: 'script', message: files.message } };
   const configuration = options.configuration ?? {};
   const { result, failure } = await scripts.run({
     of: connection.name,
@@ -61,6 +66,7 @@ export async function runCustom(
     entry: name,
     args: options.enable_script_context === true ? [...args, contextOf(organization)] : args,
     globals: { configuration },
+    files,
     hidden: [...(secret === undefined ? [] : [secret]), ...textsIn(configuration)],
   });
   return { result, failure };

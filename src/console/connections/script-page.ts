@@ -82,7 +82,7 @@ async function runScript(
   }
   const args = texts.map(([, text]) => jsonOf(text));
   const record = await recordOf(deps, connection);
-  const run = await testRun(deps.scripts, { connection: record, kind, source, args });
+  const run = await testRun(deps, { connection: record, kind, source, args });
   await showEditor(deps, ctx, here, { ...editor, run });
 }
 

@@ -3,6 +3,8 @@ import { oauth2 } from '../../connections/oauth2/strategy.ts';
 import { DATABASE } from '../../records/connections.ts';
 import type { ScriptFailure, ScriptLimits, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
 import { SCRIPT_LIMITS } from '../../scripts/limits.ts';
+import { asFault, PackageFault } from '../../scripts/packages/folder.ts';
+import type { Packages } from '../../scripts/packages/packages.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
 import { textsIn } from '../../scripts/scripts.ts';
 import { secretsIn } from './options.ts';
@@ -110,16 +112,21 @@ interface Trial {
 
 /** Runs a script once, as a login does; nothing here becomes of what it answers. */
 export async function testRun(
-  scripts: Pick<Scripts, 'run'>,
+  { scripts, packages }: { scripts: Pick<Scripts, 'run'>; packages: Pick<Packages, 'filesFor'> },
   { connection, kind, source, args }: Trial,
 ): Promise<TestRun> {
   const { configuration, enable_script_context: hasContext } = connection.options;
   const hidden = [...secretsIn(connection.options), ...textsIn(configuration)];
+  const isOfDatabase = kind.within === 'customScripts';
+  const files = isOfDatabase ? await packages.filesFor(source).catch(asFault) : undefined;
+  if (files instanceof PackageFault)
+    return { failure: { kind: 'script', message: files.message }, printed: [], used: [] };
   const { result, failure, printed, used } = await scripts.run({
     of: connection.name,
     source,
+    files,
     entry: kind.name,
-    args: hasContext === true && kind.within === 'customScripts' ? [...args, {}] : args,
+    args: hasContext === true && isOfDatabase ? [...args, {}] : args,
     globals: { configuration: configuration ?? {} },
     hidden,
   });

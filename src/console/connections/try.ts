@@ -9,6 +9,7 @@ import type { TrialAnswer, Trials } from '../../connections/upstream/trials.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Caller } from '../../protection/callers.ts';
 import type { Connection } from '../../records/collections.ts';
+import type { Packages } from '../../scripts/packages/packages.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
 import { secretsIn } from './options.ts';
 import { createSecrets, type Secrets, type Step, shownAddress, shownValues } from './steps.ts';
@@ -24,6 +25,7 @@ import {
 export interface TryDependencies {
   upstream: UpstreamDependencies;
   scripts: Pick<Scripts, 'run'>;
+  packages: Pick<Packages, 'filesFor'>;
   trials: Trials;
   proofs: ProofDependencies;
   /** The databases elsewhere, asked by these scripts. */
