@@ -224,7 +224,7 @@ describe('the counters of limits', () => {
         limits: LIMITS,
         ofRoutes: ROUTE_LIMITS,
       });
-      const headers = new Map<string, string>();
+      const headers = new Headers();
       const ctx = {
         set: (name: string, value: string) => headers.set(name, value),
         res: { setHeader: (name: string, value: string) => headers.set(name, value) },
