@@ -10,21 +10,31 @@ import { LONGEST_TRY, type Reservations } from './reservations.ts';
 const LOOK = 20;
 const SPREAD = 60;
 
+/** When a record expired in which no try is left, by whichever clock, epoch seconds. */
+const LONG_AGO = 1;
+/**
+ * A record that a killed process left tries in stays so long after their end, seconds: the store hides what has expired by a
+ * process's own clock, and one that is less ahead than this must not take the tries of others for ended.
+ */
+const KEPT = 366 * 86_400;
+
 /**
  * Reservations of all processes of a store. An attempt takes its place before it asks how many there are: whoever asks
  * later sees it, being verified or counted, so that no two of one too many can both go on.
  */
 export function sharedReservations(
-  { store, clock }: { store: Store; clock: Clock },
+  { store, clock: own }: { store: Store; clock: Clock },
   random: Random = systemRandom,
 ): Reservations {
   const tries = store.collection('tries');
+  const clock = store.sharedClock ?? own;
   const leave = async (keys: readonly string[], id: string): Promise<void> => {
     await Promise.all(
       keys.map((key) =>
         tries.update(key, (current) => {
-          const { [id]: _ended, ...judged } = current.judged;
-          return { ...current, judged };
+          const { [id]: _ended, ...judged } = going(current, clock());
+          const isEmpty = Object.keys(judged).length === 0;
+          return { ...current, judged, ...(isEmpty && { expiresAt: LONG_AGO }) };
         }),
       ),
     );
@@ -38,7 +48,7 @@ export function sharedReservations(
         const { judged } = await tries.upsert(key, (current) => ({
           id: key,
           judged: { ...going(current, now), [id]: until },
-          expiresAt: Math.ceil(until / 1000) + 1,
+          expiresAt: Math.ceil(until / 1000) + KEPT,
         }));
         return Object.keys(judged).length;
       }),

@@ -11,6 +11,6 @@ export interface LeaseRecord extends Stored {
 
 /** Tries that are being judged, of one count of failed attempts; `id` is the count's. */
 export interface TriesRecord extends Stored {
-  /** By try, epoch milliseconds until when it counts. */
+  /** By try, until when it counts, epoch milliseconds of the clock that all processes share. */
   judged: Record<string, number>;
 }

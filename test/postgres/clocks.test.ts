@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { inspect } from '../../src/administration/inspect.ts';
 import { createDeliveries } from '../../src/delivery/deliveries.ts';
 import { judgeInspection } from '../../src/doctor/store.ts';
+import { sharedReservations } from '../../src/protection/shared-reservations.ts';
 import { createLog } from '../../src/runtime/log.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -112,5 +113,28 @@ describe('processes over PostgreSQL whose clocks differ', () => {
       expect(taken).to.deep.equal(['due']);
       const { records } = await store.collection('deliveries').list();
       for (const { id } of records) await store.collection('deliveries').delete(id);
+    });
+
+  for (const holder of ['right', 'ahead', 'behind'])
+    it(`let no try in beside one too many that is being judged where the clock is ${holder}`, async () => {
+      const key = `account ${holder}`;
+      const release = await sharedReservations(at(holder)).take([key], async () => [1]);
+      const others = Object.keys(stores).filter((name) => name !== holder);
+      const looks: Record<string, number> = {};
+      const entered: string[] = [];
+      const waiting = others.map(async (name) => {
+        const look = async () => {
+          looks[name] = (looks[name] ?? 0) + 1;
+          return [1];
+        };
+        const leave = await sharedReservations(at(name)).take([key], look);
+        entered.push(name);
+        leave();
+      });
+      await until(() => entered.length > 0 || others.every((name) => (looks[name] ?? 0) > 1), every(20));
+      expect(entered).to.deep.equal([]);
+      release();
+      await Promise.all(waiting);
+      expect(entered).to.have.members(others);
     });
 });
