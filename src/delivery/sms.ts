@@ -45,13 +45,37 @@ export function createSmsTransport(
   };
 }
 
+/**
+ * Asks Twilio for the account, as what sends messages does, and sends nothing.
+ * @param timeout milliseconds
+ * @returns the state of the account (`active`, `suspended`, `closed`), or the HTTP status by which Twilio refuses
+ * @throws Error when it cannot be reached, or does not answer as Twilio; never with what it answered.
+ */
+export async function askSmsAccount(
+  settings: SmsSettings,
+  outbound: Outbound,
+  timeout: number,
+): Promise<{ state: string } | { refused: number }> {
+  const { api } = createClient(await load(), settings, { outbound, timeout });
+  try {
+    const { status } = await api.v2010.accounts(settings.accountSid).fetch();
+    return { state: String(status) };
+  } catch (thrown) {
+    const { status } = thrown as SmsFailure;
+    if (status !== undefined) return { refused: status };
+    // It quotes what it could not parse, and the token is in an account's text.
+    if (thrown instanceof SyntaxError) throw new Error('the answer is not JSON');
+    throw thrown;
+  }
+}
+
 const load = async () => (await import('twilio')).default;
 
-/** A client for one message. */
+/** A client for one request. @param id of the message that it sends */
 function createClient(
   twilio: Awaited<ReturnType<typeof load>>,
   settings: SmsSettings,
-  { outbound, timeout, id }: { outbound: Outbound; timeout: number; id: string },
+  { outbound, timeout, id }: { outbound: Outbound; timeout: number; id?: string },
 ) {
   const httpClient = new twilio.RequestClient();
   httpClient.request = async (asked) => {
@@ -65,10 +89,13 @@ function createClient(
       headers: {
         ...(asked.headers as Record<string, string>),
         // For services that look at it; Twilio's own does not (draft-ietf-httpapi-idempotency-key-header).
-        'Idempotency-Key': `"${id}"`,
+        ...(id !== undefined && { 'Idempotency-Key': `"${id}"` }),
         authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
       },
-      body: new URLSearchParams(asked.data as Record<string, string>),
+      // A GET has none.
+      ...(asked.data !== undefined && {
+        body: new URLSearchParams(asked.data as Record<string, string>),
+      }),
       redirect: 'manual',
       timeout,
     });

@@ -3,9 +3,11 @@ import type { Logger } from 'pino';
 import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
 import { faultText } from '../fault.ts';
 import { LIMITS } from '../features.ts';
+import { createOutbound } from '../http/outbound.ts';
+import { outboundRules } from '../http/outbound-rules.ts';
 import { unknownLimits } from '../protection/settings.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
-import { readSettings, type Settings, SettingsFault } from '../settings.ts';
+import { outboundAllow, readSettings, type Settings, SettingsFault } from '../settings.ts';
 import { isFirstStart, productionFaults } from '../tenant/examples.ts';
 import { loadTenantFile, TenantFault } from '../tenant/load.ts';
 import { checkCertificateFiles, checkShownCertificate } from './certificates.ts';
@@ -44,8 +46,9 @@ export async function* examine(
   yield* found;
   if (inspection !== undefined) yield* judgeInspection(inspection, clock);
   yield await checkMail(settings);
-  yield checkSms(settings);
-  yield* await checkOutside(settings, inspection?.addresses ?? [], clock);
+  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
+  yield await checkSms(settings, outbound);
+  yield* await checkOutside({ settings, outbound }, inspection?.addresses ?? [], clock);
 }
 
 function settingsOf(env: Environment): Settings | { faults: readonly string[] } {

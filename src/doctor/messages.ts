@@ -1,8 +1,13 @@
-// Mail and SMS: whether the mail server takes the credentials, and whether those of the SMS provider are of its form.
+// Mail and SMS: whether the mail server and the SMS provider take the credentials.
 import { askMailServer } from '../delivery/mail.ts';
+import { askSmsAccount, type SmsSettings } from '../delivery/sms.ts';
 import { smtpSettings } from '../delivery/transports.ts';
+import type { Outbound } from '../http/outbound.ts';
 import type { Settings } from '../settings.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
+
+/** Milliseconds for an answer. */
+const PATIENCE = 5_000;
 
 const mail = findings('SMTP');
 const sms = findings('Twilio');
@@ -24,19 +29,51 @@ export async function checkMail({ mail: settings, production }: Settings): Promi
   }
 }
 
-/** The form alone: Twilio is not asked. */
-export function checkSms({ sms: settings, production }: Settings): Finding {
+/** Asks for the account, and sends nothing. What has not the form of Twilio is not asked with. */
+export async function checkSms(
+  { sms: settings, production }: Settings,
+  outbound: Outbound,
+): Promise<Finding> {
   if (settings === undefined) {
     const text = 'TWILIO_ACCOUNT_SID is not set: text messages are files in the data directory';
     return production ? sms.warning(text) : sms.ok(text);
   }
-  const { accountSid, authToken, from, messagingServiceSid } = settings;
-  if (!/^AC[0-9a-f]{32}$/i.test(accountSid))
-    return sms.fault('TWILIO_ACCOUNT_SID is not AC and 32 hexadecimal digits');
-  if (!/^[0-9a-f]{32}$/i.test(authToken)) return sms.fault('TWILIO_AUTH_TOKEN is not 32 hexadecimal digits');
+  const fault = formFault(settings);
+  if (fault !== undefined) return sms.fault(fault);
+  try {
+    return accountFinding(await askSmsAccount(settings, outbound, PATIENCE));
+  } catch (thrown) {
+    return sms.fault(`it cannot be asked for the account: ${messageOf(thrown)}`);
+  }
+}
+
+/** Which setting has not its form; undefined where all have. */
+function formFault({ accountSid, authToken, from, messagingServiceSid }: SmsSettings): string | undefined {
+  if (!/^AC[0-9a-f]{32}$/i.test(accountSid)) return 'TWILIO_ACCOUNT_SID is not AC and 32 hexadecimal digits';
+  if (!/^[0-9a-f]{32}$/i.test(authToken)) return 'TWILIO_AUTH_TOKEN is not 32 hexadecimal digits';
   if (messagingServiceSid !== undefined && !/^MG[0-9a-f]{32}$/i.test(messagingServiceSid))
-    return sms.fault('TWILIO_MESSAGING_SERVICE_SID is not MG and 32 hexadecimal digits');
+    return 'TWILIO_MESSAGING_SERVICE_SID is not MG and 32 hexadecimal digits';
   if (from !== undefined && !/^(\+\d{6,15}|\d{3,8}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/.test(from))
-    return sms.fault('TWILIO_FROM is no phone number (+…), short code or sender name');
-  return sms.ok('the settings have the form of Twilio; whether it takes them is seen when a message is sent');
+    return 'TWILIO_FROM is no phone number (+…), short code or sender name';
+  return undefined;
+}
+
+function accountFinding(answer: Awaited<ReturnType<typeof askSmsAccount>>): Finding {
+  if ('state' in answer) {
+    if (answer.state === 'active') return sms.ok('the account is active, and the token is accepted');
+    const state = answer.state === 'suspended' || answer.state === 'closed' ? answer.state : 'not active';
+    return sms.fault(`the account is ${state}: it sends no messages until Twilio's console says active`);
+  }
+  const { refused } = answer;
+  if (refused === 401)
+    return sms.fault(
+      'the account is refused (401): TWILIO_AUTH_TOKEN is not that of TWILIO_ACCOUNT_SID, or the account is suspended',
+    );
+  if (refused === 403)
+    return sms.fault(
+      'the account is refused (403): TWILIO_ACCOUNT_SID is suspended or closed, or one for tests, which sends no messages',
+    );
+  return sms.warning(
+    `it does not tell of the account (${refused}): try again later, and look at TWILIO_ACCOUNT_SID`,
+  );
 }

@@ -1,9 +1,8 @@
 // Addresses outside: whether they answer, and what time it is there.
 import type { Inspection } from '../administration/inspect.ts';
-import { createOutbound, type Outbound } from '../http/outbound.ts';
-import { outboundRules } from '../http/outbound-rules.ts';
+import type { Outbound } from '../http/outbound.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { outboundAllow, type Settings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
 import { clockFinding, type Finding, findings, messageOf } from './finding.ts';
 
 /** Addresses that are asked at once. */
@@ -17,11 +16,10 @@ type Address = Inspection['addresses'][number];
 
 /** Asks each host once. Any answer will do: what it is asked for is known to it alone. */
 export async function checkOutside(
-  settings: Settings,
+  { settings, outbound }: { settings: Pick<Settings, 'signing'>; outbound: Outbound },
   addresses: readonly Address[],
   clock: Clock,
 ): Promise<Finding[]> {
-  const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const signing = settings.signing.kind === 'http' ? [{ of: 'SIGNING_URL', url: settings.signing.url }] : [];
   const left = distinct([...signing, ...addresses]).slice(0, MOST);
   const found: Finding[] = [];

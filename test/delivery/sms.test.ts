@@ -1,7 +1,7 @@
 // SMS by Twilio's own client, against a double of its Messages API.
 import { expect } from 'chai';
 import { DeliveryError } from '../../src/delivery/messages.ts';
-import { createSmsTransport } from '../../src/delivery/sms.ts';
+import { askSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/delivery/transport.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
@@ -76,6 +76,8 @@ describe('SMS', () => {
   it('waits no longer than it should', async () => {
     twilio.behave('silence');
     expect(await deliver(MESSAGE, { from: '+1' }, 200)).to.include({ code: 'unavailable' });
+    const asked = askSmsAccount({ ...TWILIO, apiUrl: twilio.url }, outbound, 200);
+    expect(await asked.catch((error: unknown) => error)).to.include({ failure: 'timeout' });
   });
 
   it('is not sent to an address that the operator did not open', async () => {

@@ -14,6 +14,7 @@ import { freePort } from '../support/free-port.ts';
 import { CLI, runToEnd } from '../support/process.ts';
 import { serveFolder } from '../support/server.ts';
 import { startMailServer } from '../support/smtp.ts';
+import { startTwilio, TWILIO } from '../support/twilio.ts';
 
 interface Finding {
   check: string;
@@ -265,18 +266,46 @@ describe('gatehouse doctor', () => {
       expect(of(gone.findings, 'SMTP')[0]).to.include({ verdict: 'fault' });
     });
 
-    it("says whether Twilio's settings have their form", async () => {
+    it('says whether Twilio takes the account and the token, and sends nothing', async () => {
+      const twilio = await startTwilio();
       const env = {
-        TWILIO_ACCOUNT_SID: `AC${'0a'.repeat(16)}`,
-        TWILIO_AUTH_TOKEN: 'f'.repeat(32),
+        TWILIO_ACCOUNT_SID: TWILIO.accountSid,
+        TWILIO_AUTH_TOKEN: TWILIO.authToken,
         TWILIO_FROM: '+15005550006',
+        TWILIO_API_URL: twilio.url,
       };
-      const verdict = async (over: object) =>
-        of((await found({ ...env, ...over })).findings, 'Twilio')[0]?.verdict;
-      expect(await verdict({})).to.equal('ok');
-      expect(await verdict({ TWILIO_ACCOUNT_SID: 'AC1' })).to.equal('fault');
-      expect(await verdict({ TWILIO_AUTH_TOKEN: 'token' })).to.equal('fault');
-      expect(await verdict({ TWILIO_FROM: '+' })).to.equal('fault');
+      const said = async (over: object = {}) => {
+        const { code, stdout, findings } = await found({ ...env, ...over });
+        expect(stdout).not.to.contain(TWILIO.authToken);
+        const [one] = of(findings, 'Twilio');
+        expect(code).to.equal(one?.verdict === 'fault' ? 1 : 0);
+        return `${one?.verdict}: ${one?.text}`;
+      };
+      try {
+        expect(await said()).to.match(/^ok: the account is active/);
+        expect(await said({ TWILIO_AUTH_TOKEN: '0'.repeat(32) })).to.match(
+          /^fault: .*\(401\): TWILIO_AUTH_TOKEN/,
+        );
+        for (const [account, expected] of [
+          ['suspended', /^fault: the account is suspended/],
+          ['\u001b[2J', /^fault: the account is not active/],
+          [403, /^fault: .*\(403\): TWILIO_ACCOUNT_SID/],
+          [{ text: `token ${TWILIO.authToken}` }, /^fault: it cannot be asked .* not JSON/],
+          [503, /^warning: .*\(503\)/],
+        ] as const) {
+          twilio.setAccount(account);
+          expect(await said()).to.match(expected);
+        }
+        const asked = twilio.asked();
+        // What has not the form of Twilio is not sent there.
+        expect(await said({ TWILIO_ACCOUNT_SID: 'AC1' })).to.match(/^fault: TWILIO_ACCOUNT_SID/);
+        expect(await said({ TWILIO_AUTH_TOKEN: 'token' })).to.match(/^fault: TWILIO_AUTH_TOKEN/);
+        expect(await said({ TWILIO_FROM: '+' })).to.match(/^fault: TWILIO_FROM/);
+        expect([twilio.asked(), twilio.messages]).to.deep.equal([asked, []]);
+      } finally {
+        await twilio.stop();
+      }
+      expect(await said()).to.match(/^fault: it cannot be asked for the account: .* could not be reached/);
     });
   });
 

@@ -1,6 +1,9 @@
-// A double of Twilio's Messages API: checks what a request must have, and answers as it is told.
+// A double of Twilio's Messages API, and of its account: checks what a request must have, and answers as it is told.
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+/** Its state, the status by which it is refused, or an answer that is no account. */
+type Account = string | number | { text: string };
 
 export interface TestTwilio {
   url: string;
@@ -10,18 +13,24 @@ export interface TestTwilio {
   behave(
     how: 'accept' | 'silence' | { status: number; code?: number; message?: string; times?: number },
   ): void;
+  /** What the account is from now on. */
+  setAccount(as: Account): void;
   /** How many requests came. */
   asked(): number;
   stop(): Promise<void>;
 }
 
-export const TWILIO = { accountSid: 'AC0123456789abcdef0123456789abcdef', authToken: 'the-auth-token' };
+export const TWILIO = {
+  accountSid: 'AC0123456789abcdef0123456789abcdef',
+  authToken: 'fedcba9876543210fedcba9876543210',
+};
 
 /** Starts the double on a free port. */
 export async function startTwilio(): Promise<TestTwilio> {
   const messages: Record<string, string>[] = [];
   let behaviour: Parameters<TestTwilio['behave']>[0] = 'accept';
   let refusals = 0;
+  let account: Account = 'active';
   let asked = 0;
   const expected = `Basic ${Buffer.from(`${TWILIO.accountSid}:${TWILIO.authToken}`).toString('base64')}`;
   const server = http.createServer(async (request, response) => {
@@ -32,6 +41,13 @@ export async function startTwilio(): Promise<TestTwilio> {
     asked++;
     if (request.headers.authorization !== expected)
       return answer(401, { code: 20003, message: 'Authenticate', status: 401 });
+    if (request.method === 'GET' && request.url === `/2010-04-01/Accounts/${TWILIO.accountSid}.json`) {
+      if (behaviour === 'silence') return undefined;
+      if (typeof account === 'object') return response.end(account.text);
+      if (typeof account === 'string')
+        return answer(200, { sid: TWILIO.accountSid, auth_token: TWILIO.authToken, status: account });
+      return answer(account, { code: 20003, message: `not with ${TWILIO.authToken}`, status: account });
+    }
     if (
       request.method !== 'POST' ||
       request.url !== `/2010-04-01/Accounts/${TWILIO.accountSid}/Messages.json`
@@ -57,6 +73,9 @@ export async function startTwilio(): Promise<TestTwilio> {
     behave: (how) => {
       behaviour = how;
       refusals = 0;
+    },
+    setAccount: (as) => {
+      account = as;
     },
     asked: () => asked,
     stop: () =>
