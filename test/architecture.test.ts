@@ -176,6 +176,19 @@ describe('the architecture', () => {
     expect(named.sort()).to.deep.equal(LONG);
   });
 
+  it('has no tests that never run: what test files share asks mocha for `it` at each call', () => {
+    // With `--parallel` mocha makes another `it` for each file; one that was kept adds tests to a file that is over.
+    const folder = new URL('.', import.meta.url);
+    const kept = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      .filter((file) =>
+        /^(?:export )?(?:const|let) .*=.*\b(?:it|describe)(?:\.skip|\.only)?\s*[;:]/m.test(
+          readFileSync(new URL(file, folder), 'utf8'),
+        ),
+      );
+    expect(kept).to.deep.equal([]);
+  });
+
   it('has no name of a feature in the engine: what is theirs is passed in', () => {
     const folder = new URL('../src/engine/', import.meta.url);
     const named = readdirSync(folder).flatMap((file) =>

@@ -16,9 +16,18 @@ export async function openStoreOf(options: StoreOptions): Promise<Store> {
   return openStore({ ...options, databaseUrl: url });
 }
 
-/** A test of the files that the embedded store has, or of what it alone is quick enough for. */
-export const itInFiles = server === undefined ? it : it.skip;
-export const describeInFiles = server === undefined ? describe : describe.skip;
+/**
+ * A test of the files that the embedded store has, or of what it alone is quick enough for. `it` is asked for at each call:
+ * with `--parallel` mocha makes another for each file, and the one of an earlier file in this process adds tests that never run.
+ */
+export function itInFiles(title: string, test: () => Promise<void>): void {
+  (server === undefined ? it : it.skip)(title, test);
+}
+
+/** A group of such tests. */
+export function describeInFiles(title: string, group: () => void): void {
+  (server === undefined ? describe : describe.skip)(title, group);
+}
 
 /** All that a server of {@link startServer} keeps: the texts of its files, and of the rows of its database. */
 export async function keptBy({ dataDir }: { dataDir: string }): Promise<string[]> {
