@@ -18,6 +18,11 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
   mfa_oob_code: 300,
 };
 
+/**
+ * The settings of a template, with the defaults for what the tenant has not set.
+ * @param own the tenant's own template of that kind; undefined where it has none.
+ * @returns lifetimes in seconds; that of a reset link is never more than {@link LONGEST_RESET}.
+ */
 export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
   return {
     // The welcome mail is off by default, as with the hosted service.
@@ -43,6 +48,11 @@ export function lifetimeOf(
   return totp?.time_step ?? 180;
 }
 
+/**
+ * The values that the template of an e-mail is filled with: its texts in the recipient's language, its link or code, and the
+ * tenant's branding.
+ * @param lifetime of the link or code, seconds.
+ */
 export function emailModel(
   kind: EmailKind,
   { code, url, application, organization, inviter, method, change, address, to }: Notice,

@@ -1,4 +1,4 @@
-// Mutual TLS (RFC 8705): clients that authenticate by their certificate, and how the engine is told of it.
+// Mutual TLS (RFC 8705): clients that authenticate by their certificate, and the settings that the engine needs for it.
 import type { X509Certificate } from 'node:crypto';
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider';
 import { isSameName, subjectOf } from '../records/distinguished-name.ts';

@@ -6,13 +6,13 @@ interface ClientKeys {
 }
 
 /**
- * A `kid` is a hint (RFC 7515 §4.1.4): a key that was registered without one may be what an assertion names, by whatever name
- * its client gives it. The engine takes none but a key of that very name.
+ * Lets an assertion with a `kid` be verified by a key that was registered without one: `kid` is only a hint (RFC 7515 §4.1.4),
+ * and the engine accepts only a key with exactly that `kid`.
  */
 export function matchKeysWithoutId(client: Client): void {
-  // The types of the engine leave it out.
+  // Missing from the engine's types.
   const { asymmetricKeyStore: keys } = client as unknown as { asymmetricKeyStore: ClientKeys };
-  // The engine gives the same client again where a change of an application is none to it: each would cost every look-up more.
+  // The engine may hand out the same client object again; wrapping it each time would make every look-up slower.
   if (Object.hasOwn(keys, 'selectForVerify')) return;
   const select = keys.selectForVerify.bind(keys);
   keys.selectForVerify = ({ kid, ...wanted }) => {

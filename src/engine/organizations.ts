@@ -39,13 +39,13 @@ export interface Organizations {
   refusal(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
   /**
    * The user of a login becomes a member, where an invitation or the connection makes them one; an invitation is used
-   * up, by one of any number of racers.
+   * up, and of simultaneous logins only one gets it.
    * @returns as {@link refusal}.
    */
   enter(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
-  /** Whether a user is a member of an organization that is there. @param connection which must be one of its own, if given. */
+  /** Whether a user is a member of an existing organization. @param connection must be enabled for it, if given. */
   isMember(organization: string, userId: string, connection?: string): Promise<boolean>;
-  /** A member's roles within an organization; none of who is no member, or where there is no organization. */
+  /** A member's roles within an organization; empty for anyone else, and without an organization. */
   rolesOf(organization: string | undefined, userId: string): Promise<readonly string[]>;
   /** What tokens say of an organization. */
   claims(organization: string | undefined): Promise<{ org_id?: string; org_name?: string }>;
@@ -123,13 +123,13 @@ async function byId(config: Config, id: string): Promise<Organization | undefine
   return found?.id === id ? found : undefined;
 }
 
-/** How an organization has enabled a connection, by its name. */
+/** The entry by which an organization enables the connection of that name; undefined where it does not. */
 async function enabledBy(config: Config, organization: Organization, name: string) {
   const connection = await config.connection(name);
   return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
 }
 
-/** The invitation of a ticket, where it is to that organization, by that application. */
+/** The invitation of a ticket, if it is for that organization and that application. */
 async function invitationOf(store: Store, wanted: WantedOrganization): Promise<Invitation | undefined> {
   if (wanted.invitation === undefined) return undefined;
   const [found] = await store.collection('invitations').findBy('ticket', hashSecret(wanted.invitation));
@@ -141,7 +141,7 @@ function denied(description: string): { refusal: AuthError } {
   return { refusal: new AuthError(403, 'access_denied', description) };
 }
 
-/** In the hosted service's words. */
+/** The description of a refusal of a user who is no member, in the hosted service's words. */
 export function notPart(organization: string): string {
   return `user is not part of the ${organization} organization`;
 }
@@ -197,7 +197,7 @@ async function enter(
   return undefined;
 }
 
-/** A member keeps the roles that they have already. */
+/** Makes a user a member. Somebody who is one already keeps their roles. */
 async function join(
   store: Store,
   organization_id: string,
@@ -210,7 +210,7 @@ async function join(
   });
 }
 
-/** What an invitation says of its user, where the user's record does not say otherwise. */
+/** Copies the metadata of an invitation to its user; what the user's record has already stays. */
 async function adopt({ users }: OrganizationsDependencies, userId: string, invitation: Invitation) {
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
@@ -220,7 +220,7 @@ async function adopt({ users }: OrganizationsDependencies, userId: string, invit
   }));
 }
 
-/** The organization that a request's tokens are for: of its grant, or, where that is being made, of its parameters. */
+/** The organization that a request's tokens are for: from its grant, or from its parameters while the grant is being made. */
 export function organizationOf(ctx: KoaContextWithOIDC | undefined): string | undefined {
   if (ctx === undefined) return undefined;
   const { route, params, entities } = ctx.oidc;

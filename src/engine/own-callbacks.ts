@@ -1,20 +1,21 @@
-// Where the logins end that we ask for ourselves, for something beside an application's own request.
+// The callbacks of logins that this server starts itself rather than for an authorization request of an application, such as
+// those for another protocol's applications or for the approval of a device.
 
-/** Where logins of one kind end that we ask for ourselves: addresses of ours that no application may use. */
+/** The callbacks of one kind of such logins: addresses of this server that no application may register. */
 export interface OwnCallback {
-  /** Whether logins to an application are asked for so. */
+  /** Whether logins of this kind are started for an application. */
   isFor(client: Application): boolean;
   /** The callback of an application. */
   of(clientId: string): string;
-  /** Whether an address is one, of any application, however it is written. */
+  /** Whether an address is the callback of any application, in any spelling. */
   has(address: string): boolean;
-  /** Whether tokens come of it, for which a third-party application needs its user's consent. */
+  /** Whether such a login results in tokens, for which a third-party application needs the user's consent. */
   needsConsent: boolean;
-  /** As actions are told how users log in. */
+  /** The `protocol` that actions see for such logins. */
   protocol: string;
 }
 
-/** What of an application says which logins are asked for so. */
+/** The members of an application that decide which kinds of logins are started for it. */
 type Application = {
   client_id?: string | undefined;
   addons?: object | undefined;
@@ -24,7 +25,7 @@ type Application = {
 
 /** The callbacks of all kinds. */
 export interface OwnCallbacks {
-  /** Those of an application. */
+  /** The callbacks of an application. */
   of(client: Application & { client_id: string }): string[];
   /** @see OwnCallback.has */
   has(address: string): boolean;
@@ -34,7 +35,7 @@ export interface OwnCallbacks {
   protocolOf(address: string): string | undefined;
 }
 
-/** The callbacks of these kinds. */
+/** Combines the callbacks of several kinds. */
 export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
   return {
     of: (client) => kinds.filter((kind) => kind.isFor(client)).map((kind) => kind.of(client.client_id)),
@@ -45,7 +46,7 @@ export function ownCallbacks(kinds: readonly OwnCallback[]): OwnCallbacks {
 }
 
 /**
- * Tells the addresses of one kind, however they are written: all below a path of ours.
+ * Makes the test for the addresses of one kind, in any spelling: all those below a path of this server.
  * @param baseUrl our public origin. @param path without a slash at its end.
  */
 export function addressesBelow(baseUrl: string, path: string): OwnCallback['has'] {

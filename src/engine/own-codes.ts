@@ -1,12 +1,12 @@
-// Codes that are ours: a login that we asked for ourselves, for another protocol, ends in a code that we take in
-// without tokens.
+// A login that this server starts itself, for another protocol, ends in an authorization code. It is redeemed here,
+// without issuing tokens.
 import type Provider from 'oidc-provider';
 import { errors } from 'oidc-provider';
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Login } from '../users/login.ts';
 import { connectionOf, credentialVersionOf, factorsOf, isTimeUnproved } from './browser-login.ts';
 
-/** The login that a code stands for. */
+/** The login for which a code was issued. */
 export interface OwnCodeLogin
   extends Pick<
     Login,
@@ -14,7 +14,7 @@ export interface OwnCodeLogin
   > {
   /** The session's own id, which all its applications share: the `sid` of `Sessions` and of the logout channels. */
   sessionUid: string;
-  /** What stood for the user's second factors when the session began (`SecondFactor.factorsOf`). */
+  /** The user's second factors when the session began, as `SecondFactor.factorsOf` returned them. */
   factors: string;
   /** The resource indicator of the API that the request was for. */
   resource: string | undefined;
@@ -24,7 +24,7 @@ export interface OwnCodeLogin
   assertion?: AssertionAsked | undefined;
 }
 
-/** What a code must be of. */
+/** What a code must have been issued for. */
 interface OwnCode {
   clientId: string;
   redirectUri: string;
@@ -32,12 +32,12 @@ interface OwnCode {
 }
 
 /**
- * Uses a code up, in the manner of the token endpoint (RFC 6749 §4.1.3).
- * @returns undefined when it is not of that request, was used before, or its session is over by now.
+ * Redeems a code, with the checks of the token endpoint (RFC 6749 §4.1.3).
+ * @returns undefined when it was issued for another request or used before, or when its session has ended.
  */
 export type RedeemOwnCode = (value: string, expected: OwnCode) => Promise<OwnCodeLogin | undefined>;
 
-/** Takes in the codes of one provider. */
+/** Makes the function that redeems the codes of one provider. */
 export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
   return async (value, { clientId, redirectUri, codeChallenge }) => {
     const code = value === '' ? undefined : await provider.AuthorizationCode.find(value);
@@ -60,7 +60,7 @@ export function redeemOwnCodes(provider: Provider): RedeemOwnCode {
       if (thrown instanceof errors.InvalidGrant) return undefined;
       throw thrown;
     }
-    // Nothing is ever issued for it: the session alone says that the user is logged in.
+    // No tokens will be issued on this grant: only the session says that the user is logged in.
     const grant = await provider.Grant.find(code.grantId ?? '');
     await Promise.all([code.destroy(), grant && provider.Grant.adapter.destroy(grant.jti)]);
     const session = await provider.Session.findByUid(sessionUid);

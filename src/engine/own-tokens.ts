@@ -12,11 +12,11 @@ export interface TokenVerification {
 }
 
 interface Expected {
-  /** The API it must be for; tokens for any API are good where there is none. */
+  /** The API that the token must be for; undefined accepts a token for any API. */
   audience?: string;
-  /** Of an API whose tokens are signed with HS256; otherwise the published keys count. */
+  /** The secret of an API whose tokens are signed with HS256; undefined for tokens that are verified by the published keys. */
   secret?: Uint8Array;
-  /** Whether a token of a visitor who has not logged in is good, too. */
+  /** Whether a token of a visitor who has not logged in is accepted. */
   anonymous?: boolean;
 }
 
@@ -28,7 +28,7 @@ export const ANONYMOUS_SESSION = 'anonymous_session';
 
 const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 
-/** The claims of an access token. @throws JOSEError when it is not ours, not for the audience, or over. */
+/** Verifies an access token. @returns its claims. @throws JOSEError when it is not ours, for another audience, or expired. */
 export async function verifyOwnToken(
   { issuer, keys, clock }: TokenVerification,
   token: string,
@@ -44,14 +44,14 @@ export async function verifyOwnToken(
     secret === undefined
       ? await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })
       : await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] });
-  // Here, and not where each reader takes `sub` for a user.
+  // Checked here so that no reader can take the `sub` of a visitor for a user.
   const { gty } = payload;
   if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))
     throw new joseErrors.JWTClaimValidationFailed('nobody has logged in', payload, 'gty', 'check_failed');
   return payload;
 }
 
-/** As {@link verifyOwnToken}. @returns undefined for a token that is not good. */
+/** As {@link verifyOwnToken}. @returns undefined for an invalid token. */
 export async function readOwnToken(
   verification: TokenVerification,
   token: string,

@@ -1,5 +1,5 @@
 // POST /oauth/par (RFC 9126). The engine authenticates the client and checks the request as it does at /authorize; what the
-// client sent is kept as it came, and is looked at once more when its browser comes.
+// client sent is stored unchanged and checked again when the browser comes with its `request_uri`.
 import { type ParsedUrlQuery, parse, stringify } from 'node:querystring';
 import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
@@ -19,10 +19,10 @@ import type { ReceiveRequest } from './received-request.ts';
 import { USED, useOnce } from './request-replay.ts';
 import { checkRequestSize } from './request-size.ts';
 
-/** Seconds that a request may be kept before its browser comes, where the application says nothing. */
+/** How long a request waits for its browser, seconds, unless the application sets another time. */
 const LIFETIME = 30;
 
-/** How a client authenticates; no parameters of the request (RFC 9126 §2.1). */
+/** Parameters that authenticate the client; they are not part of the request (RFC 9126 §2.1). */
 const CREDENTIALS = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
 interface ParDependencies {
@@ -38,7 +38,7 @@ interface ParDependencies {
 /** `POST /oauth/par`. */
 export type PushRequest = (ctx: Context) => Promise<void>;
 
-/** Whether the tenant takes pushed requests. */
+/** Whether the tenant accepts pushed requests. */
 export function takesPushedRequests(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.pushed_authorization_requests_supported !== false;
 }
@@ -71,7 +71,7 @@ export function parEndpoint({
       ...(clientId !== undefined && { client_id: clientId }),
       ...credentials,
     };
-    // Of a request object there may be numbers among them.
+    // Parameters of a request object may be numbers; the engine expects texts.
     giveParameters(ctx, parse(stringify(fields)));
     ctx.url = '/oauth/par';
     // The engine would answer browsers in HTML.
@@ -108,12 +108,12 @@ function fieldsOf(ctx: Context): { credentials: Record<string, string>; received
     if (fields[name] !== undefined) credentials[name] = fields[name];
     delete fields[name];
   }
-  // auth0-python sends the secret that it was not given, as the text None, beside its assertion. An empty assertion is none.
+  // Without a secret auth0-python sends the text "None" as one beside its assertion. An empty assertion was not sent.
   if (credentials.client_assertion) delete credentials.client_secret;
   return { credentials, received: fields };
 }
 
-/** As whom the client says that it authenticates: not proved yet, and the engine holds it to this. */
+/** The client that a request claims to come from. Not proved yet: the engine authenticates it under this id. */
 function claimedClient(
   ctx: Context,
   received: ParsedUrlQuery,
@@ -131,7 +131,7 @@ function claimedClient(
   }
 }
 
-/** Who proves nothing could fill the store with requests. @throws AuthError 401 */
+/** Refuses public clients: without authentication anybody could fill the store with requests. @throws AuthError 401 */
 async function refusePublic(config: Config, clientId: string | undefined): Promise<void> {
   const client = clientId === undefined ? undefined : await config.client(clientId);
   if (client !== undefined && authenticationMethod(client) === 'none') {

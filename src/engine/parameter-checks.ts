@@ -1,5 +1,5 @@
 // The checks on what /authorize takes beyond the standard. The engine runs them when its own are done and before it
-// looks at the session: the moment to put back what the normalisation had to hide from the engine.
+// reads the session: what `normalizeRequest` had to hide from the engine is restored then.
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
@@ -17,7 +17,7 @@ type Validator = (ctx: KoaContextWithOIDC, value: string | undefined, client: Cl
 /** Why an application's request may not name a connection; undefined when it may. */
 export type ConnectionFault = (clientId: string, name: string) => Promise<string | undefined>;
 
-/** Completes a silent request with the login that it brings. */
+/** Logs the user in for a silent request that has a login ticket or a session transfer token. */
 export type UseTicket = (ctx: KoaContextWithOIDC) => Promise<void>;
 
 /**
@@ -58,7 +58,7 @@ export function extraParameters(
       ) {
         throw new errors.UnauthorizedClient("Grant type 'authorization_code' not allowed for the client.");
       }
-      // What follows is for the request in its browser; here it is only pushed.
+      // The rest applies when the browser comes, not when the request is pushed.
       if (ctx.oidc.route === 'pushed_authorization_request') return;
       if (withoutNonce) params.nonce = undefined;
       await useTicket(ctx);

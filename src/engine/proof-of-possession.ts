@@ -1,5 +1,5 @@
 // Sender-constrained access tokens: which are bound to a key of the client, and whether a request that brings one proves
-// that key. By a client certificate (RFC 8705 §3) or by a DPoP proof (RFC 9449); each is asked here, and nowhere else.
+// that key. By a client certificate (RFC 8705 §3) or by a DPoP proof (RFC 9449); all checks of either are here.
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -37,7 +37,7 @@ export interface BoundToken {
 }
 
 /**
- * Asks a request that brings an access token for the proof that the token needs.
+ * Checks that a request with an access token proves the key that the token is bound to.
  * @throws AuthError 401 `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce`, with `WWW-Authenticate`.
  */
 export type CheckPossession = (ctx: Context, token: string, bound: BoundToken) => Promise<void>;
@@ -50,7 +50,7 @@ export interface ProvedKeys {
 export interface ProofOfPossession {
   check: CheckPossession;
   /**
-   * Reads the proofs of a token request, before anything of it is used up.
+   * Reads the proofs of a token request, before its code or token is used up.
    * @throws errors.InvalidDpopProof, errors.UseDpopNonce (RFC 9449 §5, §8).
    */
   ofTokenRequest(ctx: KoaContextWithOIDC): Promise<ProvedKeys>;
@@ -169,7 +169,7 @@ export function confirmationBy({ dPoP }: ProvedKeys): Confirmation {
   return { jkt: dPoP?.thumbprint };
 }
 
-/** How a token for an API must be bound. @param api undefined for tokens of no API. */
+/** How a token for an API must be bound. @param api undefined for a token that is for no API. */
 function demanded(client: Client, api: ResourceServer | undefined): 'dpop' | 'mtls' | 'any' | undefined {
   const { requirePossession, isPublic } = applicationSettings(client);
   const { mechanism, required, required_for: whom } = api?.proof_of_possession ?? {};
@@ -179,7 +179,7 @@ function demanded(client: Client, api: ResourceServer | undefined): 'dpop' | 'mt
 }
 
 /**
- * Refuses a token that has to be bound to a key and is not.
+ * Refuses to issue an unbound token where one bound to a key is required.
  * @throws errors.InvalidDpopProof; errors.InvalidRequest where no DPoP proof would help.
  */
 export function refuseUnbound(
@@ -194,7 +194,7 @@ export function refuseUnbound(
   if (needs !== 'dpop' && thumbprint !== undefined) return;
   if (needs === 'mtls')
     throw new errors.InvalidRequest('the API takes tokens bound to a client certificate alone');
-  // What /authorize issues is bound to nothing.
+  // Tokens from /authorize are never bound.
   if (ctx?.oidc.params?.response_type !== undefined)
     throw new errors.InvalidRequest(
       'an access token that is bound to a key is had from the token endpoint alone',

@@ -14,23 +14,23 @@ import { readExtensions } from './request-extensions.ts';
 const URN = 'urn:ietf:params:oauth:request_uri:';
 export const PUSHED_MODEL = 'PushedAuthorizationRequest';
 
-/** The text for each way in which a `request_uri` is good no more: which one it is concerns nobody. */
+/** The one description for every invalid `request_uri`, so that it does not tell which check failed. */
 export const OVER = 'request_uri is invalid, expired, or was already used';
 
-/** What is kept of one. */
+/** A pushed request as it is stored. */
 interface Kept {
   clientId: string;
   params: ParsedUrlQuery;
   /** Whether they came in a request object. */
   isSigned?: boolean;
-  /** Until when a browser may come with it, epoch seconds. */
+  /** Until when a browser may use it, epoch seconds. */
   until: number;
   /** The hash of the secret that the request has in its browser, once one has come. */
   browser?: string;
   isUsed?: true;
 }
 
-/** A browser that comes with a `request_uri`. */
+/** A browser that sends a `request_uri`. */
 interface Coming {
   clientId: string;
   /** Whether the browser has the secret of that hash. */
@@ -40,7 +40,7 @@ interface Coming {
 }
 
 export interface PushedRequests {
-  /** Keeps the request of a client. @param seconds for so long. @returns its `request_uri`. */
+  /** Stores the request of a client. @param seconds its lifetime. @returns its `request_uri`. */
   keep(request: Pick<Kept, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
   /**
    * Gives the request to the first browser that comes; the same one may load it again until it is answered.
@@ -75,7 +75,7 @@ export function pushedRequests({
   random: Random;
 }): PushedRequests {
   const artifacts = store.collection('artifacts');
-  /** Changes one that is there and not used; of those who do so at once, each sees what the one before left. */
+  /** Changes a request that exists and is not used. Simultaneous changes are applied one after another. */
   const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
     judge(artifacts, key, (current) => {
       // Records of this model are written here alone.

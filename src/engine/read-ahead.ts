@@ -1,5 +1,5 @@
-// What a token names, its grant and its user, comes with the token, in one question to a store that has to ask elsewhere.
-// It counts for the request that reads the token, and once: whatever looks at it again reads it again.
+// Reads a token together with its grant and its user, in one query where the store is a remote database. What was read
+// ahead is used once, by the request that reads the token; a second look reads the store again.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen, Stored } from '../records/record.ts';
@@ -8,7 +8,7 @@ import type { Store } from '../store/contract.ts';
 import type { Users } from '../users/users.ts';
 
 export interface ReadAhead {
-  /** Does what begins with reading a token. */
+  /** Runs work that begins with reading a token. */
   around<T>(work: () => Promise<T>): Promise<T>;
   /** An artifact, by its key in the store. */
   artifact(key: string): Promise<Frozen<ArtifactRecord> | undefined>;

@@ -1,4 +1,4 @@
-// Keys that are remembered for a while, and forgotten many at a time.
+// Remembers keys for a limited time. They are forgotten in groups, which is cheaper than one by one.
 
 interface RecentKeys {
   /** @param now seconds, never less than before. */
@@ -10,7 +10,7 @@ interface RecentKeys {
   keys(): Iterable<string>;
 }
 
-/** How long keys are put together, to be forgotten together, seconds. */
+/** Keys added within this time form a group and are forgotten together, seconds. */
 const TOGETHER = 60;
 
 /** @param seconds for how long each is remembered at least; a minute more at most. */

@@ -1,5 +1,5 @@
-// Refresh tokens as administrators see them: one for each family. It is named by the hash that the store keeps it under,
-// which opens nothing.
+// Refresh tokens as administrators see them: one for each family. Its id is the hash under which it is
+// stored, which cannot be used as a token.
 
 import type { Challenges } from '../protection/challenges.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
@@ -17,7 +17,7 @@ export interface RefreshTokenView {
   id: string;
   user_id: string;
   client_id: string;
-  /** Of the login that it was given in; null of one without a browser. */
+  /** The session of the login; null for a login without a browser. */
   session_id: string | null;
   rotating: boolean;
   resource_servers: { audience: string; scopes: string[] }[];
@@ -40,7 +40,7 @@ export interface RefreshTokenDirectory {
   endAllOf(userId: string, clientId: string): Promise<void>;
   /** Ends what an application has not redeemed yet: codes and logins that it asked for. @param audience for that API alone. */
   endUnredeemedOf(userId: string, clientId: string, audience: string | undefined): Promise<void>;
-  /** Replaces what is noted of one; undefined removes it. @returns undefined where there is no such token. */
+  /** Replaces the metadata of one; undefined removes it. @returns undefined where there is no such token. */
   note(
     id: string,
     metadata: Readonly<Record<string, unknown>> | undefined,
@@ -130,7 +130,7 @@ export function refreshTokenDirectory(deps: {
   };
 }
 
-/** Of before there were families, a token that was used stays as a mark, and is good no more. */
+/** Whether a token from before there were families may still be used: used ones stay in the store, marked as used. */
 function isLive({ model, payload }: Artifact): boolean {
   return model === 'RefreshToken' && payload.consumed === undefined;
 }

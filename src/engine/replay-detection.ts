@@ -1,4 +1,4 @@
-// What counts once in the engine: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1).
+// What the engine accepts only once: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1).
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { useHash } from './request-replay.ts';
@@ -11,8 +11,8 @@ export interface ReplayDetectionClass {
 }
 
 /**
- * Has it count once. The engine asks whether something was used and then notes it: two that arrive together would both be the
- * first.
+ * Makes the check atomic. The engine first asks whether a `jti` was used and then stores it, so two requests at the same time
+ * would both be accepted.
  * @param wallClock what dates in JWTs are by.
  * @param proofs what notes those of DPoP, and whether something is one of the request that is being answered.
  */

@@ -1,4 +1,4 @@
-// What counts once: JWTs that ask for something, by their `jti` (RFC 7519 §4.1.7) or as a whole.
+// Accepts a JWT that asks for something only once, by its `jti` (RFC 7519 §4.1.7) or by the whole JWT.
 import { SET_BACK } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
@@ -11,12 +11,12 @@ export const REPLAY_MODEL = 'ReplayDetection';
 /** What a use is known by. @param named what is good once, as for {@link isFirstUse}. */
 export const useHash = (named: readonly string[]): string => sha256(JSON.stringify(named));
 
-/** What is told of an object that was used before (RFC 9101 §7). */
+/** The description for a request object that was used before (RFC 9101 §7). */
 export const USED = 'The request object is invalid: it was used before';
 
 /**
  * Marks a request object as used, where it says which one it is and until when it is good.
- * @returns whether it was not; of racers one is the first.
+ * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
 export async function useOnce(
   store: Store,
@@ -28,10 +28,10 @@ export async function useOnce(
 }
 
 /**
- * Notes a use of something that is good once. What is used up stays so when the clock is set back.
+ * Stores the use of something that is valid once. It stays used when the clock is set back.
  * @param named what it is, unique among all that is noted here: its kind first.
  * @param expiresAt epoch seconds after which it is refused anyway.
- * @returns whether it is the first; of racers one is.
+ * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
 export async function isFirstUse(
   store: Store,

@@ -1,4 +1,4 @@
-// Continues a request that waited for its user: only in its own browser, and with that browser's present session, which
+// Continues a request that waited for its user: only in its own browser, and with the session that the browser has now, which
 // another tab may have changed.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -45,7 +45,7 @@ export async function prepareResume(
   return secret;
 }
 
-/** The engine compares the callback when a request comes, and the application may have lost it since. @throws AuthError 400 */
+/** Refuses a callback that was removed from the application since the request came. @throws AuthError 400 */
 async function refuseFormerCallback(
   provider: Provider,
   { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
 // The sessions of users as administrators see them. A session is named by its `sid`, which ID tokens and logout tokens
-// tell anyway, and which opens nothing: the cookie has another value, of which the store holds a hash.
+// contain anyway and which gives no access: the cookie has another value, of which the store has a hash.
 import type { CookieMode } from '../actions/kept-asked.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
@@ -133,7 +133,7 @@ export function describeSession(
   };
 }
 
-/** The applications that took part: without a grant one did not. */
+/** The applications that took part in a session: those with a grant in it. */
 function applicationsOf({ authorizations }: Payload): string[] {
   return Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>)
     .filter(([, { grantId }]) => grantId !== undefined)

@@ -14,7 +14,7 @@ import type { Config } from '../tenant/config.ts';
 export const CHECK_SESSION = '/check_session';
 
 const COOKIE = '__Secure-gatehouse_state';
-/** Not `HttpOnly`: the page's script compares it. Of that page alone. */
+/** Not `HttpOnly`, because the script of the page reads it; sent to that page only. */
 const ATTRIBUTES = `Path=${CHECK_SESSION}; Secure; SameSite=None`;
 
 /** Whether a tenant has it. */
@@ -40,14 +40,14 @@ export function announceSessions(
 }
 
 /**
- * The browser's state of a session. By what its cookie has, not by its `sid`: who knows that could compute what the page compares,
- * for any origin, and tell at whose browser they are.
+ * The browser's state of a session, made from the session cookie's value. Not from the `sid`, which applications know: with it
+ * a site of any origin could compute what the page compares, and recognise the user's browser.
  */
 function stateOf(cookie: string): string {
   return sha256(`browser state ${cookie}`);
 }
 
-/** Has the browser forget its state: the session has ended. */
+/** Removes the state's cookie: the session has ended. */
 export function forgetState(ctx: Context): void {
   ctx.append('Set-Cookie', `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
 }

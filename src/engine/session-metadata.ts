@@ -1,5 +1,5 @@
-// The metadata of a session, for those who administer it, and by actions: a record of its own, because the engine writes a
-// session whole, from what it read a request ago.
+// The metadata of a session, set by administrators and actions. It is a record of its own: the engine overwrites a session
+// with what it read at the beginning of a request, so that metadata set meanwhile would be lost.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -9,7 +9,7 @@ export type SessionMetadata = Readonly<Record<string, unknown>>;
 const HOUR = 3600;
 const metadataKey = (sid: string) => `SessionNote:${sid}`;
 
-/** The metadata of a session; undefined where nobody has set any. */
+/** The metadata of a session; undefined where none was set. */
 export async function sessionMetadata(
   { store }: { store: Store },
   sid: string,
@@ -34,6 +34,6 @@ export async function setSessionMetadata(
     return;
   }
   const expiresAt = epochSeconds(clock) + config.settings().tenant.session_lifetime * HOUR;
-  // By its session it goes when that ends.
+  // `sessionUid` has it removed with its session.
   await artifacts.put({ id, model: 'SessionNote', payload: { sessionUid: sid, metadata }, expiresAt });
 }

@@ -1,4 +1,5 @@
-// Tokens of ours by which an application asks for something else of their user (RFC 8693 §2.1): read, and not used up.
+// Subject tokens (RFC 8693 §2.1): our own tokens, with which an application asks for something else of the same user. They are
+// read here, not used up.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -59,7 +60,7 @@ async function subjectFrom(
   return subjectOf(deps, clientId, type, token);
 }
 
-/** One that was used before is not good, and ends nothing: who stole it could else end what its owner has. */
+/** A refresh token that was used before is refused, but its family is not revoked: a thief could otherwise log its owner out. */
 async function ofRefreshToken(
   { checkPossession }: { checkPossession: CheckPossession },
   ctx: Context,
@@ -82,7 +83,7 @@ async function ofRefreshToken(
   return { userId: token.accountId, organization, connection };
 }
 
-/** One answer for whatever a token is not. */
+/** One error for every invalid token, so that it does not tell which check failed. */
 function notGood(): AuthError {
   return new AuthError(400, 'invalid_grant', 'The subject_token is not good for this client.');
 }

@@ -41,7 +41,7 @@ export interface ExchangeDependencies {
   isMember: Organizations['isMember'];
 }
 
-/** Whose a token is, and what it is good for. */
+/** The user of a token, and what it may be exchanged for. */
 interface Subject {
   userId: string;
   /** The API; undefined for an ID token. */
@@ -65,7 +65,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
   return async ({ clientId, params, ip, ctx }) => {
     const { subject_token_type: type = '', subject_token: token = '' } = params;
     if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
-    // Who acts for the user says an action alone.
+    // Only an action may decide who acts for the user.
     if (transferAsked(ctx) !== undefined)
       throw new AuthError(
         400,
@@ -181,7 +181,7 @@ async function ofAccessToken(
   if (typeof party !== 'string' || audience === undefined || claims.sub === undefined) return undefined;
   const client = await config.client(clientId);
   if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
-  // What an application was given ends with it.
+  // Tokens of an application end when the application is deleted.
   if ((await config.client(party)) === undefined) return undefined;
   if (party !== clientId && !isOfApi(client, audience)) return undefined;
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
@@ -208,12 +208,12 @@ async function actorOf(
   const user = actor && (await deps.users.get(actor.userId));
   if (user === undefined || user.blocked === true || isBeforeReset(user, actor?.claims ?? {}))
     throw NOT_GOOD('actor_token');
-  // Its user is not who acts: who does would be forgotten.
+  // The token already names an actor, who would be lost if its user were taken for the actor.
   if (actor?.claims.act !== undefined) throw NOT_GOOD('actor_token');
   return { sub: user.id, ...before };
 }
 
-/** The scopes that were asked for, or all of the token's. Never a refresh token: nobody has logged in. */
+/** The scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
 function scopeOf({ scopes }: Subject, asked: string | undefined): string {
   const own = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
   if (!asked) return own.join(' ');

@@ -1,8 +1,8 @@
 // Which parameters of a token request the engine reads.
 
 /**
- * Has it read those of the request's own grant. It would read those of all grants, which are many, look through them several
- * times, and leave out those of other grants before the grant begins.
+ * Makes the engine read only the parameters of the request's own grant. By default it reads those of all grants, searches them
+ * several times, and then drops those of the other grants.
  * @param known the engine's: the names by grant type, and those of all together, to which each grant is added.
  * @param grantType of the request that is at hand, as it was sent.
  */

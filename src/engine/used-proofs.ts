@@ -10,11 +10,11 @@ import { recentKeys } from './recent-keys.ts';
 import { isFirstUse, REPLAY_MODEL, useHash } from './request-replay.ts';
 
 export interface UsedProofs {
-  /** Whether a proof is taken with a nonce alone. @param iat when it says that it was made, epoch seconds. */
+  /** Whether a proof is accepted only with a nonce. @param iat the time in the proof, epoch seconds. */
   needsNonce(iat: number): boolean;
-  /** Notes a use. @returns whether it is the first; of racers one is. */
+  /** Records a use. @returns true for the first; of simultaneous uses exactly one is the first. */
   isFirst(clientId: string, jti: string): Promise<boolean>;
-  /** Hands what was noted to the next process: at the stop, when no more requests come. */
+  /** Stores what is in memory for the next process. Called at the stop, when no more requests come. */
   handOver(): Promise<void>;
 }
 
@@ -27,13 +27,13 @@ const GOOD_FOR = 300;
 /** How long a use is remembered: as long as a proof is good, and the wall clock may be a minute behind. Nonces are good for less. */
 const KEPT = AHEAD + GOOD_FOR + 60;
 
-/** How many are remembered, some 20 MB; those beyond are noted in the store. */
+/** How many are kept in memory, about 20 MB; any more are kept in the store. */
 const MOST = 250_000;
 
 /** How far ahead the time is written until which proofs may have been noted, seconds. */
 const NOTED_AHEAD = 10;
 
-/** More than that are not written at the stop: the next process does as after a crash. */
+/** The most that are stored at the stop. With more, nothing is stored, and the next process starts as after a crash. */
 const MOST_HANDED_OVER = 20_000;
 
 const NOTED_UNTIL = artifactKey(REPLAY_MODEL, 'noted-until');
@@ -103,7 +103,7 @@ function inMemory(
     isFirst: async (clientId, jti) => {
       const at = now();
       const key = useHash([clientId, jti]);
-      // Nothing is waited for from here until it is noted: of racers the first is.
+      // No await between this check and the record of the use, so that of simultaneous uses only one passes.
       if (recent.has(key, at) || beingStored.has(key)) return false;
       if (isHandedOver || recent.size() >= most) return firstInStore(key, clientId, jti);
       recent.add(key, at);
@@ -155,7 +155,7 @@ export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
   };
   return {
     nextChallenge: () => nonces()[0] ?? '',
-    // It protects nothing by being secret: whoever asks is given it.
+    // No constant-time comparison: a nonce is not secret, anybody who asks gets it.
     checkChallenge: (nonce) => nonces().includes(nonce),
   };
 }

@@ -103,7 +103,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
         sub: user.id,
         ...Object.fromEntries(Object.entries(all).filter(([claim]) => token.claims.includes(claim))),
         ...standardClaims(then, token.scopes, { updatedAt }),
-        // After the profile: nobody says of themselves that they are a member.
+        // After the profile, so that no attribute of a user can replace it.
         ...(await membership(deps.organizations, token)),
       };
     },

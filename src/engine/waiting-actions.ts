@@ -1,10 +1,10 @@
-// The actions of a request that waits for its user: how far they have come, kept with the request where only we write.
+// The state of the actions of a request that waits for its user. It is stored with the request, where no client can write.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { Progress } from '../actions/progress.ts';
 import type { Login } from '../users/login.ts';
 
-/** What a user brought back from where an action sent them. */
+/** What a user returned with from the address that an action sent them to. */
 export interface Return {
   method: string;
   query: Readonly<Record<string, string>>;

@@ -17,6 +17,10 @@ export type Handler = (deps: FactorPagesDependencies, ctx: Context, page: Factor
 /** What may be chosen. */
 export const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
 
+/**
+ * Answers at the first page of a second factor: the new recovery code where the factor was given already, the choice where there
+ * is one to make, else a redirect to the page of the only or the safest factor.
+ */
 export async function showFirst(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -45,6 +49,11 @@ async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: Facto
   return { factor, choice };
 }
 
+/**
+ * Answers at the page of the factor that the path names. Opening it begins an enrolment, or sends a code or asks a device,
+ * unless that was done already.
+ * @throws AuthError 400 for a factor that is not among those to choose from, and once a factor was given.
+ */
 export async function showFactor(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -122,6 +131,10 @@ async function begin(
   }
 }
 
+/**
+ * Takes the form of the factor that the path names: an address to enrol, or a code. A wrong code shows the page again.
+ * @throws AuthError 400 as {@link showFactor}.
+ */
 export async function postFactor(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -174,6 +187,10 @@ async function pass(
   await showNewRecoveryCode(deps, { ...page, state });
 }
 
+/**
+ * Takes the user's word that the new recovery code is saved, and ends the pages. Without it the code is shown again; before the
+ * factor was given the answer is that of {@link showFirst}.
+ */
 export async function postSaved(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -190,6 +207,10 @@ function finish(deps: FactorPagesDependencies, { state, finish: end }: FactorPag
   return end(given);
 }
 
+/**
+ * Sends another code, within the limit `passwordlessResend` of the user; an enrolment begins anew.
+ * @throws AuthError 400 as {@link showFactor}.
+ */
 export async function postResend(
   deps: FactorPagesDependencies,
   ctx: Context,

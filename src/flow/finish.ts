@@ -62,6 +62,7 @@ interface FinishDependencies {
   wallClock: Clock;
 }
 
+/** Makes the functions that end a login in the browser. */
 export function createFinish({ interactions, settle, afterLogin, wallClock }: FinishDependencies): Finish {
   /** As an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {

@@ -37,6 +37,7 @@ export function notAllowed(parameter: string, address: string): AuthError {
   );
 }
 
+/** The error for a `client_id` that no application has. */
 export function unknownClient(clientId: string): AuthError {
   return badRequest(`Unknown client: ${clientId.slice(0, LONGEST)}`);
 }

@@ -103,6 +103,7 @@ export function deeplyMerged(current: unknown, body: unknown): unknown {
   return result;
 }
 
+/** Whether a value of JSON is an object: neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

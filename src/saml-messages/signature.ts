@@ -163,6 +163,7 @@ function coveredBy(signature: Element, text: string, algorithm: string, { public
   throw wrongSignature(cause);
 }
 
+/** The error, 400, for a signature that does not hold. @param cause what the verification threw, for the log. */
 export function wrongSignature(cause?: unknown) {
   return badMessage('The signature of the SAML message is not valid.', cause);
 }

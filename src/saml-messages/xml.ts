@@ -96,6 +96,7 @@ function isElement(node: Node): node is Element {
   return node.nodeType === node.ELEMENT_NODE;
 }
 
+/** Whether an element has that local name in that namespace. */
 export function isNamed(element: Element, namespace: string, name: string): boolean {
   return element.namespaceURI === namespace && element.localName === name;
 }

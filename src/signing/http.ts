@@ -11,6 +11,10 @@ interface Service {
 /** Bytes; key sets and signatures are short. */
 const MOST_ANSWER = 256 * 1024;
 
+/**
+ * The keys of a signing service.
+ * @returns functions that throw an Error when the service does not answer with a status of 2xx, or not with what was asked for.
+ */
 export function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
   const base = url.replace(/\/+$/, '');
   const ask = async (path: string, init: RequestInit): Promise<string> => {

@@ -30,6 +30,11 @@ export interface At {
   connection: Connection;
 }
 
+/**
+ * Answers with the page at which the next code of a sign-up is typed.
+ * @param shown what the page says beside its form: an error (`alert`) or a notice (`said`), as keys of its texts.
+ * @param status of the response.
+ */
 export async function showCode(
   deps: PasswordPagesDependencies,
   ctx: Context,

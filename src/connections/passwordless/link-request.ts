@@ -133,6 +133,7 @@ function badLink(what: string): AuthError {
   return new AuthError(400, 'bad.authParams', `error in authParams - ${what}`);
 }
 
+/** The type of a JSON value as the errors name it: as `typeof` gives it, and `array` for arrays. */
 export function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }

@@ -85,6 +85,7 @@ const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id
 /** How many a page shows of any kind. */
 const MOST = '100';
 
+/** The actions of the tenant, at most {@link MOST}. @throws AuthError as the Management API answers. */
 export async function allActions(
   deps: ActionsDependencies,
   ctx: Context,

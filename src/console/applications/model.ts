@@ -40,6 +40,7 @@ export async function applicationAt(
   return applicationOf(body as Record<string, unknown>);
 }
 
+/** Makes the model of the pages from an application as the Management API answers it. */
 export function applicationOf(record: Record<string, unknown>): Application {
   const texts = (name: string) => (Array.isArray(record[name]) ? (record[name] as string[]) : []);
   const { client_id, name, app_type, token_endpoint_auth_method: method, is_first_party } = record;

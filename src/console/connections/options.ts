@@ -1,5 +1,6 @@
 // The options of a connection as the fields of a form, from the schema of its strategy: what the schema knows is a field, and
-// what a form says is put into the options that there are.
+// what a form says is put into the options that there are. Over 250 lines with its comments: how a kind of
+// field is shown and how it is read stand side by side, because each has to undo what the other does.
 import type { z } from 'zod';
 import { strategyRecord } from '../../records/connections.ts';
 import { connectionSecrets } from '../../records/secrets.ts';

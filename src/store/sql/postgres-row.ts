@@ -36,6 +36,7 @@ interface Slots {
   indexes: string[];
 }
 
+/** The values of a record's unique keys and of its indexes, each with the name of its key. */
 export function keysOf({ unique, indexes }: AnySpec, record: AnyRecord): Slots {
   const slots = (keys: AnySpec['unique']) =>
     keyValues(keys, record).map(([key, value]) => slot([key, valueText(value)]));

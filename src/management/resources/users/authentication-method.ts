@@ -92,6 +92,7 @@ export const method = z.discriminatedUnion('type', [
 
 type Method = z.output<typeof method>;
 
+/** The factor that a body describes, as it is stored: e-mail addresses normalized, secrets in upper case without padding. */
 export function factorOf(body: Method): NewFactor {
   const named = body.name === undefined ? {} : { name: body.name };
   if (body.type === 'phone') return { kind: 'sms', fields: { ...named, phone_number: body.phone_number } };
@@ -103,6 +104,7 @@ export function factorOf(body: Method): NewFactor {
   return { kind: 'otp', fields: { ...named, secret } };
 }
 
+/** Whether an authenticator is of the same kind as a new factor and has the same phone number or e-mail address. */
 export function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {
   return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
 }
