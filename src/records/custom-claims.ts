@@ -65,14 +65,17 @@ function pathFault(text: string): string | undefined {
 }
 
 /**
- * A name as it may be read: Go's `encoding/json` and the claims of .NET know no capitals, and people see no spaces, widths or
- * characters that show nothing.
+ * A name as it may be read: Go's `encoding/json` and the claims of .NET know no capitals, Java's `equalsIgnoreCase` no dots of an
+ * `i`, and people see no spaces, widths or characters that show nothing (U+2800 is a pattern without dots).
  */
 const asRead = (claim: string): string =>
   claim
     .normalize('NFKC')
-    .replace(/[\p{C}\p{DI}\p{Z}\s]/gu, '')
-    .toLowerCase();
+    .replace(/[\p{C}\p{DI}\p{Z}\s\u2800]/gu, '')
+    // Some small letters have a capital that is another one's, too.
+    .toUpperCase()
+    .toLowerCase()
+    .replaceAll('i\u0307', 'i');
 
 /** Why a claim cannot be set; undefined when it can. */
 export function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {

@@ -8,11 +8,12 @@ const OF_THE_PROTOCOL =
     .split(/\s+/)
     .filter(Boolean);
 
-/** As readers take them that know no capitals, spaces, widths, or characters that show nothing. */
+/** As readers take them that know no capitals, also of an `i` without its dot, spaces, widths, or characters that show nothing. */
 const LOOK_ALIKES = [
   ...['Sub', 'SCOPE', 'Org_Id', 'X5T#S256', '__PROTO__'],
   ...['sub ', ' aud', '\tiss', 's ub', 'acr\n', 'amr\u00a0'],
   ...['\uff53ub', 'permi\u017f\u017fions', 's\u200bub', '\u202eaud', 'sid\u00ad', 'cnf\ufe0f'],
+  ...['\u0131ss', '\u0130ss', 'i\u0307at', 'su\u2800b'],
 ];
 
 export const PROTOCOL_CLAIMS = [...OF_THE_PROTOCOL, ...LOOK_ALIKES];
