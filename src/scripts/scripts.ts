@@ -15,6 +15,7 @@ import { createScriptLog, type ScriptLog } from './log.ts';
 import type { Job, ModuleFiles, Passing, ThreadData, Wrapper } from './messages.ts';
 import { moduleLoader } from './module.ts';
 import { createPool } from './pool.ts';
+import { dataOf, isTooDeep } from './result.ts';
 import { createShared, ELSEWHERE } from './shared.ts';
 import type { JobOutcome } from './thread.ts';
 import { MOST_THREADS } from './threads.ts';
@@ -154,11 +155,16 @@ const jobOf = ({ source, around, entry, args, globals = {}, files }: ScriptRun):
 
 function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
   if (failure !== undefined) return { ...rest, failure };
+  const fault = (message: string) => ({
+    ...rest,
+    failure: { kind: 'script' as const, name: 'TypeError', message },
+  });
   try {
-    return { ...rest, result: result === undefined ? null : dataOf(result) };
+    const data = result === undefined ? null : dataOf(result);
+    return isTooDeep(data) ? fault('the result is nested too deep') : { ...rest, result: data };
   } catch {
     // A script can change what writes it.
-    return { ...rest, failure: { kind: 'script', name: 'TypeError', message: 'the result is no JSON' } };
+    return fault('the result is no JSON');
   }
 }
 
@@ -199,13 +205,6 @@ export function textsIn(value: unknown): string[] {
 
 /** Characters. */
 const SHORTEST_SECRET = 4;
-
-/** JSON as data. To look at each member takes long, and is for what has such a name, as it is or with an escape. */
-const dataOf = (json: string): unknown =>
-  /__proto__|\\u/i.test(json) ? JSON.parse(json, asData) : JSON.parse(json);
-
-/** Without what would become the prototype of a copy. */
-const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);
 
 const failed = (kind: ScriptFailure['kind'], message: string): ScriptOutcome => ({
   failure: { kind, message },

@@ -104,6 +104,28 @@ describe('actions of post-login', () => {
     expect((await actionFailures(server)).join()).to.contain(`${NS}third would make more than`);
   });
 
+  it('that ask for what is nested too deep fail as others do: nothing is half done, and no answer is an error of ours', async () => {
+    for (const call of [
+      `api.idToken.setCustomClaim('${NS}deep', deep)`,
+      `api.accessToken.setCustomClaim('${NS}deep', deep)`,
+      `api.user.setUserMetadata('deep', deep)`,
+    ]) {
+      await bind(`let deep = []; for (let n = 0; n < 5000; n++) deep = [deep];
+        api.user.setUserMetadata('flat', true); ${call};`);
+      const { status, body } = await password();
+      expect([status, body.error], call).to.deep.equal([403, 'access_denied']);
+    }
+    expect((await actionFailures(server)).join()).to.contain('nested too deep');
+    const { records } = await server.store.collection('users').list({ limit: 10 });
+    expect(records.map(({ user_metadata }) => user_metadata ?? {})).to.deep.equal([{}]);
+    await bind(`let nested = 'end'; for (let n = 0; n < 90; n++) nested = [nested];
+      api.idToken.setCustomClaim('${NS}nested', nested);`);
+    const { body } = await password();
+    expect(JSON.stringify(payload(body.id_token)[`${NS}nested`])).to.equal(
+      `${'['.repeat(90)}"end"${']'.repeat(90)}`,
+    );
+  });
+
   it('name claims and metadata as they like, and change nothing else by a name', async () => {
     await bind(`for (const name of ['__proto__', 'constructor', 'toString', 's\u0443b'])
         for (const token of [api.idToken, api.accessToken]) token.setCustomClaim(name, { sub: 'evil', admin: true });
