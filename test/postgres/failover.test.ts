@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { openStore } from '../../src/store/open.ts';
+import { rejection } from '../store/contract.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import {
   authorize,
@@ -56,6 +58,11 @@ describe('a server whose PostgreSQL fails over', () => {
   };
   const refresh = (refresh_token: string) =>
     token(agent, { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
+
+  it('is told of a standby by name where it is to start at one', async () => {
+    const opened = openStore({ dataDir, databaseUrl: standby.url(), clock: Date.now });
+    expect(String(await rejection(opened))).to.contain('it is a standby');
+  });
 
   it('answers 503 meanwhile, and the login goes on at the standby with all that was acknowledged', async () => {
     const tokens = await spaTokens(agent, server, { scope: 'openid offline_access' });

@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { openStore } from '../../src/store/open.ts';
 import { anIdentity, aUser, emailKey, rejection } from '../store/contract.ts';
+import { runCommand } from '../support/command.ts';
 import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 
@@ -314,6 +315,24 @@ describe('the schema of a PostgreSQL database', () => {
     const url = await emptyDatabase();
     await execute(url, ['CREATE TABLE users (id int)']);
     expect(String(await rejection(open(url)))).to.match(/tables of another program/);
+  });
+
+  it('that takes no writes is refused, in a sentence that says what to do, whether it was ever used', async () => {
+    const url = await emptyDatabase();
+    const readOnly = `${url}?options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
+    const expected = /takes no writes: it is a standby.*primary.*pg_dump/;
+    expect(String(await rejection(open(readOnly)))).to.match(expected);
+    await (await open(url)).close();
+    expect(String(await rejection(open(readOnly)))).to.match(expected);
+    const env = { DATABASE_URL: readOnly, SECRETS_KEY: secretsKey.export().toString('base64') };
+    for (const args of [['backup', 'a-backup'], ['doctor']]) {
+      const { code, stdout, stderr } = await runCommand({ cwd: dataDir, args, env });
+      expect(code).to.equal(1);
+      expect(stdout + stderr)
+        .to.match(expected)
+        .and.not.contain('CREATE TABLE');
+    }
+    expect(readdirSync(dataDir).filter((name) => name.startsWith('a-backup'))).to.deep.equal([]);
   });
 
   it('stays as it was where a change fails halfway', async () => {

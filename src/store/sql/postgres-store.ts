@@ -19,7 +19,7 @@ import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { makeIndexes } from './postgres-indexes.ts';
 import { atOneMoment } from './postgres-moment.ts';
-import { openPool, type Pool, type Run } from './postgres-pool.ts';
+import { openPool, type Pool, type Run, stateOf } from './postgres-pool.ts';
 import { checkPooling } from './postgres-pooling.ts';
 import { createPurge, notesIn } from './postgres-purge.ts';
 import { watchRevision } from './postgres-revision.ts';
@@ -45,9 +45,14 @@ interface PostgresOptions {
   mustBeThere?: boolean;
 }
 
+/** SQLSTATE: read_only_sql_transaction. */
+const readOnly = '25006';
+const READ_ONLY =
+  'the database takes no writes: it is a standby, or made read-only (default_transaction_read_only). Give DATABASE_URL the address of the primary; a standby is backed up by pg_dump or pg_basebackup';
+
 /**
  * Opens the store of a database, creating its tables where there are none.
- * @throws Error when it cannot be reached, is of a newer release, or its secrets are sealed with another key.
+ * @throws Error when it cannot be reached, takes no writes, is of a newer release, or its secrets are sealed with another key.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, log, mustBeThere } = options;
@@ -63,7 +68,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   } catch (error) {
     await pool.close();
     // Nobody waits for an answer yet: the operator is told what it was.
-    throw error instanceof StoreUnavailable ? error.cause : error;
+    if (!(error instanceof StoreUnavailable)) throw error;
+    throw stateOf(error.database) === readOnly ? new Error(READ_ONLY, { cause: error }) : error.cause;
   }
 }
 
