@@ -1,6 +1,7 @@
 // Which scripts may share a thread: those that have shown in one of their own that they use little, and those that use next to
 // nothing.
 import { hash } from 'node:crypto';
+import { keepLatest } from '../runtime/latest.ts';
 import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
@@ -54,12 +55,7 @@ export function scriptKey(
 export function createLightScripts(): LightScripts {
   const known = new Map<string, Seen>();
   const seen = (script: string): Seen => known.get(script) ?? { asking: 0, quick: 0 };
-  const remember = (script: string, now: Seen) => {
-    known.delete(script);
-    known.set(script, now);
-    const [oldest = script] = known.keys();
-    if (known.size > MOST) known.delete(oldest);
-  };
+  const remember = (script: string, now: Seen) => keepLatest(known, MOST, script, now);
   const isLittle = ({ failure, used }: JobOutcome) =>
     (failure === undefined || failure.kind === 'script') &&
     used.cpuMs < MUCH &&
