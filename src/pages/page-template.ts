@@ -13,7 +13,7 @@ const HEAD = /\{%-?\s*auth0:head\s*-?%\}/;
 const WIDGET = /\{%-?\s*auth0:widget\s*-?%\}/;
 
 /** No files are included, and a template that computes without end is given up. */
-const LIMITED = {
+const liquid = new Liquid({
   outputEscape: 'escape',
   strictFilters: true,
   ownPropertyOnly: true,
@@ -21,7 +21,7 @@ const LIMITED = {
   parseLimit: 200_000,
   renderLimit: 500,
   memoryLimit: 1_000_000,
-} as const;
+});
 
 /** What such a page may name, as at the hosted service. */
 export interface TemplateModel {
@@ -81,7 +81,7 @@ export function inTemplate(
     .replace(/<(script|style)(?=[\s/>])/gi, (tag) => `${tag} nonce="${nonce}"`)
     .replace(HEAD, head)
     .replace(WIDGET, widget);
-  const framed = String(new Liquid(LIMITED).parseAndRenderSync(marked, model));
+  const framed = String(liquid.parseAndRenderSync(marked, model));
   if (framed.split(head).length !== 2 || framed.split(widget).length !== 2) return undefined;
   return framed.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
 }
