@@ -35,8 +35,8 @@ export function clientAssertions({
   store: Store;
   wallClock: Clock;
 }): ClientAssertions {
-  /** Under which key the use of a request's assertion is noted. */
-  const uses = new WeakMap<IncomingMessage, string>();
+  /** What the use of a request's assertion is known by. */
+  const uses = new WeakMap<IncomingMessage, string[]>();
   return {
     check: ({ req }, { iss, jti, exp, iat, aud }, _header, client) => {
       const now = epochSeconds(wallClock) + TOLERANCE;
@@ -46,12 +46,13 @@ export function clientAssertions({
       if (applicationSettings(client).assertsToIssuer && aud !== issuer)
         throw new errors.InvalidClientAuth('aud must be the issuer alone');
       // The signature was verified. One that was used before is answered 401.
-      uses.set(req, artifactKey(REPLAY_MODEL, useHash([String(iss), String(jti)])));
+      uses.set(req, [String(iss), String(jti)]);
     },
     reuseAfterLimit: async (ctx, next) => {
       await next();
       const use = ctx.status === 429 ? uses.get(ctx.req) : undefined;
-      if (use !== undefined) await store.collection('artifacts').delete(use);
+      if (use !== undefined)
+        await store.collection('artifacts').delete(artifactKey(REPLAY_MODEL, useHash(use)));
     },
   };
 }
