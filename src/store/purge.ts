@@ -33,7 +33,7 @@ interface DeletionClocks {
   /** Epoch milliseconds; may be wrong, and may be set right. */
   wall: Clock;
   /** Monotonic milliseconds. */
-  elapsed?: (() => number) | undefined;
+  elapsed: () => number;
   /** What processes before this one have left. */
   left?: DeletionNote | undefined;
 }
@@ -49,11 +49,7 @@ export interface DeletionClock extends Clock {
  * began at, of which nobody knows whether it is right, unless another process believed it a moment before. Where none lives for an
  * hour, a time counts that they have run for an hour since, all together.
  */
-export function deletionClock({
-  wall,
-  elapsed = () => performance.now(),
-  left,
-}: DeletionClocks): DeletionClock {
+export function deletionClock({ wall, elapsed, left }: DeletionClocks): DeletionClock {
   const seen = watching({ since: left?.since ?? wall(), watched: left?.watched ?? 0, at: elapsed() });
   // As if no time had passed while no process ran.
   let believed = left && left.believed > 0 ? left.believed - elapsed() : Number.NEGATIVE_INFINITY;

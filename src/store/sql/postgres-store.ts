@@ -1,11 +1,9 @@
 // The store in a PostgreSQL database, for any number of processes.
 
 import type { KeyObject } from 'node:crypto';
-import type { Logger } from 'pino';
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { type Random, systemRandom } from '../../runtime/random.ts';
+import { systemRandom } from '../../runtime/random.ts';
 import { collectionsIn } from '../any-collection.ts';
 import { type Collection, type Store, StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
@@ -14,6 +12,7 @@ import { countWrites } from '../revision.ts';
 import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
+import type { StoreOptions } from '../store-options.ts';
 import { deletionOf } from '../whole-store.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
@@ -29,20 +28,10 @@ import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
 import { databaseTime, NOW } from './postgres-time.ts';
 
-interface PostgresOptions {
+/** Of `dataDir` nothing is used but the key of the store's secrets, without `secretsKey`. */
+interface PostgresOptions extends Omit<StoreOptions, 'databaseUrl'> {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
   url: string;
-  /** Where the key of the store's secrets is, without `secretsKey`. */
-  dataDir: string;
-  clock: Clock;
-  wallClock?: Clock | undefined;
-  machineClock?: Clock | undefined;
-  elapsed?: (() => number) | undefined;
-  isFilling?: boolean;
-  log?: Pick<Logger, 'warn' | 'error'>;
-  secretsKey?: KeyObject | undefined;
-  random?: Random;
-  mustBeThere?: boolean;
 }
 
 /** SQLSTATE: read_only_sql_transaction. */
