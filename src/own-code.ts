@@ -1,6 +1,5 @@
 // What runs the tenant's own code: scripts, actions, databases elsewhere.
 
-import { join } from 'node:path';
 import { createActions } from './actions/actions.ts';
 import { METHOD_LISTS } from './actions/commands.ts';
 import { createExecutions } from './actions/executions.ts';
@@ -22,7 +21,7 @@ import { SCRIPT_LIMITS } from './scripts/limits.ts';
 import { createPackages } from './scripts/packages/packages.ts';
 import { createScripts } from './scripts/scripts.ts';
 import { threadsWithin } from './scripts/threads.ts';
-import { isForThisMachine, type Settings, workersOf } from './settings.ts';
+import { isForThisMachine, packagesDirectory, type Settings, workersOf } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import type { Leases } from './store/leases.ts';
 import type { Config } from './tenant/config.ts';
@@ -88,7 +87,7 @@ export function ownCode(
     ...(waits?.scriptCpu !== undefined && { limits: { ...SCRIPT_LIMITS, cpuMs: waits.scriptCpu } }),
   });
   const { hostname } = new URL(settings.baseUrl);
-  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
+  const packages = createPackages({ directory: packagesDirectory(settings), scripts });
   const days = () => retentionDays(config);
   const executions = createExecutions({ store, background, clock, random, retentionDays: days });
   const actions = createActions({ config, scripts, packages, executions, events, wallClock, hostname });

@@ -1,6 +1,7 @@
 // The process's settings, read once from the environment (docs/operating.md "Settings").
 import type { KeyObject } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import type { z } from 'zod';
 import type { SmsSettings } from './delivery/sms.ts';
 import { isLoopback } from './http/loopback.ts';
@@ -124,6 +125,11 @@ export function isForThisMachine({ production, baseUrl }: Settings): boolean {
 /** How many processes are to serve; undefined where the one that is started does so itself. */
 export function workersOf({ workers }: Pick<Settings, 'workers'>): number | undefined {
   return workers === 'auto' ? availableParallelism() : workers;
+}
+
+/** Where the packages are that scripts and actions may require. */
+export function packagesDirectory({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'modules', 'node_modules');
 }
 
 /** What requests to addresses that others name may reach beside the public Internet: ranges and hosts. */

@@ -1,5 +1,4 @@
 // Running an action by hand: it comes from the store, and runs where the command runs.
-import { join } from 'node:path';
 import { type Tried, tryAction } from '../actions/try-action.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
@@ -7,7 +6,7 @@ import { ACTION_MODULE } from '../records/action-modules.ts';
 import { deployedOf, draftOf, type RunnableAction, type Trigger, triggerOf } from '../records/actions.ts';
 import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts } from '../scripts/scripts.ts';
-import { outboundAllow, type Settings } from '../settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 import { usageLines } from './script-test.ts';
 
@@ -48,7 +47,7 @@ export async function testAction(
   const { hostname } = new URL(settings.baseUrl);
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
-  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
+  const packages = createPackages({ directory: packagesDirectory(settings), scripts });
   try {
     return await tryAction(
       { scripts, packages, wallClock: Date.now, hostname },

@@ -1,11 +1,10 @@
 // Running a connection's script by hand: the script comes from the store, and runs where the command runs.
-import { join } from 'node:path';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../scripts/limits.ts';
 import { createPackages } from '../scripts/packages/packages.ts';
 import { createScripts, type ScriptOutcome, textsIn, withoutSecrets } from '../scripts/scripts.ts';
-import { outboundAllow, type Settings } from '../settings.ts';
+import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 
 /** The scripts that can be tried: none of them changes anything. */
@@ -69,7 +68,7 @@ export async function tryScript(
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const scripts = createScripts({ outbound, clock: Date.now, keepsLog: false });
   const hidden = [...secrets, ...textsIn(configuration)];
-  const packages = createPackages({ directory: join(settings.dataDir, 'modules', 'node_modules'), scripts });
+  const packages = createPackages({ directory: packagesDirectory(settings), scripts });
   try {
     const files = script === 'fetchUserProfile' ? undefined : await packages.filesFor(source);
     const outcome = await scripts.run({
