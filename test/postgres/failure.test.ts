@@ -14,6 +14,7 @@ import {
   tenant,
   token,
 } from '../support/flows.ts';
+import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { expectBusy } from './busy.ts';
@@ -103,6 +104,12 @@ describe('a server whose PostgreSQL fails', () => {
     ending = false;
     await ended;
     expect([...statuses].filter((status) => ![200, 302, 303, 503].includes(status))).to.deep.equal([]);
+    // The server learns of the last connections that were ended when it uses them, or a moment after.
+    const open = () => authorize(createAgent(server), spaRequest(pkce().challenge));
+    await until(async () => {
+      const pages = await Promise.all(Array.from({ length: 30 }, open));
+      return pages.every(({ status }) => status < 400);
+    });
     for (const one of acknowledged) expect((await refresh(one)).status).to.equal(200);
     expect((await spaTokens(createAgent(server), server)).id_token).to.be.a('string');
   });
