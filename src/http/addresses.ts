@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** @returns undefined when the text is not an IP address. */
+/** Parses an IPv4 or IPv6 address. @returns undefined when the text is not an IP address. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   // ipaddr.js alone would also take other notations of IPv4 (10, 0x7f.1, 010.0.0.1), and read ::1.2.3.4 as IPv4.
   if (isIP(text) === 0) return undefined;
@@ -10,13 +10,16 @@ function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   return ipaddr.parse(new URL(`http://[${text.split('%')[0]}]`).hostname.slice(1, -1));
 }
 
-/** Reads an IP address; an IPv4-mapped one of IPv6 (`::ffff:127.0.0.1`) becomes IPv4. @returns undefined for other text. */
+/**
+ * Parses an IP address; an IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) becomes IPv4.
+ * @returns undefined for other text.
+ */
 export function parsePlain(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const address = parse(text);
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
 }
 
-/** Whether a text is a CIDR range, or one address. */
+/** Reports whether a text is a CIDR range or a single address. */
 export function isAddressRange(text: string): boolean {
   const [address = ''] = text.split('/');
   // Zone ids (RFC 4007 §11) name a local interface and make no sense in a list.
@@ -24,12 +27,12 @@ export function isAddressRange(text: string): boolean {
   return address === text || ipaddr.isValidCIDR(text);
 }
 
-/** Whether an address is of 127.0.0.0/8 (RFC 1122 §3.2.1.3) or ::1 (RFC 4291 §2.5.3). */
+/** Reports whether an address is in 127.0.0.0/8 (RFC 1122 §3.2.1.3) or is ::1 (RFC 4291 §2.5.3). */
 export function isLoopbackAddress(text: string): boolean {
   return parsePlain(text)?.range() === 'loopback';
 }
 
-/** An address in network byte order, 4 or 16 bytes. @throws Error when it is not an address. */
+/** Returns an address in network byte order, 4 or 16 bytes. @throws Error when it is not an address. */
 export function addressBytes(text: string): Buffer {
   const address = parse(text);
   if (address === undefined) throw new Error(`${text} is no IP address`);
@@ -37,7 +40,8 @@ export function addressBytes(text: string): Buffer {
 }
 
 /**
- * The key that an address is counted by: for IPv6 its /64, because one customer has at least that (RFC 6177).
+ * Returns the key under which requests of an address are counted. For IPv6 that is its /64, because every customer
+ * has at least a /64 (RFC 6177).
  * @returns the text itself when it is not an address.
  */
 export function addressKey(text: string): string {
@@ -49,7 +53,10 @@ export function addressKey(text: string): string {
   return `${network.join(':')}::/64`;
 }
 
-/** The network of an address, as one provider or company has it: of IPv4 the first 24 bits, of IPv6 the first 48. */
+/**
+ * Returns the network that an address probably shares with its provider: the first 24 bits of IPv4, the first 48 of
+ * IPv6.
+ */
 export function networkKey(text: string): string {
   const address = parsePlain(text);
   if (address === undefined) return text;
@@ -60,7 +67,10 @@ export function networkKey(text: string): string {
     .join(':')}::/48`;
 }
 
-/** Compiles a list of IP addresses and CIDR ranges. @returns whether an address is on it; false for other text. */
+/**
+ * Compiles a list of IP addresses and CIDR ranges.
+ * @returns a function that reports whether an address is in the list; false for other text.
+ */
 export function addressList(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const range of ranges) {

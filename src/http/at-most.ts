@@ -1,9 +1,9 @@
-// Bounds concurrent work: beyond it callers are refused instead of all being slow.
+// Bounds concurrent work: beyond the bound callers are refused, so that the others do not all become slow.
 import { AuthError } from './errors.ts';
 
 /**
  * Limits how many pieces of work run at once.
- * @returns a function that runs one. @throws AuthError 503 `temporarily_unavailable`, from it, at the limit.
+ * @returns a function that runs one. At the limit it throws AuthError 503 `temporarily_unavailable`.
  */
 export function atMost(most: number): <T>(work: () => Promise<T> | T) => Promise<T> {
   let running = 0;

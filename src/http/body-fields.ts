@@ -1,17 +1,18 @@
-// What a request's body says: every field that a handler takes is read here, so that none meets one of another type.
+// Reads the fields of a request body. Handlers read every field here, so that none gets a value of an unexpected
+// type.
 import type { Context } from 'koa';
 import { AuthError } from './errors.ts';
 
-/** Fields as they came: of a JSON body anything, of a form or a query texts and lists of them. */
+/** Unchecked fields. JSON can hold any value; a form or a query holds strings and lists of strings. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** How an endpoint says what is wrong with a body. */
+/** The errors by which an endpoint reports a faulty body. */
 export interface FieldErrors {
   noObject(): AuthError;
   missing(name: string): AuthError;
-  /** For a value that is no text, or too long a one. */
+  /** For a value that is not a string, or is too long. */
   invalid(name: string, value: unknown): AuthError;
-  /** In characters; where there is none, a text is as long as a body may be. */
+  /** The maximum length of a string, characters. Without it only the length of the body limits a string. */
   longest?: number;
 }
 
@@ -25,14 +26,14 @@ function invalidRequest(description: string): AuthError {
   return new AuthError(400, 'invalid_request', description);
 }
 
-/** The parsed body; undefined for a request without one. */
+/** Returns the parsed body; undefined for a request without one. */
 export function bodyOf(ctx: Context): unknown {
   return (ctx.request as { body?: unknown }).body;
 }
 
 /**
- * A body, JSON or form, without what is null: SDKs send null for what was left out.
- * @throws AuthError 400 for a body that is no object.
+ * Returns a JSON or form body without its null members: SDKs send null for what was left out.
+ * @throws AuthError 400 for a body that is not an object.
  */
 export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
   const body = bodyOf(ctx) ?? {};
@@ -42,9 +43,9 @@ export function bodyObject(ctx: Context, errors = PARAMETER_ERRORS): Fields {
 }
 
 /**
- * The fields of a body, as strings.
- * @param only the names that matter; others may be anything.
- * @throws AuthError 400 `invalid_request` for a body that is no object, or a field that is no plain value.
+ * Returns the fields of a body as strings.
+ * @param only the names to read; other fields may have any value.
+ * @throws AuthError 400 `invalid_request` for a body that is not an object, or a field that is an object or a list.
  */
 export function bodyFields(ctx: Context, only?: readonly string[]): Record<string, string> {
   const fields: Record<string, string> = {};
@@ -59,26 +60,26 @@ export function bodyFields(ctx: Context, only?: readonly string[]): Record<strin
   return fields;
 }
 
-/** The text fields of a body; what is something else is left out. */
+/** Returns the string fields of a body; other fields are left out. */
 export function bodyTexts(ctx: Context): Record<string, string> {
   const body = bodyOf(ctx);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? textsOf(body as Fields) : {};
 }
 
-/** Those text fields of a posted form; what is missing is empty. */
+/** Returns the named string fields of a posted form; a missing field is an empty string. */
 export function formFields<const N extends string>(ctx: Context, ...names: N[]): Record<N, string> {
   const texts = bodyTexts(ctx);
   return Object.fromEntries(names.map((name) => [name, texts[name] ?? ''])) as Record<N, string>;
 }
 
-/** The fields that are texts. */
+/** Returns the fields that are strings. */
 export function textsOf(fields: Fields): Record<string, string> {
   return Object.fromEntries(
     Object.entries(fields).filter((field): field is [string, string] => typeof field[1] === 'string'),
   );
 }
 
-/** A text field; undefined where it is missing, null or empty. @throws AuthError 400 for anything else. */
+/** Returns a string field; undefined when it is missing, null or empty. @throws AuthError 400 for another value. */
 export function textField(fields: Fields, name: string, errors = PARAMETER_ERRORS): string | undefined {
   const value = fields[name] ?? '';
   if (value === '') return undefined;
@@ -87,7 +88,7 @@ export function textField(fields: Fields, name: string, errors = PARAMETER_ERROR
   return value;
 }
 
-/** A text field that the endpoint cannot do without. @throws AuthError 400 where it is missing or no text. */
+/** Returns a required string field. @throws AuthError 400 when it is missing or not a string. */
 export function requiredField(fields: Fields, name: string, errors = PARAMETER_ERRORS): string {
   const value = textField(fields, name, errors);
   if (value === undefined) throw errors.missing(name);

@@ -1,5 +1,5 @@
-// Reads request bodies: small, uncompressed forms and JSON in UTF-8. Bounds nesting and refuses malformed Unicode here,
-// for all handlers.
+// Reads request bodies: small, uncompressed forms and JSON in UTF-8. Limits nesting and refuses malformed Unicode for
+// all handlers.
 import { parse as parseForm } from 'node:querystring';
 import { bodyParser } from '@koa/bodyparser';
 import type { Context, Middleware } from 'koa';
@@ -7,37 +7,38 @@ import { bodyOf } from './body-fields.ts';
 import { AuthError } from './errors.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
-/** The methods whose bodies are read; a DELETE may name what is to go. */
+/** The methods whose bodies are read. Some DELETE requests name in the body what to delete. */
 const WITH_BODY = ['POST', 'PUT', 'PATCH', 'DELETE'];
 const JSON_TYPES = ['application/json', 'application/*+json'];
 
-/** Levels of nesting in JSON; user_metadata nests a little. */
+/** The maximum depth of nesting in JSON; `user_metadata` needs a few levels. */
 const DEEPEST = 32;
 
-/** Fields of a form at most. */
+/** The maximum number of fields in a form. */
 const MOST_FIELDS = 500;
 
-/** A form's field for an object's member: `user_metadata[plan]`. */
+/** The name of a form field that is a member of an object: `user_metadata[plan]`. */
 const MEMBER = /^([^[\]]+)\[([^[\]]+)\]$/;
 
-/** Which bodies a route takes, where those of other requests are not enough. */
+/** The bodies that a route accepts, where they differ from the default. */
 export interface BodyRules {
-  /** Bytes. */
+  /** The maximum length, bytes. */
   largest?: number;
-  /** Further media types, whose bodies are left as the text that they are. */
+  /** Further media types. Their bodies are passed on as strings, unparsed. */
   texts?: readonly string[];
-  /** Whether `null` is no body: published clients (go-auth0) send it where a call takes nothing. */
+  /** Whether the JSON `null` counts as no body: published clients (go-auth0) send it to calls that take none. */
   isNullNone?: boolean;
 }
 
 /**
- * Leaves a body, parsed, at `ctx.request.body`: an object or an array for JSON; for a form an object of strings,
- * of lists of strings where a name is repeated, and of objects of these for `name[key]`; an empty object for other types
- * and for no body at all.
- * @param largest in bytes.
- * @param texts further media types, whose bodies are left as they are.
- * @param isNullNone whether the JSON `null` is no body at all.
- * @throws AuthError 400 for what cannot be read, 413 for what is too long, 415 for a compressed body (RFC 9110 §15.5.16).
+ * Parses a body and leaves it at `ctx.request.body`. JSON gives an object or an array. A form gives an object of
+ * strings, of lists of strings where a name is repeated, and of objects of these for `name[key]`. Other types and
+ * missing bodies give an empty object.
+ * @param largest the maximum length, bytes.
+ * @param texts further media types, whose bodies are passed on as strings.
+ * @param isNullNone whether the JSON `null` counts as no body.
+ * @throws AuthError 400 for a malformed body, 413 for one that is too long, 415 for a compressed one (RFC 9110
+ * §15.5.16).
  */
 export function readBody(largest: number, texts: readonly string[] = [], isNullNone = false): Middleware {
   const read = textReader(largest, texts);
@@ -53,8 +54,8 @@ export function readBody(largest: number, texts: readonly string[] = [], isNullN
 }
 
 /**
- * Reads the text with @koa/bodyparser, which checks length and encoding. It is parsed here: the package's parsers limit
- * neither nesting nor member names.
+ * Reads the text with @koa/bodyparser, which checks length and encoding. Parsing is done in this file: the package's
+ * parsers limit neither nesting nor member names.
  */
 function textReader(largest: number, texts: readonly string[]): Middleware {
   return bodyParser({
@@ -78,18 +79,18 @@ function refuseCoded(ctx: Context): void {
 
 function parse(ctx: Context, texts: readonly string[]): unknown {
   const body = bodyOf(ctx);
-  // Undefined when the client gave up meanwhile.
+  // It is undefined when the client closed the connection meanwhile.
   if (body === undefined) throw unreadable();
   if (typeof body !== 'string' || body === '') return {};
   if (texts.length > 0 && ctx.is([...texts]) !== false) return body;
-  // Clients that know nothing but JSON send a text as a JSON string.
+  // Clients that can only send JSON send a text as a JSON string.
   const text = texts.length > 0 && ctx.is(FORM) === false ? parseJson(body) : undefined;
   if (typeof text === 'string') return text;
   return ctx.is(FORM) === false ? checkedJson(body) : fieldsOf(body);
 }
 
 function fieldsOf(form: string): Record<string, unknown> {
-  // `maxKeys` of the parser would drop further fields silently.
+  // The parser's own `maxKeys` would drop further fields silently.
   if (form.length >= MOST_FIELDS && form.split('&', MOST_FIELDS + 1).length > MOST_FIELDS) throw unreadable();
   const parsed = parseForm(form, '&', '=', { maxKeys: 0 });
   const fields: Record<string, unknown> = {};
@@ -105,18 +106,21 @@ function fieldsOf(form: string): Record<string, unknown> {
   return { ...fields, ...members };
 }
 
-/** Reads JSON whose depth and names do no harm. @throws AuthError 400 for what is no object or array of that kind. */
+/**
+ * Parses JSON, limiting its depth and refusing dangerous member names.
+ * @throws AuthError 400 for anything but an object or array within these limits.
+ */
 export function checkedJson(text: string): object {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null) throw unreadable();
-  // No recursion: the sender chooses the depth.
+  // A loop instead of recursion: the sender chooses the depth.
   const left: { value: unknown; depth: number }[] = [{ value, depth: 1 }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next.value === 'string' && !next.value.isWellFormed()) throw unreadable();
     if (typeof next.value !== 'object' || next.value === null) continue;
     if (next.depth > DEEPEST) throw unreadable();
     for (const [name, member] of Object.entries(next.value)) {
-      // Copied into another object, `__proto__` would change its prototype.
+      // If the object were copied into another one, `__proto__` would change its prototype.
       if (name === '__proto__' || !name.isWellFormed()) throw unreadable();
       left.push({ value: member, depth: next.depth + 1 });
     }
@@ -128,7 +132,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // JSON.parse's own message would quote the body, which may hold a password.
+    // The message of JSON.parse would quote the body, which may hold a password.
     throw unreadable();
   }
 }

@@ -1,6 +1,6 @@
-// A secret that one browser keeps in a cookie: what is bound to the browser is bound to the secret, of which no more
-// than a hash is kept. `__Host-`: no other host, not even a sibling below the same domain, can plant the cookie
-// (RFC 6265bis §4.1.3.2).
+// Keeps a random secret in a browser's cookie, to which records can be bound; the server stores at most a hash of it.
+// The `__Host-` prefix prevents other hosts, even siblings below the same domain, from setting the cookie (RFC
+// 6265bis §4.1.3.2).
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
 import { isSameSecret, sha256 } from '../runtime/secrets.ts';
@@ -9,36 +9,36 @@ import { isSameSecret, sha256 } from '../runtime/secrets.ts';
 const SECRET = /^[\w-]{43}$/;
 
 interface BrowserCookieOptions {
-  /** `none` where requests from other sites must bring it, `lax` otherwise. */
+  /** `none` where requests from other sites must carry the cookie, `lax` otherwise. */
   sameSite: 'lax' | 'none';
-  /** How long the browser keeps it, seconds; until it is closed by default. */
+  /** How long the browser keeps the cookie, seconds. Without it, until the browser is closed. */
   ttlSeconds?: number;
 }
 
 interface BrowserCookie {
-  /** The secret that the browser has, or gets with this very answer. */
+  /** Returns the secret that this response sets, or else the one that the request carried. */
   secret(ctx: Context): string | undefined;
   /**
-   * The same; a browser that has none gets one, the same for one answer however often it is asked for. A cookie with a
-   * lifetime lives that long from now.
+   * Returns the secret of the browser, and sets a new one if there is none; within one request always the same. A
+   * cookie with `ttlSeconds` is set again, so that its lifetime begins anew.
    */
   keep(ctx: Context, random: Random): string;
-  /** Gives the browser a secret in place of the one that it has. */
+  /** Replaces the secret of the browser. */
   give(ctx: Context, secret: string): void;
-  /** Has the browser forget its secret. */
+  /** Deletes the cookie. */
   forget(ctx: Context): void;
-  /** Whether the request brought this very secret; in constant time. */
+  /** Reports in constant time whether the request carried this secret. */
   brings(ctx: Context, secret: string): boolean;
-  /** Whether the request brought the secret with this hash ({@link sha256}); in constant time. */
+  /** Reports in constant time whether the request carried the secret with this hash ({@link sha256}). */
   bringsHashed(ctx: Context, hash: string): boolean;
 }
 
-/** A new secret for a browser. */
+/** Returns a new secret: 32 random bytes in base64url. */
 export function newBrowserSecret(random: Random): string {
   return random(32).toString('base64url');
 }
 
-/** The secrets in one cookie. */
+/** Creates the functions that read and write the cookie with this name. */
 export function browserCookie(
   name: `__Host-${string}`,
   { sameSite, ttlSeconds }: BrowserCookieOptions,

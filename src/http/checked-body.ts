@@ -1,12 +1,13 @@
-// Bodies as their routes declare them: the one place where a declared schema meets a request.
+// Checks a request body against the schema that its route declares.
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { bodyOf } from './body-fields.ts';
 import { AuthError, type BodyFault, type ErrorShape } from './errors.ts';
 
 /**
- * What a schema makes of a request's body, JSON or form, without what is null: SDKs send null for what was left out.
- * @throws AuthError in the words of the route's error shape.
+ * Parses a JSON or form body by a schema, without its null members: SDKs send null for what was left out.
+ * @param errors the error shape of the route, which words the error.
+ * @throws AuthError when the body does not match the schema.
  */
 export function checkBody(ctx: Context, schema: z.ZodType, errors: ErrorShape | 'page'): unknown {
   const body = bodyOf(ctx) ?? {};
@@ -24,7 +25,7 @@ export function checkBody(ctx: Context, schema: z.ZodType, errors: ErrorShape | 
   throw invalid(isObject ? faults : [noObject, ...faults]);
 }
 
-/** The first fault, as the endpoints that follow RFC 6749 say it. */
+/** Reports the first fault, for endpoints that follow RFC 6749. */
 function parameterFault([fault]: readonly BodyFault[]): AuthError {
   const { field, value = '' } = fault ?? {};
   const what = value === '' ? 'Missing required parameter' : 'Invalid parameter';

@@ -13,18 +13,18 @@ const EXPOSED_HEADERS = [
   'location',
 ];
 
-/** Seconds for which a browser may remember a preflight's answer. */
+/** How long a browser may cache the answer to a preflight, seconds. */
 const MAX_AGE = 3600;
 
-/** Allows any origin, without credentials: for public documents (discovery, keys). */
+/** Allows all origins, without credentials: for public documents (discovery, keys). */
 export function anyOrigin(): Middleware {
   return cors({ origin: '*', exposeHeaders: EXPOSED_HEADERS, maxAge: MAX_AGE });
 }
 
 /**
- * Allows the origins of the tenant's applications, with credentials. Preflights of other origins are answered here
- * without permission.
- * @param allowed decides on an `Origin` header's value.
+ * Allows the origins of the tenant's applications, with credentials. Preflights of other origins are answered without
+ * permission.
+ * @param allowed reports whether the value of an `Origin` header is one of them.
  */
 export function applicationOrigins(allowed: (origin: string) => Promise<boolean>): Middleware {
   const answer = cors({
@@ -47,7 +47,7 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
   };
   return (ctx, next) => {
     if (ctx.get('Origin') !== '') return fromPage(ctx, next);
-    // Koa's own method takes apart what there is.
+    // A fast path: `ctx.vary` would parse the header that exists.
     if (ctx.res.hasHeader('Vary')) ctx.vary('Origin');
     else ctx.res.setHeader('Vary', 'Origin');
     return next();
@@ -55,9 +55,9 @@ export function applicationOrigins(allowed: (origin: string) => Promise<boolean>
 }
 
 /**
- * Whether a browser says that a page of another site made it send this request (Fetch Metadata §2.3). CORS would only
- * hide the answer; the request's effects, with the browser's cookies and address, would stay. Programs that are not
- * browsers send no such header.
+ * Reports whether the browser states that a page of another site caused this request (Fetch Metadata §2.3). CORS
+ * would only hide the response; the request would still take effect with the browser's cookies and address. Clients
+ * other than browsers do not send the header.
  */
 export function isSentByAnotherSite(ctx: Context): boolean {
   const isSafe = ctx.method === 'GET' || ctx.method === 'HEAD' || ctx.method === 'OPTIONS';

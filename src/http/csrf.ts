@@ -1,25 +1,26 @@
-// Forms come from our own pages: a token in the form must match a cookie that only our pages have
-// (double submit), and the browser's own word on where the post came from must not speak against it.
+// Protects forms against cross-site request forgery: a token in the form must equal a cookie that only this server
+// sets (double submit), and `Sec-Fetch-Site` and `Origin` must not name another site.
 import type { Context } from 'koa';
 import type { Random } from '../runtime/random.ts';
 import { formFields } from './body-fields.ts';
 import { browserCookie } from './browser-cookie.ts';
 import { AuthError } from './errors.ts';
 
-/** One for all tabs of a browser, until it is closed. */
+/** One token for all tabs of a browser, until it is closed. */
 const TOKEN = browserCookie('__Host-gatehouse_csrf', { sameSite: 'lax' });
 
 export interface Csrf {
-  /** The token for a form's `_csrf`. */
+  /** Returns the token for the form field `_csrf`. */
   token(ctx: Context): string;
   /**
-   * @param sent the token, where it is not the body's `_csrf`.
-   * @throws AuthError 403 `invalid_request`, reason `form_expired`, when a post is not from our page in this browser.
+   * Verifies that a post comes from a page of this server in this browser.
+   * @param sent the token, when it is not in the body's `_csrf`.
+   * @throws AuthError 403 `invalid_request` with the reason `form_expired` when it does not.
    */
   verify(ctx: Context, sent?: unknown): void;
 }
 
-/** @param baseUrl our public origin. */
+/** Creates the CSRF protection. @param baseUrl the public URL of this server. */
 export function createCsrf(baseUrl: string, random: Random): Csrf {
   const { origin } = new URL(baseUrl);
   return {
@@ -36,7 +37,7 @@ export function createCsrf(baseUrl: string, random: Random): Csrf {
   };
 }
 
-/** Whether nothing in the request says that another site sent it (Fetch Metadata §2.3; RFC 6454 §7). */
+/** Reports whether no header of the request says that another site sent it (Fetch Metadata §2.3; RFC 6454 §7). */
 export function isOurs(ctx: Context, origin: string): boolean {
   const site = ctx.get('Sec-Fetch-Site');
   const from = ctx.get('Origin');

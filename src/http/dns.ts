@@ -1,15 +1,18 @@
-// What the DNS says of a name that somebody claims to own.
+// Looks up DNS TXT records, by which the owner of a domain proves ownership.
 import { Resolver } from 'node:dns/promises';
 
 export interface Dns {
-  /** The texts of its TXT records, each whole (RFC 7208 §3.3). Empty where there are none or nobody answers. */
+  /**
+   * Returns the TXT records of a name, each with its strings joined (RFC 7208 §3.3). Empty when there are none or no
+   * server answers.
+   */
   texts(name: string): Promise<string[]>;
 }
 
-/** For each server; one more than is needed where all answer. Milliseconds. */
+/** Timeout of each try, milliseconds. The second try covers a lost packet. */
 const PATIENCE = { timeout: 2_000, tries: 2 };
 
-/** Asks the DNS. @param servers addresses, with or without a port; the system's where none is named. */
+/** Creates the resolver. @param servers addresses, with or without a port; by default those of the system. */
 export function createDns(servers: readonly string[] = []): Dns {
   const resolver = () => {
     const one = new Resolver(PATIENCE);

@@ -1,4 +1,4 @@
-// The one error type, and its mapping to HTTP.
+// Defines the one error type and its mapping to HTTP.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { z } from 'zod';
@@ -28,33 +28,36 @@ export class AuthError extends Error {
   }
 }
 
-/** The error for a mailed link that has expired, was used, or never existed: one answer for all. */
+/** Returns the error for a mailed link that has expired, was used, or never existed. It is the same for all three. */
 export function linkExpired(): AuthError {
   return new AuthError(400, 'invalid_request', 'This link has expired or was already used.', {
     extra: { reason: 'link_expired' },
   });
 }
 
-/** How a route's errors are written (docs/wire/errors.md). */
+/** Writes the errors of a route (docs/wire/errors.md). */
 export interface ErrorShape {
   (ctx: Context, error: AuthError): void | Promise<void>;
-  /** The body that it answers with, for the document of the API: its name there, and its schema. */
+  /** The name and schema of the error body, for the API document. */
   described?: { name: string; body: z.ZodType };
-  /** A body that is not as its route declares it; in the words of RFC 6749 where nothing is said. */
+  /**
+   * Returns the error for a body that does not match the route's schema. Without it the error is worded as in RFC
+   * 6749.
+   */
   invalid?(faults: readonly BodyFault[]): AuthError;
 }
 
-/** What is wrong with a body. */
+/** A fault in a request body. */
 export interface BodyFault {
-  /** Undefined where the body is no object. */
+  /** Undefined when the body is not an object. */
   field: string | undefined;
-  /** What was sent for the field; undefined where nothing was. */
+  /** The value that was sent; undefined when there was none. */
   value: unknown;
-  /** The schema's own. */
+  /** The message of the schema. */
   message: string;
 }
 
-/** `{error, error_description, …}`: everything under /oauth, /mfa, /passwordless. */
+/** Writes `{error, error_description, …}`: for everything under /oauth, /mfa and /passwordless. */
 export const oauthShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   ctx.status = error.status;
   if (isBusy(error)) ctx.set('Retry-After', '1');
@@ -71,8 +74,8 @@ oauthShape.described = {
 };
 
 /**
- * Maps anything thrown: an AuthError unchanged, a 4xx of koa's parsers as 4xx, everything else as `server_error` with
- * the cause in the log only.
+ * Maps anything thrown to an AuthError. An AuthError stays as it is, a 4xx of Koa's parsers keeps its status, and
+ * everything else becomes `server_error`, whose cause is only logged.
  */
 export function toAuthError(thrown: unknown, log: Logger): AuthError {
   if (thrown instanceof AuthError) {
@@ -88,7 +91,7 @@ export function toAuthError(thrown: unknown, log: Logger): AuthError {
   return new AuthError(500, 'server_error', 'An unexpected error occurred.');
 }
 
-/** Whether a request was refused because the server is busy. */
+/** Reports whether a request was refused because the server is busy. */
 export function isBusy({ status, error }: AuthError): boolean {
   return status === 503 && error === 'temporarily_unavailable';
 }

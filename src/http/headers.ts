@@ -1,22 +1,21 @@
-// Security headers of every answer, and content security policies of pages.
+// Sets the security headers of every response, and makes the content security policies of pages.
 import { createHash } from 'node:crypto';
 import type { Middleware } from 'koa';
 
 /** One year, in seconds. */
 const HSTS_MAX_AGE = 31_536_000;
 
-/** Content security policy of answers that are not pages. */
+/** Content security policy of responses that are not pages. */
 const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const PERMISSIONS = 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()';
 
 /**
- * Sets the headers of every answer; a handler may override them.
- *
- * No Cross-Origin-Opener-Policy here: it applies to redirects, too, and an application's login popup must keep its
- * opener throughout (response_mode `web_message`).
- * @param options.hsts whether to send HSTS (RFC 6797). It covers all ports of a host: on `localhost` it would break
- *   other applications under development.
+ * Sets security headers on every response; a handler may override them.
+ * Cross-Origin-Opener-Policy is left out: it applies to redirects, too, and an application's login popup must keep
+ * its opener throughout (response_mode `web_message`).
+ * @param options.hsts whether to send HSTS (RFC 6797). HSTS covers all ports of a host: on `localhost` it would break
+ * other applications under development.
  */
 export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   const headers: [name: string, value: string][] = [
@@ -29,37 +28,37 @@ export function securityHeaders({ hsts }: { hsts: boolean }): Middleware {
   ];
   if (hsts) headers.unshift(['Strict-Transport-Security', `max-age=${HSTS_MAX_AGE}`]);
   return ({ res }, next) => {
-    // Past Koa's own method, which costs twice as much: every answer has them.
+    // `ctx.set` would cost twice as much, and every response needs all of these.
     for (const [name, value] of headers) res.setHeader(name, value);
     return next();
   };
 }
 
 /**
- * Where an application's callback may redirect: Chromium applies form-action to all redirects after a post and would
- * block a login at its last step.
+ * Sources of form-action that allow redirects to an application's callback. Chromium applies form-action to all
+ * redirects after a post and would otherwise block a login at its last step.
  */
 export const ONWARD = ['https:', 'http://localhost:*'] as const;
 
 interface PagePolicy {
-  /** Fresh for each answer; base64. */
+  /** Base64, new for each response. */
   nonce: string;
   /**
-   * Where a form may lead besides our own origin: Chromium applies form-action to redirects after a post, and a login ends
-   * at the application's callback.
+   * Addresses besides this server's origin that a form may lead to. Chromium applies form-action to redirects after a
+   * post, and a login ends at the application's callback.
    */
   formTargets: readonly string[];
-  /** The origin of the page's font, where it is foreign. */
+  /** The address of the page's font, when it is on another origin. */
   font?: string | undefined;
-  /** Foreign addresses of the images on the page; `any` where they are not known. */
+  /** Addresses of images on other origins; `any` when they are not known. */
   images: readonly string[] | 'any';
-  /** Foreign addresses that the page frames. */
+  /** Addresses on other origins that the page frames. */
   frames?: readonly string[];
-  /** Whether the page calls our own endpoints, or frames them. */
+  /** Whether the page calls or frames this server. */
   connects: boolean;
 }
 
-/** The policy of a page: only scripts and styles with the nonce, no framing. */
+/** Returns the policy of a page: only scripts and styles with the nonce, and no framing. */
 export function pagePolicy({ nonce, formTargets, frames = [], images, font, connects }: PagePolicy): string {
   const targets = formTargets.length === 0 ? [] : [...new Set([...formTargets.map(cspSource), ...ONWARD])];
   const framed = new Set([...(connects ? ["'self'"] : []), ...frames.map(cspSource)]);
@@ -78,8 +77,8 @@ export function pagePolicy({ nonce, formTargets, frames = [], images, font, conn
 }
 
 /**
- * The policy of a page that is only looked at, in a frame of its own origin: it runs nothing, sends nothing, and opens nothing.
- * The sandbox keeps its origin, without which browsers would load no image of ours.
+ * Returns the policy of a preview, a page shown in a frame of its own origin: it cannot run scripts, send forms or
+ * open windows. The sandbox keeps its origin, without which browsers would not load this server's images.
  */
 export function previewPolicy({
   nonce,
@@ -98,7 +97,7 @@ export function previewPolicy({
   ].join('; ');
 }
 
-/** Of secure addresses alone: a page of ours loads no others. */
+/** Only https addresses are kept: pages load no others. */
 function imageSources(images: PagePolicy['images']): string[] {
   if (images === 'any') return ['https:'];
   const secure = images.filter((address) => URL.parse(address)?.protocol === 'https:');
@@ -106,9 +105,10 @@ function imageSources(images: PagePolicy['images']): string[] {
 }
 
 /**
- * The policy of a customized page: scripts with the nonce, from our own origin and from those that the page names; it
- * may load from and call these only. No inline handlers and no eval, so that injected request values cannot run.
- * @param sources origins that the page names.
+ * Returns the policy of a customized page. It allows scripts with the nonce, and loading from and calling this server
+ * and the origins that the page names. Inline handlers and eval are forbidden, so that injected request values cannot
+ * run.
+ * @param sources the origins that the page names.
  */
 export function customPagePolicy({
   nonce,
@@ -128,10 +128,10 @@ export function customPagePolicy({
 }
 
 /**
- * An address as a CSP source: its origin, or its scheme for a private-use scheme (`com.example.app:`) or an IPv6 host,
- * which CSP's grammar lacks. The signs that end a directive or a policy may be in a host name: encoded, they are of a
- * source that matches nothing.
- * @throws TypeError when it is no URL.
+ * Returns an address as a CSP source: its origin, or its scheme for a private-use scheme (`com.example.app:`) or an
+ * IPv6 host, which the CSP grammar lacks. A host name may contain the characters that end a directive or a policy;
+ * percent-encoded, they make a source that matches nothing.
+ * @throws TypeError when it is not a URL.
  */
 export function cspSource(address: string): string {
   const { origin, protocol, hostname } = new URL(address);
@@ -139,7 +139,7 @@ export function cspSource(address: string): string {
   return origin.replaceAll(';', '%3B').replaceAll(',', '%2C');
 }
 
-/** A script in the page as a source of its content security policy, by its hash (CSP Level 3 §2.3.1). */
+/** Returns an inline script as a CSP source, by its hash (CSP Level 3 §2.3.1). */
 export function cspHash(script: string): string {
   return `'sha256-${createHash('sha256').update(script).digest('base64')}'`;
 }

@@ -1,10 +1,11 @@
-// Where what people have written as JSON is none.
+// Locates the syntax error in JSON that a person has written.
 import { jsonOf } from '../runtime/json.ts';
 
 /**
- * Where a text stops being JSON. The parser names a place for some faults alone, so that it is asked of beginnings.
- * @returns the line and the column of the first character that is wrong, from 1; of the end where something is missing; undefined
- * of what is JSON.
+ * Finds where a text stops being JSON. The parser gives a position only for some errors, so the longest valid
+ * beginning is searched by bisection.
+ * @returns line and column, counted from 1, of the first wrong character, or of the end when something is missing;
+ * undefined for valid JSON.
  */
 export function jsonFaultAt(text: string): { line: number; column: number } | undefined {
   if (jsonOf(text) !== undefined) return undefined;
@@ -18,7 +19,7 @@ export function jsonFaultAt(text: string): { line: number; column: number } | un
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-/** Whether more text could make JSON of it. */
+/** Reports whether appending text could make it valid JSON. */
 function isBeginning(text: string): boolean {
   try {
     JSON.parse(text);

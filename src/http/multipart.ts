@@ -4,29 +4,26 @@ import { createRequire } from 'node:module';
 import type { BusboyHeaders } from '@fastify/busboy';
 import { AuthError } from './errors.ts';
 
-/** What a form holds. */
+/** The content of a form. */
 interface MultipartForm {
   fields: Record<string, string>;
-  /** The bytes of the file, by the name of its field; undefined where none was sent. */
+  /** The bytes of the file and the name of its field; undefined when none was sent. */
   file: { field: string; data: Buffer } | undefined;
 }
 
-/** What a form may hold. */
+/** The limits of a form. */
 export interface MultipartRules {
-  /** The largest file, bytes. */
+  /** The maximum size of the file, bytes. */
   largest: number;
-  /** The words of the 413 for a larger one. */
+  /** The description of the 413 for a larger file. */
   tooLarge: string;
 }
 
-/** Bytes that boundaries and fields may have beside the file. */
+/** The maximum size of boundaries and fields beside the file, bytes. */
 const BESIDE = 16 * 1024;
 const LIMITS = { fields: 20, fieldSize: 4096, fieldNameSize: 100, files: 1, parts: 21, headerPairs: 20 };
 
-/**
- * Reads a form.
- * @throws AuthError 400 for what is none, 413 for a larger file.
- */
+/** Reads a form. @throws AuthError 400 for a malformed form, 413 for a file that is too large. */
 export function readMultipart(request: IncomingMessage, rules: MultipartRules): Promise<MultipartForm> {
   const { largest, tooLarge } = rules;
   const tooMuch = () => new AuthError(413, 'invalid_request', tooLarge);
@@ -76,13 +73,13 @@ function isMultipart(headers: IncomingHttpHeaders): boolean {
 
 function parserOf(request: IncomingMessage, largest: number, reject: (error: AuthError) => void) {
   try {
-    // One byte more than is allowed: the limit tells of a file that reaches it.
+    // One byte more than is allowed: the parser reports a file that reaches its limit.
     const limits = { ...LIMITS, fileSize: largest + 1 };
-    // Read with the first file: only the Management API takes any.
+    // Loaded with the first file: only the Management API takes files.
     const { Busboy } = createRequire(import.meta.url)('@fastify/busboy') as typeof import('@fastify/busboy');
     return new Busboy({ headers: request.headers as BusboyHeaders, limits });
   } catch {
-    // Its message would quote the header.
+    // The message of the parser would quote the header.
     reject(unreadable());
     return undefined;
   }

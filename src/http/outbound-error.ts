@@ -1,12 +1,12 @@
-// Why a request of ours to somebody else failed.
+// The errors of requests that this server sends to others.
 
-/** What went wrong; `refused`: it may not be asked, and never was. */
+/** The kinds of failure. `refused` means that the rules forbid the address and nothing was sent. */
 export type OutboundFailure = 'refused' | 'unreachable' | 'timeout' | 'too-large' | 'redirects' | 'invalid';
 
-/** What a fault came of: the failure of a request, of this error or of what caused it; undefined where it was none. */
+/** Returns the failure of an OutboundError among an error and its causes; undefined when there is none. */
 export function outboundFailureOf(fault: unknown): OutboundFailure | undefined {
   let one = fault;
-  // A cause may be its own.
+  // The depth is bounded because an error may be its own cause.
   for (let depth = 0; depth < 5 && one instanceof Error; depth += 1) {
     if (one instanceof OutboundError) return one.failure;
     one = one.cause;
@@ -14,7 +14,7 @@ export function outboundFailureOf(fault: unknown): OutboundFailure | undefined {
   return undefined;
 }
 
-/** A request that got no answer. Its message names the host alone: paths and queries may hold secrets. */
+/** A request that got no usable answer. Its message names the host only: paths and queries may hold secrets. */
 export class OutboundError extends Error {
   readonly failure: OutboundFailure;
 

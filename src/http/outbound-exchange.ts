@@ -1,4 +1,4 @@
-// One request and its answer, on a connection to an address that was checked.
+// Sends one request over a connection to a checked address, and reads its response.
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
@@ -12,13 +12,13 @@ interface Exchange {
   agent: http.Agent;
   lookup: LookupFunction;
   signal: AbortSignal;
-  /** The largest body, bytes. */
+  /** The maximum size of the body, decompressed, bytes. */
   maxBytes: number;
-  /** Answers without the body. */
+  /** Whether to return without the body. */
   headOnly: boolean;
 }
 
-/** Of the connection, not of the request (RFC 9110 §7.6.1); and what is computed. */
+/** Headers of the connection rather than the request (RFC 9110 §7.6.1), and those that are computed here. */
 const OF_THE_CONNECTION = [
   'connection',
   'keep-alive',
@@ -32,10 +32,10 @@ const OF_THE_CONNECTION = [
   'host',
   'content-length',
 ];
-/** Answers without a body (Fetch standard, "null body status"). */
+/** Statuses without a body (Fetch standard, "null body status"). */
 const WITHOUT_BODY = new Set([101, 204, 205, 304]);
 
-/** Sends the request. @throws OutboundError */
+/** Sends the request and reads the response. @throws OutboundError when either fails. */
 export async function exchange(given: Exchange): Promise<Response> {
   const { request, signal, maxBytes, headOnly } = given;
   const message = await send(given);
@@ -56,7 +56,7 @@ export async function exchange(given: Exchange): Promise<Response> {
   return response;
 }
 
-/** Resolves with the head of the answer. */
+/** Resolves with the head of the response. */
 function send({ request, body, agent, lookup, signal }: Exchange): Promise<IncomingMessage> {
   const url = new URL(request.url);
   const headers = new Headers(request.headers);
@@ -78,7 +78,7 @@ function send({ request, body, agent, lookup, signal }: Exchange): Promise<Incom
   });
 }
 
-/** The body, decompressed. @throws OutboundError when it is too large or breaks off. */
+/** Reads and decompresses the body. @throws OutboundError when it is too large or breaks off. */
 async function read(message: IncomingMessage, request: Request, signal: AbortSignal, maxBytes: number) {
   const host = hostOf(request);
   const chunks: Buffer[] = [];
@@ -99,7 +99,7 @@ async function read(message: IncomingMessage, request: Request, signal: AbortSig
 
 function decoded(message: IncomingMessage): Readable {
   const decoder = decoderOf(message.headers['content-encoding']?.trim().toLowerCase());
-  // Its failure is that of reading.
+  // A decoder's error surfaces where the body is read.
   return decoder === undefined ? message : pipeline(message, decoder, () => {});
 }
 
@@ -116,7 +116,7 @@ function headersOf(raw: readonly string[]): Headers {
   return headers;
 }
 
-/** Without what a header may not have; llhttp lets some of it pass. */
+/** Replaces characters that a header must not have; llhttp lets some of them pass. */
 const safe = (text: string) => text.replace(/[\0\r\n]/g, ' ');
 
 const hostOf = (request: Request) => new URL(request.url).host;

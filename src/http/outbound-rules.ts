@@ -1,23 +1,24 @@
-// Which addresses requests of ours may go to, when somebody else names them: the public Internet, and what the operator
-// opens with OUTBOUND_ALLOW. Everything else is our own network, which others must not reach through us (SSRF).
+// Decides which addresses the server may send requests to when someone else names them: the public Internet, and what
+// the operator opens with OUTBOUND_ALLOW. All others may belong to the operator's own network, which others must not
+// reach through this server (SSRF).
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { addressList, isAddressRange, parsePlain } from './addresses.ts';
 
-/** What an operator opens, beside the public Internet. */
+/** The addresses that may be called. */
 export interface OutboundRules {
-  /** Whether the operator opened it: any address, and http without TLS. */
+  /** Reports whether the operator opened the address: it may be any address, and plain http is allowed. */
   isOpened(host: string, address: string): boolean;
-  /** Whether it may be connected to. */
+  /** Reports whether a connection to the address is allowed. */
   mayConnect(host: string, address: string): boolean;
 }
 
-/** What development opens for its own machine. */
+/** Ranges that are open by default in development. */
 export const LOOPBACK_RANGES: readonly string[] = ['127.0.0.0/8', '::1/128'];
 
 /**
- * The rules of a list of CIDR ranges, addresses and host names. A host that is named may have any address.
- * @param entries valid ones, see {@link isOutboundEntry}.
+ * Builds the rules from a list of CIDR ranges, addresses and host names. A named host may resolve to any address.
+ * @param entries valid entries, see {@link isOutboundEntry}.
  */
 export function outboundRules(entries: readonly string[]): OutboundRules {
   const isListed = addressList(entries.filter(isAddressRange));
@@ -29,26 +30,32 @@ export function outboundRules(entries: readonly string[]): OutboundRules {
   return { isOpened, mayConnect: (host, address) => isOpened(host, address) || isPublicAddress(address) };
 }
 
-/** Whether a text can be in the list: a CIDR range, an IP address or a host name, without scheme, port or path. */
+/**
+ * Reports whether a text can be in the list: a CIDR range, an IP address or a host name, without scheme, port or
+ * path.
+ */
 export function isOutboundEntry(text: string): boolean {
   if (isAddressRange(text)) return parsePlain(text.split('/')[0] ?? '')?.kind() === kindOf(text);
   if (text.length > 253 || !/^[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$/i.test(text)) return false;
-  // A name that is read as an address (127.1, 0x7f000001) would never be compared as a name.
+  // A name that URL parsers read as an address (127.1, 0x7f000001) would never be compared as a name.
   return URL.parse(`http://${text}/`)?.hostname === text.toLowerCase();
 }
 
-/** Whether an address has a user or a password in it (RFC 3986 §3.2.1): no request is made of one. False for what is none. */
+/**
+ * Reports whether an address contains a user or password (RFC 3986 §3.2.1), with which no request is sent. False for
+ * text that is not an address.
+ */
 export function hasUserInfo(address: string): boolean {
   const { username, password } = URL.parse(address) ?? { username: '', password: '' };
   return username !== '' || password !== '';
 }
 
-/** Whether a text is an address of HTTP, with TLS or without. */
+/** Reports whether a text is an http or https address. */
 export function isHttpAddress(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? '');
 }
 
-/** Whether a text is an address of HTTP that a request can be made of; where it may go is decided when it is. */
+/** Reports whether a request could be sent to a text. Whether its host may be called is decided when it is. */
 export function isCallable(text: string): boolean {
   return isHttpAddress(text) && !hasUserInfo(text);
 }
@@ -57,17 +64,17 @@ const kindOf = (range: string) => (isIP(range.split('/')[0] ?? '') === 6 ? 'ipv6
 
 const plainHost = (host: string) => host.toLowerCase().replace(/\.$/, '');
 
-/** Azure's metadata and DNS address is a public one; those of other clouds are in the ranges below. */
+/** The metadata and DNS address of Azure is public; those of other clouds are in ranges that are not. */
 const METADATA = new Set(['168.63.129.16']);
-/** All global unicast addresses of IPv6 so far (RFC 4291 §2.4, IANA's registry). */
+/** All global unicast addresses of IPv6 so far (RFC 4291 §2.4, IANA registry). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
-/** RFC 6052 §2.1; not the prefix for local use of RFC 8215. */
+/** The well-known prefix of RFC 6052 §2.1; not the local-use prefix of RFC 8215. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Whether an address is one of the public Internet: not private, loopback, link-local, shared (CGNAT), multicast,
- * unspecified, reserved, of a tunnel, or a cloud's metadata service (RFC 6890).
- * @returns false for a text that is no IP address.
+ * Reports whether an address belongs to the public Internet: not private, loopback, link-local, shared (CGNAT),
+ * multicast, unspecified, reserved, of a tunnel, or of a cloud's metadata service (RFC 6890).
+ * @returns false for a text that is not an IP address.
  */
 function isPublicAddress(text: string): boolean {
   const address = parsePlain(text);
@@ -75,7 +82,7 @@ function isPublicAddress(text: string): boolean {
   if (address instanceof ipaddr.IPv4) {
     return address.range() === 'unicast' && !METADATA.has(address.toString());
   }
-  // NAT64: the IPv4 address in its end is the one connected to.
+  // NAT64: the connection goes to the IPv4 address in the last 32 bits.
   if (address.match(NAT64)) return isPublicAddress(address.toByteArray().slice(12).join('.'));
   return address.range() === 'unicast' && address.match(GLOBAL_UNICAST);
 }

@@ -1,6 +1,6 @@
-// The one client for every address that a configuration, a script or a stranger names. It connects to the addresses that
-// it has resolved and checked itself, so that a name cannot become another address in between (DNS rebinding); it knows
-// no proxy of the environment, and ends what is too large or too slow.
+// The one HTTP client for every address that a configuration, a script or a stranger names. It connects only to
+// addresses that it has resolved and checked itself, so that a name cannot resolve to another address in between (DNS
+// rebinding). It ignores proxies of the environment and aborts responses that are too large or too slow.
 
 import { lookup as systemLookup } from 'node:dns/promises';
 import http from 'node:http';
@@ -11,60 +11,60 @@ import { OutboundError } from './outbound-error.ts';
 import { exchange } from './outbound-exchange.ts';
 import { hasUserInfo, type OutboundRules } from './outbound-rules.ts';
 
-/** An address of a host, as `node:dns` gives it. */
+/** An address of a host, as `node:dns` returns it. */
 export interface ResolvedAddress {
   address: string;
   family: number;
 }
 
-/** What a request may have beside what `fetch` takes. */
+/** Options beside those of `fetch`. */
 export interface OutboundInit extends RequestInit {
-  /** Time for all of it, redirects and body included, milliseconds. */
+  /** Time for the whole exchange, including redirects and body, milliseconds; 10,000 by default. */
   timeout?: number;
-  /** The largest body that is read, decompressed, bytes. */
+  /** The maximum size of the body, decompressed, bytes; 1 MiB by default. */
   maxBytes?: number;
-  /** Answers when the head is there, without a body: it is not read. */
+  /** Whether to return when the head has arrived, without reading the body. */
   headOnly?: boolean;
 }
 
-/** A connection that others make (LDAP). */
+/** Checked addresses for a connection that is not HTTP (LDAP). */
 interface OutboundConnection {
-  /** Whether the operator opened the address: only then it may go without TLS. */
+  /** Whether the operator opened all addresses: only then the connection may do without TLS. */
   isOpened: boolean;
   addresses: readonly ResolvedAddress[];
-  /** For `net.connect` and `tls.connect`: gives the checked addresses, whatever the name has become. */
+  /** For `net.connect` and `tls.connect`: returns the checked addresses without asking the DNS again. */
   lookup: LookupFunction;
 }
 
 export interface Outbound {
   /**
-   * As `fetch`: https, or http where the operator opened the address. Redirects are followed five times, unless `redirect`
-   * says otherwise, and credentials do not follow to another origin.
-   * @returns a response whose body was read already.
-   * @throws OutboundError; TypeError for what is no request; the reason of `signal` when that aborts.
+   * Sends a request as `fetch` does, to https addresses, and to http addresses that the operator opened. Up to five
+   * redirects are followed, unless `redirect` says otherwise; credentials are not sent to another origin.
+   * @returns a response whose body has been read.
+   * @throws OutboundError when it fails; TypeError for an invalid request; the reason of `signal` when that aborts.
    */
   fetch(input: string | URL | Request, init?: OutboundInit): Promise<Response>;
   /**
-   * Where a host may be connected to.
+   * Resolves a host to the addresses that may be connected to.
    * @param host a name or an address; an IPv6 address with or without its brackets.
-   * @throws OutboundError when it may not, or has no address.
+   * @throws OutboundError when the host has no address, or none that is allowed.
    */
   resolve(host: string): Promise<OutboundConnection>;
 }
 
 interface OutboundDependencies {
   rules: OutboundRules;
-  /** All addresses of a name; the system's resolver by default. */
+  /** Returns all addresses of a name; the system's resolver by default. */
   lookup?: (host: string) => Promise<ResolvedAddress[]>;
 }
 
-/** Time for a request, milliseconds. */
+/** Default time for a request, milliseconds. */
 const TIMEOUT = 10_000;
-/** The largest body, bytes. */
+/** Default maximum size of a body, bytes. */
 const MAX_BYTES = 1024 * 1024;
 const MAX_REDIRECTS = 5;
 
-/** Finds the addresses of a host, and those of them that may be called. */
+/** Creates the function that finds the addresses of a host and keeps those that may be called. */
 function resolver(
   rules: OutboundRules,
   lookup: NonNullable<OutboundDependencies['lookup']>,
@@ -83,13 +83,13 @@ function resolver(
   };
 }
 
-/** The client. */
+/** Creates the client. */
 export function createOutbound({
   rules,
   lookup = (host) => systemLookup(host, { all: true }),
 }: OutboundDependencies): Outbound {
-  // Agents of our own: the global ones may have a proxy (NODE_USE_ENV_PROXY). Connections are not kept: a request on one
-  // that the other side just closes is lost, and may not be sent twice.
+  // Own agents: the global ones may use a proxy (NODE_USE_ENV_PROXY). Connections are not kept alive: a request sent
+  // while the other side closes the connection is lost, and may not be sent twice.
   const agents = { 'http:': new http.Agent(), 'https:': new https.Agent() };
   const resolve = resolver(rules, lookup);
   const once = async (
@@ -152,7 +152,7 @@ function noAddress(host: string) {
   };
 }
 
-/** A lookup that gives these addresses for whatever name. */
+/** Returns a lookup that answers with these addresses for any name. */
 function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_host, { all, family }, done) => {
     const wanted = addresses.filter(
@@ -165,7 +165,7 @@ function fixedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   };
 }
 
-/** What is waited for, or the abortion: a name server may take longer than we do. */
+/** Waits for work or for the abort of the signal: `node:dns` cannot be aborted and may take longer. */
 async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
@@ -180,7 +180,7 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
 
 const hostOf = (request: Request) => new URL(request.url).host;
 
-/** The request that is asked for. What is thrown never quotes the address, as fetch does: there may be a password in it. */
+/** Makes the request. Errors never quote the address, as those of `fetch` do: it may contain a password. */
 function requestOf(input: string | URL | Request, init: RequestInit): Request {
   const url = URL.parse(input instanceof Request ? input.url : String(input));
   if (url === null) throw new TypeError('it is no address');
@@ -190,7 +190,10 @@ function requestOf(input: string | URL | Request, init: RequestInit): Request {
   return new Request(input, init);
 }
 
-/** Where a response leads to, when it is to be followed. @throws OutboundError when it must not be. */
+/**
+ * Returns where a response redirects to, if the redirect is to be followed.
+ * @throws OutboundError when it must not be.
+ */
 function redirectTarget(request: Request, response: Response): URL | undefined {
   const location = response.headers.get('location');
   if (![301, 302, 303, 307, 308].includes(response.status) || location === null) return undefined;
@@ -203,7 +206,7 @@ function redirectTarget(request: Request, response: Response): URL | undefined {
   return target;
 }
 
-/** The request to where a response leads (Fetch standard, "HTTP-redirect fetch"). */
+/** Returns the request that follows a redirect (Fetch standard, "HTTP-redirect fetch"). */
 function redirected(request: Request, status: number, target: URL): Request {
   const headers = new Headers(request.headers);
   const becomesGet =
@@ -221,7 +224,10 @@ function redirected(request: Request, status: number, target: URL): Request {
   });
 }
 
-/** With a span for each request where tracing is on: by its host, for paths and queries may hold secrets. */
+/**
+ * Adds a trace span to each request when tracing is on. The span names the host only: paths and queries may hold
+ * secrets.
+ */
 export function tracedOutbound(outbound: Outbound, tracing: Tracing | undefined): Outbound {
   if (tracing === undefined) return outbound;
   return {

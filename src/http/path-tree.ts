@@ -1,4 +1,4 @@
-// Paths by their segments, compared as sent: without decoding, case folding or normalization.
+// Finds paths by their segments, compared as sent: without case folding or normalization.
 
 interface Node<T> {
   literals: Map<string, Node<T>>;
@@ -9,14 +9,14 @@ interface Node<T> {
 export interface PathTree<T> {
   root: Node<T>;
   /**
-   * The value at a path, created if there is none.
-   * @param path `/` and segments; `:name` stands for any one segment.
-   * @throws Error when a parameter at this place has another name.
+   * Returns the value at a path, creating it with `make` if there is none.
+   * @param path `/` and segments; `:name` matches any one segment.
+   * @throws Error when another path has a parameter of another name at this place.
    */
   add(path: string, make: () => T): T;
 }
 
-/** A tree without paths. */
+/** Creates an empty tree. */
 export function pathTree<T>(): PathTree<T> {
   const root = emptyNode<T>();
   return {
@@ -31,8 +31,8 @@ export function pathTree<T>(): PathTree<T> {
 }
 
 /**
- * Finds a path. Literal segments take precedence over parameters; a parameter matches one non-empty segment except `.`
- * and `..`, which proxies or clients may resolve (RFC 3986 §5.2.4).
+ * Finds a path. Literal segments take precedence over parameters. A parameter matches one non-empty segment other
+ * than `.` and `..`, which proxies or clients may resolve (RFC 3986 §5.2.4), and is percent-decoded.
  * @param path as sent, percent-encoded.
  * @returns undefined when there is no such path.
  */

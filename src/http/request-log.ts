@@ -1,4 +1,4 @@
-// What the log and the metrics say of each request.
+// Logs, traces and measures each request.
 import type { Context, Middleware, Next } from 'koa';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
@@ -13,8 +13,8 @@ interface RequestLogDependencies {
 }
 
 /**
- * What is told of each request: to the log, and where they are on to traces and metrics.
- * @param isProxy whether an address is that of a proxy, whose word it is of which trace a request is, and not a stranger's.
+ * Returns the middleware that logs each request, and also traces and measures it where those are on.
+ * @param isProxy reports whether an address is a proxy's. Only a proxy may name the trace that a request belongs to.
  */
 export function watchRequests(
   deps: RequestLogDependencies & {
@@ -30,12 +30,12 @@ export function watchRequests(
 type RequestMeasures = Pick<Measures, 'requestBegan' | 'requestEnded'>;
 
 /**
- * A line per request, with the id that its error page shows. The query is left out, where codes and tokens
- * may be.
- * @param measures told of each request, too, where metrics are on.
+ * Logs a line per request at level debug, with the id that its error page shows. The query is left out because it may
+ * hold codes and tokens.
+ * @param measures also called for each request where metrics are on.
  */
 function requestLog({ log, clock, random }: RequestLogDependencies, measures?: RequestMeasures): Middleware {
-  // Unique without asking for randomness at each request.
+  // Makes the ids unique without using randomness for each request.
   const run = random(6).toString('base64url');
   let count = 0;
   const told = async (ctx: Context, next: Next) => {
@@ -52,13 +52,13 @@ function requestLog({ log, clock, random }: RequestLogDependencies, measures?: R
   return measures === undefined ? logged : measured(logged, measures);
 }
 
-/** Makes a span of each request. */
+/** Makes a span for each request. */
 function traceRequests(
   { request }: Pick<Tracing, 'request'>,
   isProxy: (address: string) => boolean,
 ): Middleware {
   return (ctx, next) => {
-    // The engine is handed the request under addresses of its own.
+    // Read before `next`: the engine changes the request's address, and with it what Koa derives from it.
     const { method } = ctx;
     const parent = isProxy(ctx.req.socket.remoteAddress ?? '') ? ctx.req.headers : undefined;
     return request(parent, next, () => ({
@@ -69,16 +69,15 @@ function traceRequests(
   };
 }
 
-/** Others can be sent, as many as somebody likes. */
+/** Other methods become `_OTHER`: a stranger could send any number of them. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 const routeOf = ({ route }: Record<string, unknown>) => (typeof route === 'string' ? route : undefined);
 
-/** Measures each request, by the route that the router has found for it. */
+/** Measures each request under the route that the router finds for it. */
 function measured(inner: Middleware, { requestBegan, requestEnded }: RequestMeasures): Middleware {
   return async (ctx, next) => {
     const began = performance.now();
-    // The engine is handed the request under addresses of its own.
     const { method } = ctx;
     requestBegan();
     try {

@@ -2,13 +2,13 @@
 import type { Middleware } from 'koa';
 import { AuthError, oauthShape } from './errors.ts';
 
-/** A path and query of visible characters, which every parser splits at the same places. */
+/** A path and query of visible characters, which every parser splits in the same way. */
 const ORIGIN_FORM = /^\/[^\s#\\]*$/;
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#\s\\]+(?=[/?]|$)/i;
 
 /**
- * Accepts the origin form, and the absolute form by its path and query; answers 400 to others (asterisk form, fragments,
- * white space).
+ * Accepts the origin form, and reduces the absolute form to its path and query. Answers 400 to others (asterisk form,
+ * fragments, white space).
  */
 export function requestTarget(): Middleware {
   return (ctx, next) => {

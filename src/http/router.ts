@@ -1,4 +1,4 @@
-// The router: answers the requests that are declared (routes.ts), each under its rules, and no others.
+// The router: answers the declared requests (routes.ts), each under its rules, and no others.
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { atMost } from './at-most.ts';
@@ -12,21 +12,21 @@ import type { Area, Method, Route } from './routes.ts';
 
 interface RouterDependencies {
   log: Logger;
-  /** Whether an `Origin` is one of the tenant's applications. */
+  /** Reports whether an `Origin` belongs to one of the tenant's applications. */
   isApplicationOrigin(origin: string): Promise<boolean>;
-  /** Answers with the error page. */
+  /** Writes an error as a page. */
   errorPage: ErrorShape;
-  /** Whether there is a bucket of that name. */
+  /** Reports whether a limit with this name exists. */
   isLimit(name: string): boolean;
-  /** @throws AuthError 429 */
+  /** Counts the request against a limit. @throws AuthError 429 */
   takeLimit(ctx: Context, name: string): Promise<void>;
-  /** Leaves the body, parsed, at `ctx.request.body`. */
+  /** Returns the middleware that leaves the parsed body at `ctx.request.body`. */
   readBody(rules: BodyRules): Middleware;
-  /** Parts of the tree of paths that tell their failures in one shape, also where there is nothing. */
+  /** Parts of the tree of paths whose errors have one shape, even for unknown paths. */
   areas?: readonly Area[];
   /**
-   * How many requests are worked on at once, those without a limit apart. Waiting for a body is no work: whoever
-   * sends theirs slowly takes nobody's place.
+   * The maximum number of requests handled at once, not counting those of routes without a limit. Waiting for a body
+   * does not count, so that slow senders cannot occupy places.
    */
   mostAtOnce: number;
 }
@@ -34,7 +34,7 @@ interface RouterDependencies {
 /** The routes of a path. */
 interface Methods {
   of: Map<Method, Bound>;
-  /** Any of them: what matters before the method is known is the same for all. */
+  /** Any of the routes: the rules needed before the method is known are the same for all. */
   first: Bound;
 }
 
@@ -46,8 +46,9 @@ interface Bound extends Route {
 const nothing = async () => undefined;
 
 /**
- * Answers the declared requests and no others. A path is taken as it was sent (RFC 3986 §6.2.1): another case, a
- * slash too many or an encoded letter is another path, and unknown. An unknown path is 404, another method 405.
+ * Answers the declared requests and no others. A path is compared as it was sent (RFC 3986 §6.2.1): one that differs
+ * in case, in a slash or in percent-encoding is unknown. An unknown path is answered with 404, another method with
+ * 405.
  * @throws Error for declarations that contradict one another.
  */
 export function createRouter(routes: readonly Route[], deps: RouterDependencies): Middleware {
@@ -73,7 +74,7 @@ export function createRouter(routes: readonly Route[], deps: RouterDependencies)
   };
 }
 
-/** One for all routes with the same rules: there are hundreds of routes, and few rules. */
+/** Shares one reader among all routes with the same rules: there are hundreds of routes, and few different rules. */
 function bodyReaders(readBody: RouterDependencies['readBody']): RouterDependencies['readBody'] {
   const readers = new Map<string, Middleware>();
   return (rules) => {
@@ -86,7 +87,7 @@ function bodyReaders(readBody: RouterDependencies['readBody']): RouterDependenci
 
 interface Router extends RouterDependencies {
   work: ReturnType<typeof atMost>;
-  /** Notes in the log that requests are refused. */
+  /** Logs that requests are refused. */
   overload(): void;
 }
 
@@ -100,7 +101,7 @@ async function respond(
   const area = first ? undefined : deps.areas?.find(({ below }) => ctx.path.startsWith(below));
   try {
     if (ctx.method === 'OPTIONS' && first !== undefined && first.cors !== 'none') {
-      // Not a preflight, which the rule has answered: only a question about the path (RFC 9110 §9.3.7).
+      // The CORS middleware has answered preflights; this is a plain question about the path (RFC 9110 §9.3.7).
       ctx.status = 204;
       ctx.set('Allow', allowed(found?.at));
       return;
@@ -130,7 +131,7 @@ async function respond(
   }
 }
 
-/** One line for many: whoever brings an overload about shall not fill the log, too. */
+/** Limits the warning to one line in ten seconds, so that an overload does not also fill the log. */
 function everyTenSeconds(log: Logger): () => void {
   let last = -Infinity;
   return () => {
@@ -140,13 +141,16 @@ function everyTenSeconds(log: Logger): () => void {
   };
 }
 
-/** What applications call from their pages is no other page's to have sent. @throws AuthError 403 `access_denied`. */
+/**
+ * Refuses requests that pages of unknown origins send to endpoints meant for applications.
+ * @throws AuthError 403 `access_denied`.
+ */
 async function refuseForeignPages({ isApplicationOrigin }: RouterDependencies, ctx: Context): Promise<void> {
   if (!isSentByAnotherSite(ctx) || (await isApplicationOrigin(ctx.get('Origin')))) return;
   throw new AuthError(403, 'access_denied', 'Pages of this origin are not allowed to send this request.');
 }
 
-/** Whether the one who asks would rather see a page than read data. */
+/** Reports whether the client prefers HTML to JSON. */
 function isBrowser(ctx: Context): boolean {
   return ctx.accepts('json', 'html') === 'html';
 }

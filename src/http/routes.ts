@@ -1,5 +1,5 @@
-// Which requests exist. Every feature declares its own as data: method and path, and beside them the limit, the
-// rule for other origins and the shape of failures, so that no spelling of a path can have one without the other.
+// Declares which requests exist. Every feature declares its routes as data: method and path with their limit, CORS
+// rule and error shape, so that no spelling of a path can reach a handler without them.
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { BodyRules } from './body.ts';
@@ -7,70 +7,73 @@ import type { ErrorShape } from './errors.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a route says of itself, its address apart. */
+/** The rules of a route. */
 interface RouteRules {
-  /** The bucket per address that a request takes from, before its body is read; `unlimited` for none. */
+  /** The bucket, per address, that a request takes from before its body is read; `unlimited` for none. */
   limit: string;
-  /** Further buckets of the address, from which only what is to be answered takes: after the body was read. */
+  /**
+   * Further buckets, per address, that are taken from after the body was read, and only by requests that are handled.
+   */
   also?: readonly string[];
-  /** Which other origins' scripts may call it; the same for every method of a path. */
+  /** Which other origins' scripts may call the route; the same for every method of a path. */
   cors: 'none' | 'applications' | 'any';
-  /** How failures are told: in this shape, or on the error page. */
+  /** Writes its errors; `page` for the error page. */
   errors: ErrorShape | 'page';
-  /** Which bodies are read, where those of other requests are not enough. */
+  /** The accepted bodies, where they differ from the default. */
   bodies?: BodyRules;
 }
 
-/** Whether a request goes on to its handler. */
+/** The outcome of a check before the body is read; `answered` when the handler is not to run. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most return nothing
 type Admission = void | 'answered';
 
-/** One request, or several of one path that are handled alike. */
+/** A request, or several methods of one path with the same handler. */
 export interface Route extends RouteRules {
-  /** `HEAD` stands here only where asking about an address changes nothing. */
+  /** Includes `HEAD` only where a GET of the path changes nothing; otherwise HEAD is answered with 405. */
   methods: readonly Method[];
-  /** Segments after slashes; `:name` is one segment of any text, which the handler finds in `ctx.params`. */
+  /** Segments after slashes; `:name` matches any one segment, whose text is in `ctx.params`. */
   path: string;
-  /** What its body must be, where the router checks it. */
+  /** The schema that the router checks the body against. */
   body?: z.ZodType | undefined;
-  /** Asked before the body is read, so that strangers do not have it read; `answered` where they are sent elsewhere. @throws AuthError */
+  /**
+   * Runs before the body is read, so that the bodies of refused requests are not read. Returns `answered` when it has
+   * responded, by a redirect for example.
+   * @throws AuthError when the request is refused.
+   */
   admit?(ctx: Context): Promise<Admission>;
   handle(ctx: Context): Promise<unknown> | unknown;
 }
 
-/** What the document of the API says of a route. */
+/** What the API document says of a route. */
 interface RouteDescription {
-  /** One line. Without it a route is no part of the API: it is between the server and its own pages. */
+  /** One line. A route without it is not part of the API: only the server's own pages use it. */
   summary?: string;
-  /** Who may ask, by names of the document's security schemes; each alone is enough. */
+  /** Names of the document's security schemes, any one of which is enough. */
   security?: readonly SecurityScheme[];
   query?: z.ZodObject;
-  /** What the body may be. Checked by the handler, unless it was declared by {@link taking}. */
+  /** The schema of the body. The handler checks it, unless it was declared by {@link taking}. */
   body?: z.ZodType;
-  /** The media types of the body that are taken: JSON and forms alike where nothing is said. */
+  /** The accepted media types of the body; by default both. */
   bodyTypes?: readonly ('json' | 'form')[];
-  /** By status: in a few words what it means, and the body that comes with it. */
+  /** By status: a short description, and the schema of the body that comes with it. */
   answers?: Readonly<Record<number, string | { description: string; body: z.ZodType; type?: string }>>;
 }
 
-/** How somebody who asks is known: their credentials, or a token that they hold. */
+/** How a caller authenticates: with credentials, or with a token. */
 type SecurityScheme = 'client' | 'accessToken' | 'mfaToken' | 'device';
 
-/**
- * A route as a feature declares it.
- * @template D what the feature is given.
- */
+/** A route as a feature declares it. @template D the dependencies of its handler. */
 export interface RouteDeclaration<D> extends RouteRules, RouteDescription {
-  /** Whether the router checks the body, before the handler. */
+  /** Whether the router checks the body before it calls the handler. */
   isBodyChecked?: boolean;
-  /** Asked before the body is read, so that strangers do not have it read; `answered` where they are sent elsewhere. @throws AuthError */
+  /** As {@link Route.admit}. */
   admit?: (deps: D, ctx: Context) => Promise<Admission>;
   handle: (deps: D, ctx: Context) => Promise<unknown> | unknown;
 }
 
 /**
- * Has the router check the body before the handler, which gets what the schema makes of it. What is wrong is told in
- * the words of the route's error shape.
+ * Declares a body that the router checks before it calls the handler, which receives the parsed body. The route's
+ * error shape words the errors.
  */
 export function taking<D, B extends z.ZodType>(
   body: B,
@@ -83,13 +86,10 @@ export function taking<D, B extends z.ZodType>(
   };
 }
 
-/** By `GET /path`, or `GET|HEAD /path` for methods that are handled alike. */
+/** Routes by `GET /path`, or by `GET|HEAD /path` for methods with the same handler. */
 export type RouteDeclarations<D> = Readonly<Record<`${Method}${string} /${string}`, RouteDeclaration<D>>>;
 
-/**
- * The routes of a feature, as the router takes them.
- * @throws Error when a key is no method and path.
- */
+/** Binds a feature's routes to its dependencies. @throws Error when a key is not a method and a path. */
 export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] {
   return Object.entries(declared).map(([key, { admit, ...route }]) => ({
     ...addressOf(key),
@@ -106,7 +106,7 @@ export function bindRoutes<D>(declared: RouteDeclarations<D>, deps: D): Route[] 
 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] satisfies Method[];
 
-/** The methods and the path of a declared route. @throws Error when its key says none. */
+/** Returns the methods and the path of a declaration's key. @throws Error when it has none. */
 export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {
   const [methods = '', path = '', ...more] = key.split(' ');
   const named = methods.split('|');
@@ -116,10 +116,10 @@ export function addressOf(key: string): Pick<Route, 'methods' | 'path'> {
   return { methods: named as Method[], path };
 }
 
-/** What a page for people has in common with all others. */
+/** The rules that all pages for people share. */
 export const PAGE = { limit: 'hosted', cors: 'none', errors: 'page' } as const;
 
-/** A part of the tree of paths. */
+/** A part of the tree of paths with common rules for unknown paths. */
 export interface Area extends Pick<RouteRules, 'limit' | 'errors'> {
   /** What its paths begin with. */
   below: string;

@@ -1,8 +1,8 @@
-// Data in inline scripts.
+// Embeds data in inline scripts.
 
 /**
- * JSON for a script: escapes what could end the script element, and the line separators that end string literals before
- * ECMAScript 2019.
+ * Returns a value as JSON for a script element: escapes what could end the element, and the line separators that end
+ * string literals before ECMAScript 2019.
  */
 export function jsonForScript(value: unknown): string {
   return JSON.stringify(value).replace(

@@ -4,22 +4,22 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import { closeInStages } from './unread.ts';
 
-/** Requests waiting behind the current one; browsers, proxies and SDKs do not pipeline. */
+/** The maximum number of requests waiting behind the current one; browsers, proxies and SDKs do not pipeline. */
 const MOST_WAITING = 8;
 
-/** Refused requests after which the connection is cut: each costs memory until it ends. */
+/** The number of refused requests after which the connection is cut: each costs memory until then. */
 const TOO_MANY = 100;
 
 interface Turns {
   busy: boolean;
   waiting: [IncomingMessage, ServerResponse][];
-  /** How many were refused. */
+  /** The number of requests refused so far. */
   refused: number;
 }
 
 /**
- * Handles each connection's requests in turn. One too many gets 503 (RFC 9110 §15.6.4) after the answers before it, and
- * the connection closes.
+ * Handles each connection's requests one after the other. A request too many gets 503 (RFC 9110 §15.6.4) after the
+ * responses before it, and the connection closes.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const connections = new WeakMap<Socket, Turns>();
@@ -48,7 +48,7 @@ export function inTurns(handle: RequestListener): RequestListener {
 function refuse(turns: Turns, socket: Socket, response: ServerResponse): void {
   turns.refused += 1;
   if (turns.refused > TOO_MANY) breakOff(socket);
-  // Further ones are not answered: the connection closes before their turn.
+  // Only the first one is answered: the connection closes before the turn of the others.
   if (turns.refused > 1) return;
   socket.pause();
   closeInStages(socket);
@@ -67,9 +67,9 @@ function refuse(turns: Turns, socket: Socket, response: ServerResponse): void {
 }
 
 /**
- * Cuts a connection while data is still coming. Node.js would first parse all that has arrived, maybe thousands of
- * requests; its parser stops at an unexpected return value of its callback, which is not a public interface. Without it
- * the cut only takes longer.
+ * Cuts a connection while data is still arriving. Node.js would first parse all that has arrived, maybe thousands of
+ * requests. Its parser stops when its callback returns an unexpected value; that is not a public interface, but
+ * without it the cut would only take longer.
  */
 function breakOff(socket: Socket): void {
   const { parser } = socket as Socket & { parser?: { onIncoming?: () => number } };

@@ -6,9 +6,9 @@ import type { Middleware } from 'koa';
 const LINGER = 1_000;
 
 /**
- * Closes the connection after answering a request with an unread body that is long or endless: the next request would
- * come only after it. Node.js skips a short one.
- * @param longest bytes that are skipped at most.
+ * Closes the connection after answering a request whose unread body is long or endless, because the next request
+ * would only come after it. Node.js skips a short body.
+ * @param longest the length of a body that is skipped, bytes.
  */
 export function closeUnread(longest: number): Middleware {
   return async ({ req, res }, next) => {
@@ -21,9 +21,9 @@ export function closeUnread(longest: number): Middleware {
 }
 
 /**
- * Closes a connection in two stages after its last answer (RFC 9112 §9.6): our side at once, the rest a moment later.
- * Otherwise a reset could make the client's system discard the answer.
- * @param socket whose last answer, with `Connection: close`, is being sent.
+ * Closes a connection in two stages after its last response (RFC 9112 §9.6): our side at once, the rest a moment
+ * later. Otherwise a reset could make the client's system discard the response.
+ * @param socket the connection on which the last response, with `Connection: close`, is being sent.
  */
 export function closeInStages(socket: Socket): void {
   // Node.js calls this after the last answer.

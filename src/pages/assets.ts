@@ -1,15 +1,20 @@
-// Styles, scripts and images of the pages, served under names with a content hash, so that browsers cache them for good.
+// Serves the styles, scripts and images of the pages under names with a content hash, so that browsers can cache them
+// for good.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse, relative } from 'node:path';
 import type { Route } from '../http/routes.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
 export interface Assets {
-  /** The path that an asset is served under; its name is that of the file, from the directory. @throws Error when there is none of that name. */
+  /**
+   * Returns the path under which an asset is served.
+   * @param name the path of its file, relative to the directory.
+   * @throws Error when there is no such file.
+   */
   path(name: string): string;
-  /** The names of those with that ending. */
+  /** Returns the names of the assets with a file name ending, as `.css`. */
   names(ending: string): string[];
-  /** An asset's content, to serve it under a fixed name. @throws Error as `path`. */
+  /** Returns an asset's content, to serve it under a fixed name. @throws Error when there is no such file. */
   content(name: string): Buffer;
   routes: Route[];
 }
@@ -22,7 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * Reads the assets of a directory and those below it into memory; they are few and small.
- * @throws Error when there is a file of a type that is not served.
+ * @throws Error for a file of a type that is not served.
  */
 export function readAssets(directory: string): Assets {
   const paths = new Map<string, string>();

@@ -1,8 +1,8 @@
-// Texts of pages that the tenant has set for itself, by prompt, screen and key as the hosted service has them, in place of
-// those of the locale files. docs/custom-texts.md has them all.
+// Replaces texts of pages by those that the tenant has set. They are addressed by prompt, screen and key as in the
+// hosted service; docs/custom-texts.md lists them all.
 import type { Locale, MessageValues } from './locales.ts';
 
-/** A tenant's texts of a prompt in a language: by screen and key. */
+/** The tenant's texts of one prompt in one language, by screen and key. */
 type PromptTexts = Readonly<Record<string, unknown>>;
 
 /** Texts by `<prompt>/<language>`. */
@@ -10,7 +10,7 @@ export type CustomTexts = ReadonlyMap<string, PromptTexts>;
 
 const PASSWORD = { 'field.password.show': 'showPasswordText', 'field.password.hide': 'hidePasswordText' };
 
-/** Of a screen: our messages, and the keys that they have there. */
+/** Returns a mapping from our message keys to the tenant's keys on one screen. */
 const screen = (at: string, texts: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(texts).map(([message, key]) => [message, `${at}/${key}`]));
 
@@ -40,7 +40,10 @@ const factor = (prompt: string, base: string, code = 'placeholder') =>
     'field.code': code,
   });
 
-/** By template, and by template and the `channel` of its model: which of our messages a tenant's text replaces. */
+/**
+ * Maps our message keys to the tenant's `<prompt>/<screen>/<key>`, by template, or by template and the `channel` of
+ * its model.
+ */
 export const SCREENS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'login/login': screen('login/login', {
     ...titles('login', { 'login.submit': 'buttonText', 'login.or': 'separatorText' }),
@@ -177,15 +180,15 @@ export const SCREENS: Readonly<Record<string, Readonly<Record<string, string>>>>
   }),
 };
 
-/** What a page knows that texts may name. */
+/** The facts of a page that texts may refer to. */
 interface PageFacts {
   template: string;
   model: { channel?: unknown; client?: { name?: string } };
-  /** The tenant's or organization's name. */
+  /** The name of the tenant or the organization. */
   company: string;
 }
 
-/** A locale with a tenant's texts for a page in place of its own. */
+/** Returns the locale with the tenant's texts for a page in place of the messages that they replace. */
 export function withCustomTexts(locale: Locale, texts: CustomTexts, page: PageFacts): Locale {
   if (texts.size === 0) return locale;
   const { template, model, company } = page;
@@ -210,7 +213,7 @@ function customText(texts: CustomTexts, place: string | undefined, tag: string):
   return typeof text === 'string' && text !== '' ? text : undefined;
 }
 
-/** The names that texts have for values, and ours. */
+/** The placeholders of the hosted service, with the names of our values for them. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   clientName: ['client'],
   companyName: ['tenant'],
@@ -221,7 +224,7 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   userName: ['user'],
 };
 
-/** What is filled in is escaped with the text around it, where that is put into the page. */
+/** Fills in placeholders. The values are not escaped here: the template escapes the whole text. */
 function filledIn(text: string, values: MessageValues): string {
   return text.replace(/\$\{(\w+)\}/g, (_place, name: string) => {
     const own = Object.hasOwn(VALUES, name) ? VALUES[name] : undefined;

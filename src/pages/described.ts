@@ -1,8 +1,8 @@
-// What the layout of the pages shows of the tenant, and which images are on a page.
+// Selects what the layout shows of the tenant, and which images a page contains.
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 
-/** The tenant in the layout. */
+/** The tenant's data in the layout. */
 interface Described {
   name: string;
   logo: string | undefined;
@@ -12,14 +12,14 @@ interface Described {
   support: string | undefined;
 }
 
-/** What models have images of. */
+/** The parts of models that may contain images. */
 interface WithLogos {
   client?: { logo?: string };
   connections?: readonly { logo?: string }[];
   others?: readonly { logo?: string }[];
 }
 
-/** The addresses of the images on a page. */
+/** Returns the addresses of the images on a page. */
 export function imagesOf(
   { logo, favicon }: Described,
   { client, connections = [], others = [] }: WithLogos,
@@ -28,7 +28,7 @@ export function imagesOf(
   return logos.filter((address) => address !== undefined);
 }
 
-/** The tenant in the layout, with addresses of the right kind alone. */
+/** Returns the tenant's data for the layout, without addresses of other kinds than expected. */
 export function describeTenant(
   tenant: Frozen<TenantRecord>['tenant'],
   branding: Frozen<TenantRecord>['branding'],
@@ -46,7 +46,7 @@ export function describeTenant(
 const LINK = /^https?:/i;
 const IMAGE = /^(https?:|data:image\/)/i;
 
-/** The address if it is of that kind; undefined for `javascript:` and the like. */
+/** Returns the address if it is of that kind; undefined for `javascript:` and the like. */
 function addressOf(kind: RegExp, address: string | undefined): string | undefined {
   return address !== undefined && kind.test(address) ? address : undefined;
 }

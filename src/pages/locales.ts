@@ -1,32 +1,32 @@
-// Messages of the pages by locale: views/locales/<tag>.json, flat, with `{name}` for values; those of the console by area in
-// views/locales/console/<area>/<tag>.json.
+// Reads the messages of the pages. Each locale has flat files with `{name}` for values: views/locales/<tag>.json, and
+// for the console views/locales/console/<area>/<tag>.json.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { type Languages, matchLanguage } from '../http/languages.ts';
 
-/** A message, or one for each plural category (CLDR), chosen by the value `count`. */
+/** A message, or one per plural category (CLDR), chosen by the value `count`. */
 export type Message = string | Readonly<Record<string, string>>;
 
-/** The values for a message's `{name}` places. */
+/** The values that replace `{name}` in a message. */
 export type MessageValues = Readonly<Record<string, unknown>>;
 
 export interface Locale {
   /** RFC 5646 tag. */
   tag: string;
   direction: 'ltr' | 'rtl';
-  /** The message of a key. @throws Error when no locale has the key. */
+  /** Returns the message of a key. @throws Error when neither the locale nor English has the key. */
   text(key: string, values?: MessageValues): string;
-  /** Whether some locale has the message of a key. */
+  /** Reports whether the locale or English has a key. */
   has(key: string): boolean;
 }
 
-/** Has every message; used where another locale lacks one. */
+/** The locale that has every message. It stands in where another one lacks a message. */
 const FALLBACK = 'en';
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** By hand: a schema takes many times as long for so many, at each start. */
+/** Checked by hand: a schema takes many times as long for so many messages, at every start. */
 function isMessages(read: unknown): read is Record<string, Message> {
   const isMessage = (one: unknown): boolean =>
     typeof one === 'string' ||
@@ -37,8 +37,9 @@ function isMessages(read: unknown): read is Record<string, Message> {
 type Messages = Readonly<Record<string, Message>>;
 
 /**
- * The locales of a directory. The files of a language are read when it is first spoken: all of them took a tenth of a start.
- * @throws Error when English is missing; later, when a file is malformed.
+ * Lists the locales of a directory. The files of a locale are only read with its first message: reading all took a
+ * tenth of the time of a start.
+ * @throws Error when English is missing, and, with the first message of a locale, when one of its files is malformed.
  */
 export function readLocales(directory: string): ReadonlyMap<string, Locale> {
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter((one) =>
@@ -55,7 +56,7 @@ export function readLocales(directory: string): ReadonlyMap<string, Locale> {
   return new Map([...messages].map(([tag, own]) => [tag, createLocale(tag, own, fallback)]));
 }
 
-/** What gives the messages of some files, which are read when they are first asked for. */
+/** Returns a function that gives the messages of some files, reading them at the first call. */
 function messagesOf(files: readonly string[]): () => Messages {
   let read: Messages | undefined;
   return () => {
@@ -64,7 +65,7 @@ function messagesOf(files: readonly string[]): () => Messages {
   };
 }
 
-/** @throws Error when a file is malformed. */
+/** Reads and merges the messages of some files. @throws Error when a file is malformed. */
 function readMessages(files: readonly string[]): Messages {
   const all: Record<string, Message> = {};
   for (const file of files) {
@@ -91,7 +92,7 @@ function createLocale(tag: string, own: () => Messages, fallback: () => Messages
   };
 }
 
-/** Writing direction by the language's script, so that a new locale file needs no other change. */
+/** Returns the writing direction of a language's script, so that a new locale needs no further change. */
 function directionOf(tag: string): 'ltr' | 'rtl' {
   const { script } = new Intl.Locale(tag).maximize();
   return ['Arab', 'Hebr', 'Thaa', 'Syrc', 'Nkoo', 'Adlm'].includes(script ?? '') ? 'rtl' : 'ltr';
@@ -108,14 +109,15 @@ const RTL_LETTER = /\p{Script=Arabic}|\p{Script=Hebrew}/u;
 function fillIn(message: string, values: MessageValues, direction: Locale['direction']): string {
   return message.replace(/\{(\w+)\}/g, (_place, name: string) => {
     const text = String(values[name] ?? '');
-    // Isolates values of the other direction, which would reorder the sentence (Unicode UAX #9).
+    // Isolates values that may be of the other direction and would reorder the sentence (Unicode UAX #9).
     const isForeign = direction === 'rtl' || RTL_LETTER.test(text);
     return isForeign ? `\u2068${text}\u2069` : text;
   });
 }
 
 /**
- * The locale of a request: the best match among the tenant's enabled locales, else the tenant's first, else English.
+ * Returns the locale for a request: the best match among the tenant's enabled locales, else the tenant's first, else
+ * English.
  * @param enabled the tenant's locales, the default first.
  */
 export function chooseLocale(

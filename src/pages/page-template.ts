@@ -1,4 +1,4 @@
-// The tenant's own page around our pages: Liquid, with a place for what belongs into the head and one for the page itself
+// The tenant's own template around our pages: Liquid with one place for the content of the head and one for the page
 // (`/branding/templates/universal-login`).
 import { Liquid } from 'liquidjs';
 import type { Frozen } from '../records/record.ts';
@@ -12,7 +12,7 @@ export type Settings = Frozen<Pick<TenantRecord, 'tenant' | 'branding'>>;
 const HEAD = /\{%-?\s*auth0:head\s*-?%\}/;
 const WIDGET = /\{%-?\s*auth0:widget\s*-?%\}/;
 
-/** No files are included, and a template that computes without end is given up. */
+/** It cannot include files, and stops a template that computes for too long. */
 const liquid = new Liquid({
   outputEscape: 'escape',
   strictFilters: true,
@@ -23,7 +23,7 @@ const liquid = new Liquid({
   memoryLimit: 1_000_000,
 });
 
-/** What such a page may name, as at the hosted service. */
+/** The variables of such a template, as in the hosted service. */
 export interface TemplateModel {
   branding: { logo_url: string; colors: { primary: string; page_background: string } };
   tenant: { friendly_name: string };
@@ -33,7 +33,7 @@ export interface TemplateModel {
   locale: string;
 }
 
-/** What is wrong with a template; undefined for a good one. It is tried with a page. */
+/** Returns what is wrong with a template, trying it with a sample page; undefined for a good one. */
 export function templateFault(source: string): string | undefined {
   const places = [HEAD, WIDGET].map((place) => source.match(new RegExp(place, 'g'))?.length ?? 0);
   if (places.some((count) => count !== 1))
@@ -62,11 +62,12 @@ const SAMPLE: TemplateModel = {
 
 /**
  * Puts a page into a template.
- * @param html our page, whole.
- * @param nonce of the page's content security policy: scripts and styles of the template have it, what is filled in
- *   brings none.
- * @param mark nobody's to guess: it keeps the places in the template for what is put there last.
- * @returns undefined where a place is not there once it is rendered.
+ * @param html the complete page of ours.
+ * @param nonce the nonce of the page's content security policy. The template's scripts and styles get it; values
+ * filled in do not.
+ * @param mark an unguessable text that marks the two places until the page is put there. It must be unguessable so
+ * that a value that is filled in cannot contain it.
+ * @returns undefined when one of the places is missing from the rendered template.
  * @throws Error for a template that cannot be rendered.
  */
 export function inTemplate(
@@ -86,7 +87,7 @@ export function inTemplate(
   return framed.replace(head, () => between(html, 'head')).replace(widget, () => between(html, 'body'));
 }
 
-/** What is inside an element that our own layout has once. */
+/** Returns the content of an element that occurs once in our layout. */
 function between(html: string, element: 'head' | 'body'): string {
   const start = html.indexOf('>', html.indexOf(`<${element}`)) + 1;
   return html.slice(start, html.lastIndexOf(`</${element}>`));
@@ -94,10 +95,13 @@ function between(html: string, element: 'head' | 'body'): string {
 
 const FRAMED = /^(login|mfa|passwordless|account|logout)\//;
 
-/** Whether a page of ours is shown within the tenant's. @param template the path of our template below views/pages. */
+/** Reports whether a page is shown inside the tenant's template. @param template its path below views/pages. */
 export const isFramed = (template: string): boolean => FRAMED.test(template);
 
-/** What the tenant's template may name of a page. @param settings the tenant's, or an organization's in their place. */
+/**
+ * Returns the variables of the tenant's template for a page.
+ * @param settings those of the tenant, with an organization's in their place where it has its own.
+ */
 export function templateModel(
   { tenant, branding }: Settings,
   page: {

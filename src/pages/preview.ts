@@ -1,19 +1,22 @@
-// A page that nobody is shown yet: as it would look, and with nothing in it that runs or sends.
+// Turns a page into a preview: it looks like the page, but cannot run scripts or send forms.
 import type { Context } from 'koa';
 import { previewPolicy } from '../http/headers.ts';
 import type { Assets } from './assets.ts';
 
-/** Which of a page's colour schemes is shown, whatever the reader's own is. */
+/** The colour scheme to show, whatever the reader's preference. */
 export type Scheme = 'light' | 'dark';
 
-/** What a policy needs to know of a page. */
+/** The parts of a content security policy that depend on the page. */
 interface Policy {
   nonce: string;
   images: readonly string[] | 'any';
   font: string | undefined;
 }
 
-/** A page in one colour scheme: its style sheets are put into it, where what they ask for the scheme is answered. */
+/**
+ * Returns a page in one colour scheme. Its style sheets are inlined, and their media queries for the scheme are
+ * decided.
+ */
 export function asPreview(html: string, { scheme, assets }: { scheme: Scheme; assets: Assets }): string {
   const sheets = new Map(assets.names('.css').map((name) => [assets.path(name), name]));
   return (
@@ -25,14 +28,17 @@ export function asPreview(html: string, { scheme, assets }: { scheme: Scheme; as
           return name === undefined ? link : `<style nonce="${nonce}">${assets.content(name)}</style>`;
         },
       )
-      // What a link leads to is no preview, and may not be framed.
+      // Links are disabled: their targets are not previews and may not be framed.
       .replace(/(<a\b[^>]*?\shref=)"[^"]*"/g, '$1"#"')
       .replace(/<style\b[\s\S]*?<\/style>/g, (style) => inScheme(style, scheme))
       .replace('content="light dark"', `content="${scheme}"`)
   );
 }
 
-/** A style sheet as it is read where that scheme is preferred. `min-width:0` is true everywhere, `max-width:0` nowhere. */
+/**
+ * Returns a style sheet as it applies where the scheme is preferred. `min-width:0` is always true, `max-width:0`
+ * never.
+ */
 function inScheme(css: string, scheme: Scheme): string {
   const isDark = scheme === 'dark' ? '(min-width:0)' : '(max-width:0)';
   const isLight = scheme === 'light' ? '(min-width:0)' : '(max-width:0)';
@@ -42,7 +48,7 @@ function inScheme(css: string, scheme: Scheme): string {
     .replaceAll(/color-scheme\s*:\s*light dark/g, `color-scheme:${scheme}`);
 }
 
-/** The headers of a preview. */
+/** Sets the headers of a preview. */
 export function setPreviewHeaders(ctx: Context, policy: Policy): void {
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Cache-Control', 'no-store');

@@ -1,8 +1,8 @@
 // QR codes on the pages.
 
-/** A QR code as SVG of one path, dark on light. */
+/** Returns a QR code as an SVG with one path, dark on light. */
 export async function qrCode(text: string): Promise<string> {
-  // Few pages have one.
+  // Loaded on demand: few pages have a QR code.
   const { default: codes } = await import('qrcode');
   return codes.toString(text, { type: 'svg', errorCorrectionLevel: 'M', margin: 0 });
 }

@@ -1,4 +1,5 @@
-// Makes the HTML of a page: its Liquid template with escaped output, in a language, in the tenant's or an organization's look.
+// Renders the HTML of a page: its Liquid template with escaped output, in a language, with the branding of the tenant
+// or an organization.
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
@@ -13,14 +14,14 @@ import type { Locale } from './locales.ts';
 import { inTemplate, isFramed, type Settings, type TemplateModel, templateModel } from './page-template.ts';
 import { fontOf, logoOf, type OwnColors, type Theme, themeLook } from './theme.ts';
 
-/** How an organization looks. */
+/** The branding of an organization. */
 export interface BrandedOrganization {
   name: string;
   display_name?: string | undefined;
   branding?: unknown;
 }
 
-/** What the tenant has made of its pages. */
+/** The tenant's customizations of its pages. */
 export interface Look {
   texts: CustomTexts;
   template: string | undefined;
@@ -34,12 +35,12 @@ interface Rendering {
   locale: Locale;
 }
 
-/** A page, and what its content security policy must allow. */
+/** A rendered page, and the facts that its content security policy depends on. */
 interface Rendered {
   html: string;
   nonce: string;
   images: readonly string[] | 'any';
-  /** The origin of its font, where it is foreign. */
+  /** The origin of its font, when it is not ours. */
   font: string | undefined;
 }
 
@@ -54,7 +55,7 @@ interface RendererDependencies {
 /** Renders a page. @throws Error when the template or a message is missing. */
 type Render = (template: string, model: object, rendering: Rendering) => Promise<Rendered>;
 
-/** Reads templates as they are first needed. */
+/** Creates the renderer. Each template is read when it is first needed. */
 export function createRenderer({ directory, assets, random, log }: RendererDependencies): Render {
   const liquid = createLiquid(directory, assets);
   return async (template, model, { settings, look, organization, locale: spoken }) => {
@@ -80,7 +81,7 @@ export function createRenderer({ directory, assets, random, log }: RendererDepen
         ? framed(around, String(html), { nonce, mark, model: given() }, log)
         : String(html),
       nonce,
-      // The tenant's own template may show whatever it likes.
+      // The tenant's own template may contain any image.
       images: isWithinTemplate ? 'any' : [...imagesOf(described, model), ...(shown.image ?? [])],
       font: font.origin,
     };
@@ -91,7 +92,7 @@ function describePage({ tag, direction }: Locale, nonce: string, theme: string) 
   return { locale: tag, direction, nonce, theme };
 }
 
-/** Our page within the tenant's; alone where that one fails, so that people can still log in. */
+/** Returns our page inside the tenant's template, or alone when that fails, so that people can still log in. */
 function framed(
   around: string,
   html: string,
@@ -114,13 +115,16 @@ const organizationBranding = z.object({
     .catch(undefined),
 });
 
-/** With the theme's own logo, where it has one. */
+/** Returns the settings with the logo of the theme, if it has one. */
 function themed(look: Settings, theme: Theme | undefined): Settings {
   const logo = theme && logoOf(theme);
   return logo === undefined ? look : { ...look, branding: { ...look.branding, logo_url: logo } };
 }
 
-/** The tenant's look, or an organization's where it has its own; `own` is what no theme of the tenant changes. */
+/**
+ * Returns the settings with the branding of the organization in place of the tenant's. `own` holds the colours that
+ * the tenant's theme does not replace.
+ */
 function branded(look: Settings, organization: Rendering['organization']): Settings & { own: OwnColors } {
   if (organization === undefined) return { ...look, own: {} };
   const own = organizationBranding.safeParse(organization.branding);
@@ -159,7 +163,8 @@ function createLiquid(directory: string, assets: Assets): Liquid {
     const { locale } = this.context.globals as { locale: Locale };
     return locale.text(key, Object.fromEntries(values));
   });
-  // {{ 'Roles' | worded: 'console.title.' }}: the message of that key, and the text itself where there is none.
+  // {{ 'Roles' | worded: 'console.title.' }}: the message `console.title.Roles`, or the text itself where there is
+  // none.
   liquid.registerFilter('worded', function (text: string, prefix: string): string {
     const { locale } = this.context.globals as { locale: Locale };
     return locale.has(`${prefix}${text}`) ? locale.text(`${prefix}${text}`) : text;

@@ -1,15 +1,15 @@
-// The application that a page is for, as templates know it.
+// The data of a page's application that templates use.
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 import type { Client } from '../records/collections.ts';
 
 export interface ShownClient {
   name: string;
   logo?: string;
-  /** Whether it is the console, whose administrators are shown nothing of the tenant's own look. */
+  /** Whether it is the console, whose login pages do not show the tenant's branding. */
   isConsole?: true;
 }
 
-/** What templates are given of an application. */
+/** Returns the data of an application for templates. */
 export function shownClient({
   client_id,
   name,

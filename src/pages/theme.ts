@@ -1,5 +1,5 @@
-// The theme of the tenant (`/branding/themes`) as custom properties of the pages and a few rules. Its colours are adjusted
-// to the contrast of colors.ts; what it leaves out, and what is no colour or number, stays as the brand has it.
+// Turns the tenant's theme (`/branding/themes`) into custom properties and a few CSS rules. Its colours are adjusted
+// to the contrast of colors.ts. Where a member is missing or invalid, the page keeps the value of the branding.
 import {
   addressCss,
   blackOrWhite,
@@ -15,37 +15,37 @@ import {
   TEXT_CONTRAST,
 } from './colors.ts';
 
-/** A theme as it is stored: nothing in it is checked before it is used. */
+/** A theme as stored. Every member is checked where it is used. */
 export type Theme = Readonly<Record<string, unknown>>;
 
-/** What of a theme goes into a page. */
+/** What a theme adds to a page. */
 interface ThemeLook {
-  /** For a style element, after the brand's. */
+  /** CSS that follows the CSS of the branding. */
   css: string;
-  /** Where a picture behind the card comes from; the page's policy lets it. */
+  /** The origin of the image behind the card, for the page's content security policy. */
   image?: string[];
 }
 
-/** What an organization has in the theme's place. */
+/** Colours of an organization that take precedence over the theme's. */
 export interface OwnColors {
   primary?: string | undefined;
   page?: string | undefined;
 }
 
-/** Of a surface: the share of the text's colour that is in lines and in quiet parts. */
+/** The shares of the text's colour in the lines and in the quiet parts of a surface. */
 const LINE = 0.14;
 const QUIET = 0.05;
 const WHITE: Hex = '#ffffff';
 const BLACK: Hex = '#000000';
-/** A smaller text is read by nobody, and a larger one does not fit the card. */
+/** Smaller text is not readable, and larger text does not fit the card. Percent. */
 const FONT = { smallest: 75, largest: 200 };
 
-/** @see ThemeLook */
+/** Returns the CSS of a theme. @param own an organization's colours. */
 export function themeLook(theme: Theme, own: OwnColors = {}): ThemeLook {
   const { colors, isDark } = schemeOf(theme, own);
   const background = addressCss(section(theme, 'page_background').background_image_url);
   const scheme = `:root{color-scheme:${isDark ? 'dark' : 'light'};${declarations(colors)}}`;
-  // A light theme would glare in the dark: the brand's dark scheme is shown there.
+  // A light theme would glare in the dark scheme, so the dark scheme of the branding applies there.
   const colorsCss = isDark ? scheme : `@media not (prefers-color-scheme:dark){${scheme}}`;
   const css = [
     colorsCss,
@@ -58,17 +58,20 @@ export function themeLook(theme: Theme, own: OwnColors = {}): ThemeLook {
   return { css, ...(background !== undefined && { image: [background.origin] }) };
 }
 
-/** What texts are read on: the card, and its quiet parts, which are shaded towards the text or, where that reads badly, away from it. */
+/**
+ * Returns the backgrounds of text: `quiet` is the card's surface shaded towards the text, or away from it where the
+ * contrast would suffer.
+ */
 function groundsOf(surface: Hex) {
   const end = blackOrWhite(surface);
   const towards = mix(surface, end, QUIET);
   const isTowards = contrast(towards, end) >= 7;
   const quiet = isTowards ? towards : mix(surface, end === WHITE ? BLACK : WHITE, QUIET);
-  // Who reads well on this one reads better on the other.
+  // `worst` gives text less contrast than the other background: text that is readable on it is readable on both.
   return { end, quiet, worst: isTowards ? quiet : surface };
 }
 
-/** The colours of a theme, each moved until it has its contrast, and whether they are light on dark. */
+/** Returns the colours of a theme, each moved until its contrast suffices, and whether they are light on dark. */
 function schemeOf(theme: Theme, own: OwnColors): { colors: Record<string, string>; isDark: boolean } {
   const colors = section(theme, 'colors');
   const color = (name: string): Hex | undefined => colorOf(colors[name]);
@@ -110,7 +113,7 @@ function schemeOf(theme: Theme, own: OwnColors): { colors: Record<string, string
   };
 }
 
-/** Corners and lines. */
+/** Returns the corners and line widths. */
 function bordersOf(theme: Theme): Record<string, string> {
   const borders = section(theme, 'borders');
   const corner = (style: unknown, radius: unknown) => {
@@ -121,7 +124,7 @@ function bordersOf(theme: Theme): Record<string, string> {
     'round-button': corner(borders.buttons_style, borders.button_border_radius),
     'round-input': corner(borders.inputs_style, borders.input_border_radius),
     'line-button': pixels(borders.button_border_weight, 0, 10),
-    // Without a line nobody sees where a field is on a surface of its colour.
+    // At least 1: without a line a field on a surface of its own colour cannot be seen.
     'line-input': pixels(borders.input_border_weight, 1, 10),
     'line-card': pixels(borders.widget_border_weight, 0, 10),
     'round-card': pixels(borders.widget_corner_radius, 0, 50),
@@ -129,7 +132,7 @@ function bordersOf(theme: Theme): Record<string, string> {
   });
 }
 
-/** Sizes are shares of the reader's own size, and not of the screen: whoever needs large text has it. */
+/** Returns the font sizes relative to the reader's own, so that enlarged text stays enlarged. */
 function fontsOf(theme: Theme): Record<string, string> {
   const fonts = section(theme, 'fonts');
   const size = (name: string) => {
@@ -157,7 +160,7 @@ function fontsOf(theme: Theme): Record<string, string> {
   });
 }
 
-/** Where the card is on the page, and what is at its head. */
+/** Returns the rules for the position of the card, and for its logo and heading. */
 function placesCss(theme: Theme): string {
   const widget = section(theme, 'widget');
   const side = { left: 'start', right: 'end' };
@@ -179,13 +182,13 @@ function placesCss(theme: Theme): string {
 const sideOf = (value: unknown, sides: Readonly<Record<string, string>>): string | undefined =>
   typeof value === 'string' && Object.hasOwn(sides, value) ? sides[value] : undefined;
 
-/** A theme's own logo. */
+/** Returns the address of a theme's own logo. */
 export function logoOf(theme: Theme): string | undefined {
   const { logo_url: logo } = section(theme, 'widget');
   return typeof logo === 'string' && logo !== '' ? logo : undefined;
 }
 
-/** The address of a theme's own font. */
+/** Returns the address of a theme's own font. */
 export function fontOf(theme: Theme): string | undefined {
   const { font_url: font } = section(theme, 'fonts');
   return typeof font === 'string' && font !== '' ? font : undefined;
@@ -196,7 +199,10 @@ function section(theme: Theme, name: string): Theme {
   return typeof value === 'object' && value !== null ? (value as Theme) : {};
 }
 
-/** `#rgb`, `#rrggbb`, and both with an opacity, which is left out: it would be of what is behind. */
+/**
+ * Reads `#rgb` and `#rrggbb`, and both with an opacity, which is ignored: the colour would depend on what is behind
+ * it.
+ */
 function colorOf(value: unknown): Hex | undefined {
   if (typeof value !== 'string') return undefined;
   const [, short] = /^#([0-9a-f]{3})[0-9a-f]?$/i.exec(value) ?? [];

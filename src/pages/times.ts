@@ -1,4 +1,4 @@
-// Times as pages show them: in the page's language, and in UTC, since where their reader is nobody has said.
+// Formats times for pages: in the page's language, and in UTC, because the reader's time zone is not known.
 import type { Context } from 'koa';
 import type { Views } from './views.ts';
 
@@ -8,7 +8,7 @@ interface ShownTime {
   text: string;
 }
 
-/** ISO 8601, or epoch milliseconds; nothing is shown of no time. */
+/** Formats a time given as ISO 8601 or epoch milliseconds. Returns undefined for a missing time. */
 export interface ShowTime {
   (at: string | number): ShownTime;
   (at: string | number | null | undefined): ShownTime | undefined;
@@ -21,7 +21,10 @@ const FORMS = {
   hour: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
 } as const;
 
-/** Shows times to the second, the minute, or less, in the language of a page. One for all times of a page: making it is slow. */
+/**
+ * Returns a function that formats times in the language of a page. One should serve all times of a page: creating it
+ * is slow.
+ */
 export function timesOf(
   { views }: { views: Pick<Views, 'locale'> },
   ctx: Context,

@@ -1,5 +1,5 @@
-// Renders pages: Liquid templates of views/pages with escaped output, in the user's language and the tenant's colours,
-// with headers against framing, caching and foreign scripts.
+// Answers with pages: Liquid templates of views/pages with escaped output, in the user's language and the tenant's
+// branding, with headers against framing, caching and foreign scripts.
 import { join } from 'node:path';
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
@@ -16,38 +16,38 @@ import { type BrandedOrganization, createRenderer, type Look } from './render.ts
 
 export interface PageOptions {
   status?: number;
-  /** Where the page's form may lead besides our origin: the application's callback. */
+  /** Addresses that the page's form may lead to besides our origin: the application's callback. */
   formAction?: string | readonly string[] | undefined;
-  /** Whose name, logo and colours the page has in place of the tenant's. */
+  /** An organization whose name, logo and colours replace the tenant's. */
   organization?: Frozen<BrandedOrganization> | undefined;
   /** Addresses that the page frames. */
   frames?: readonly string[];
-  /** The request's `ui_locales` (OIDC Core §3.1.2.1): tags, space separated, best first. */
+  /** The request's `ui_locales` (OIDC Core §3.1.2.1): tags separated by spaces, best first. */
   uiLocales?: string | undefined;
 }
 
 export interface Views {
   /** Answers with views/pages/`<template>`.liquid. @throws Error when the template or a message is missing. */
   page(ctx: Context, template: string, model: object, options?: PageOptions): Promise<void>;
-  /** Answers with the error page for people. */
+  /** Answers with the error page. */
   error(ctx: Context, error: AuthError, options?: Pick<PageOptions, 'uiLocales'>): Promise<void>;
   /**
-   * Answers with a page as it would be with another look: it runs nothing, sends nothing, and is framed by pages of its own
-   * origin alone.
+   * Answers with a page in another look. It cannot run scripts or send forms, and only pages of its own origin can
+   * frame it.
    */
   preview(ctx: Context, template: string, model: object, options: PreviewOptions): Promise<void>;
-  /** The locale that a page answers the request in. @param uiLocales as in {@link PageOptions}. */
+  /** Returns the locale in which a page answers the request. @param uiLocales as in {@link PageOptions}. */
   locale(ctx: Context, uiLocales?: string): Locale;
-  /** All of them, by tag. */
+  /** All locales by tag. */
   locales: ReadonlyMap<string, Locale>;
   assets: Assets;
 }
 
-/** How a preview looks, in place of what is in force. */
+/** The look of a preview, in place of the tenant's current one. */
 interface PreviewOptions {
   settings: Settings;
   look: Look;
-  /** The tag of a locale, enabled or not. */
+  /** The tag of a locale, whether the tenant has enabled it or not. */
   locale: string;
   scheme: Scheme;
 }
@@ -61,7 +61,7 @@ interface ViewsDependencies {
   log?: Pick<Logger, 'warn'>;
 }
 
-/** Reads templates, locales and assets once. */
+/** Creates the views: reads the assets now, templates and messages when they are first needed. */
 export function createViews({ directory, random, settings, look: ownLook, log }: ViewsDependencies): Views {
   const assets = readAssets(join(directory, 'assets'));
   const locales = readLocales(join(directory, 'locales'));
@@ -106,14 +106,15 @@ export function createViews({ directory, random, settings, look: ownLook, log }:
 }
 
 /**
- * Whether a page is for administrators: those of the console, and the login to it. Who may change the tenant's pages must
- * not change what administrators type their passwords into.
+ * Reports whether a page is for administrators: a page of the console, or of the login to it. The tenant's branding
+ * is not applied there, so that those who may change it cannot change the page on which administrators type their
+ * passwords.
  */
 function isUnbranded(template: string, model: { client?: { isConsole?: boolean } }): boolean {
   return template.startsWith('console/') || model.client?.isConsole === true;
 }
 
-/** A look that is nobody's own. */
+/** Returns settings without branding. */
 function unbranded({ tenant }: Settings): Pick<PreviewOptions, 'settings' | 'look'> {
   return {
     settings: { tenant: { ...tenant, picture_url: undefined }, branding: { colors: {} } },
@@ -139,21 +140,22 @@ function setPageHeaders(
   },
 ): void {
   const isDevelopment = template.startsWith('development/');
-  // Pages with scripts that call our own endpoints.
+  // Pages whose scripts call our own endpoints.
   const isConsole = template.startsWith('console/');
   const connects = isDevelopment || isConsole || template === 'authenticator' || template.startsWith('mfa/');
   ctx.set('Content-Type', 'text/html; charset=utf-8');
   ctx.set('Content-Language', locale.tag);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Content-Security-Policy', pagePolicy({ ...policy, connects }));
-  // A login in an application's popup must keep its opener until the end (response_mode web_message). No page that opens the
-  // console, or the login to it, has a hold on it: scripts of the tenant's pages are of the same origin.
+  // A login in an application's popup must keep its opener until the end (response_mode web_message). Pages of the
+  // console and of the login to it must not keep theirs: scripts of the tenant's pages have the same origin and could
+  // control the window through it.
   ctx.set('Cross-Origin-Opener-Policy', isDevelopment || isOfConsole ? 'same-origin' : 'unsafe-none');
   // With no-referrer browsers would post our own forms with `Origin: null` (Fetch §3.2).
   ctx.set('Referrer-Policy', 'same-origin');
 }
 
-/** The error page's model; `kind` chooses the advice. */
+/** Returns the model of the error page; its `kind` selects the advice to the reader. */
 function describeError(ctx: Context, { status, error, error_description, extra }: AuthError): object {
   return {
     kind: errorKind(status, error, extra.reason),
@@ -166,7 +168,7 @@ function describeError(ctx: Context, { status, error, error_description, extra }
 
 function errorKind(status: number, error: string, reason: unknown): string {
   if (reason === 'form_expired' || reason === 'request_expired') return 'expired';
-  // A pushed request is used once and soon (RFC 9126 §2.2): people come back to it by their history.
+  // A pushed request can be used once and expires soon (RFC 9126 §2.2); people return to it through their history.
   if (error === 'invalid_request_uri') return 'expired';
   if (reason === 'link_expired') return 'link';
   if (status === 404) return 'missing';
