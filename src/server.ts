@@ -47,7 +47,7 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
-import { consoleAtItsHost, consoleRoutesOf, errorPageOf, exampleLogin, triedUrl } from './tenant-console.ts';
+import { consoleAtItsHost, consoleRoutesOf, errorPageOf, exampleLogin, testUrl } from './tenant-console.ts';
 import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
 import { door, trustedBy } from './tls/door.ts';
@@ -204,7 +204,7 @@ function routesOf(
     ...bind(linking, { ...page, events, users }),
     ...bind(accountPage, { ...page, ...own }),
     ...bind(identifier, { ...elsewhere, issuer, showNext: createShowNext(pages) }),
-    ...bind(upstream, { ...elsewhere, sessions, tickets, triedUrl: triedUrl(settings), users }),
+    ...bind(upstream, { ...elsewhere, sessions, tickets, testUrl: testUrl(settings), users }),
     ...bind(revocation, { ...elsewhere, sessions, users }),
     ...bind(samlUpstream, { ...elsewhere, challenges, sessions, signedOutPage, users }),
     ...bind(mfa, {

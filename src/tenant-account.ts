@@ -3,7 +3,7 @@ import type { Actor } from './account/actor.ts';
 import { ACCOUNT } from './account/page/callbacks.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
-import { firstProof } from './connections/first-proof.ts';
+import { firstMethod } from './connections/first-method.ts';
 import { refreshTokenDirectory } from './engine/refresh-directory.ts';
 import { sessionDirectory } from './engine/session-directory.ts';
 import type { Connection } from './records/collections.ts';
@@ -21,7 +21,7 @@ export function accountDependencies(
   const { settings, store, clock, wallClock, random } = deps;
   const { baseUrl } = settings;
   const { challenges, config, users } = capabilities;
-  const proofOf = (connection: string) => firstProof(config, connection);
+  const proofOf = (connection: string) => firstMethod(config, connection);
   return {
     ...factorDependencies,
     accountLogins,
@@ -43,7 +43,7 @@ export function accountDependencies(
         session: login.id,
       }),
     refreshTokens: refreshTokenDirectory({ store, config, challenges }),
-    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
+    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstMethod: proofOf }),
     sessions,
     store,
   };

@@ -96,7 +96,7 @@ function trying(
     limitLogin,
     scripts,
     packages: capabilities.packages,
-    trials: upstream.trials,
+    testLogins: upstream.testLogins,
     upstream,
     proofs: {
       attempts,
@@ -181,7 +181,7 @@ export function consoleAtItsHost(
 }
 
 /** Where a browser goes after a try at a connection. */
-export function triedUrl(settings: Settings): string {
+export function testUrl(settings: Settings): string {
   return `${consoleOrigin(settings)}${TRIED}`;
 }
 

@@ -10,10 +10,10 @@ import { passkeys } from './connections/passkeys/feature.ts';
 import { passwordless } from './connections/passwordless/feature.ts';
 import { connectionFault, hasRealm } from './connections/resolve.ts';
 import { scriptRunner } from './connections/run-script.ts';
+import { directRedirect } from './connections/upstream/direct-redirect.ts';
 import { upstream as upstreamLogins } from './connections/upstream/feature.ts';
-import { leadUpstream } from './connections/upstream/lead.ts';
 import { pendingLogins } from './connections/upstream/pending.ts';
-import { connectionTrials } from './connections/upstream/trials.ts';
+import { testLogins } from './connections/upstream/test-logins.ts';
 import { type ApiTokenReader, apiTokenReader, callerTokenReader } from './engine/api-tokens.ts';
 import { bindEngineParts } from './engine/feature.ts';
 import { createLogoutChannels, type LogoutChannel } from './engine/logout-channels.ts';
@@ -80,7 +80,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
     connectionFault: (clientId, name) => connectionFault(config, clientId, name),
     logoutChannels: createLogoutChannels(channels, log),
     ...ours,
-    leadElsewhere: leadUpstream(upstream),
+    directRedirect: directRedirect(upstream),
   });
   return {
     engine,
@@ -155,7 +155,7 @@ function upstreamDependencies(
     config,
     fetch: outbound.fetch,
     pendingLogins: pendingLogins({ challenges, clock, random }),
-    trials: connectionTrials({ challenges, random }),
+    testLogins: testLogins({ challenges, random }),
     runScript: scriptRunner(scripts),
     sign: signing.sign,
     store,

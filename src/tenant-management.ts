@@ -8,7 +8,7 @@ import type { Asked } from './connections/database/custom.ts';
 import { fromElsewhere } from './connections/database/elsewhere.ts';
 import { issueTicketLink } from './connections/database/ticket-link.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
-import { firstProof } from './connections/first-proof.ts';
+import { firstMethod } from './connections/first-method.ts';
 import { renewProviderTokens } from './connections/refresh.ts';
 import { importMetadata } from './connections/samlp/provider.ts';
 import { consentAudience } from './engine/consents.ts';
@@ -47,7 +47,7 @@ function managementDependencies(
   const { config, events, challenges, background, authenticators, browsers, leases, messages } = capabilities;
   const tenantName = new URL(baseUrl).hostname;
   const now = () => new Date(wallClock()).toISOString();
-  const proofOf = (connection: string) => firstProof(config, connection);
+  const proofOf = (connection: string) => firstMethod(config, connection);
   beginWork(deps, capabilities, own.ending);
   return {
     ...own,
@@ -86,7 +86,7 @@ function managementDependencies(
     renewProviderTokens: renewProviderTokens({ ...upstream, leases, users, log: deps.log }),
     renewRecoveryCode: (userId) => renewRecoveryCode({ authenticators, random }, userId),
     rotateKeys: (alg) => rotateSigningKeys(store, wallClock, tenantName, alg, capabilities.keyHolder),
-    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstProof: proofOf }),
+    sessionDirectory: sessionDirectory({ store, config, clock, wallClock, sessions, firstMethod: proofOf }),
     scopesOf: async (audience) => (await config.resourceServer(audience))?.scopes.map(({ value }) => value),
     store,
     systemApis: () => [managementApi(issuer), accountApi(issuer)],

@@ -8,7 +8,7 @@ import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
 
 /** A connection whose strategy is built in. */
-export interface Usable {
+export interface UsableConnection {
   connection: Connection;
   strategy: Strategy;
 }
@@ -39,7 +39,7 @@ export function isEnterprise(connection: Pick<Connection, 'strategy'>): boolean 
  * @param organization that the login is for.
  * @returns undefined for an address of nobody's domain, and for what is no address.
  */
-export function homeOf<U extends Usable>(
+export function homeOf<U extends UsableConnection>(
   usable: readonly U[],
   organization: Organization | undefined,
   identifier: string | undefined,
@@ -59,7 +59,10 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
 }
 
 /** Whether e-mail addresses can choose the connection: a provider elsewhere, or a directory's password form. */
-export function hasHomes(usable: readonly Usable[], organization: Organization | undefined): boolean {
+export function hasHomes(
+  usable: readonly UsableConnection[],
+  organization: Organization | undefined,
+): boolean {
   const own = usable.filter(({ connection }) => isEnterprise(connection));
   const isVerified = discoveryDomainsOf(organization ?? {}).some(({ status }) => status === 'verified');
   return own.some(({ connection }) => domainsOf(connection).length > 0) || (own.length === 1 && isVerified);

@@ -11,21 +11,21 @@ import { codeStep } from './passwordless/session-code.ts';
 import {
   asksIdentifierFirst,
   connectionOf,
+  directProvider,
   identifierOf,
   loginChoices,
-  straightUpstream,
-} from './request.ts';
-import { type GoUpstreamDependencies, goUpstream } from './upstream/go.ts';
+} from './request-connections.ts';
+import { type ProviderRedirectDependencies, redirectToProvider } from './upstream/redirect-to-provider.ts';
 
 /** The page of the connection that a request's user logs in with. */
-export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependencies): LoginPageOf {
+export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDependencies): LoginPageOf {
   const { config } = deps;
   return async (page) => {
     const { pending } = page;
     const identifier = identifierOf(page);
     const meant = await connectionOf(config, page, identifier ?? pending.params.login_hint);
     if (meant === undefined) return undefined;
-    const straight = await straightUpstream(config, pending);
+    const straight = await directProvider(config, pending);
     return {
       isElsewhere: straight !== undefined,
       show: async (ctx, form) => {
@@ -33,7 +33,7 @@ export function loginPages(deps: PasswordFormDependencies & GoUpstreamDependenci
         const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
         const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
         const isStraight = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
-        if (straight !== undefined && isStraight) return goUpstream(deps, ctx, page, straight);
+        if (straight !== undefined && isStraight) return redirectToProvider(deps, ctx, page, straight);
         const signsUp = strategy.page === 'form' && wantsSignUp(page, form) && isSignUpOpen(page, connection);
         const isIdentified = form === 'login' && identifier !== undefined;
         if (!signsUp && !isIdentified && (await asksIdentifierFirst(config, page))) {

@@ -4,13 +4,13 @@ import type { Connection } from '../records/collections.ts';
 import { connectionPurposes } from '../records/connections.ts';
 import { enabledConnectionsOf } from '../records/organizations.ts';
 import type { Config } from '../tenant/config.ts';
-import { domainsOf, homeOf, isEnterprise, type Usable } from './home.ts';
+import { domainsOf, homeOf, isEnterprise, type UsableConnection } from './home.ts';
 import type { RedirectStrategy } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
 
 /** What a request says of the connection that it means. */
-export interface Asked {
+export interface ConnectionQuery {
   /** The application; undefined where the request need not name one. */
   clientId: string | undefined;
   /** The name of a connection. */
@@ -32,20 +32,22 @@ type Resolved<S extends Strategy = Strategy> =
   | { faults: readonly ConnectionFault[]; connection?: Connection | undefined };
 
 /** Whether a strategy is one that an endpoint is for. */
-type Wanted<S extends Strategy> = (strategy: Strategy) => strategy is S;
+type StrategyFilter<S extends Strategy> = (strategy: Strategy) => strategy is S;
 
 /** Any that is built in. */
-export const anyStrategy: Wanted<Strategy> = (strategy): strategy is Strategy => strategy !== undefined;
+export const anyStrategy: StrategyFilter<Strategy> = (strategy): strategy is Strategy =>
+  strategy !== undefined;
 
 /** One whose users type a password. */
-export const byForm: Wanted<FormStrategy> = (strategy): strategy is FormStrategy => strategy.page === 'form';
+export const byForm: StrategyFilter<FormStrategy> = (strategy): strategy is FormStrategy =>
+  strategy.page === 'form';
 
 /** One whose users' passwords are kept here: they sign up, and set new ones. */
-export const byOwnPassword: Wanted<FormStrategy> = (strategy): strategy is FormStrategy =>
+export const byOwnPassword: StrategyFilter<FormStrategy> = (strategy): strategy is FormStrategy =>
   strategy.page === 'form' && strategy.managesPasswords;
 
 /** One whose users log in at a provider elsewhere. */
-export const byRedirect: Wanted<RedirectStrategy> = (strategy): strategy is RedirectStrategy =>
+export const byRedirect: StrategyFilter<RedirectStrategy> = (strategy): strategy is RedirectStrategy =>
   strategy.page === 'redirect';
 
 /**
@@ -68,7 +70,7 @@ export async function usableConnections(
   config: Config,
   clientId: string,
   organization: string | undefined,
-): Promise<Usable[]> {
+): Promise<UsableConnection[]> {
   const all = await connectionsFor(config, clientId, organization);
   return all.flatMap((connection) => {
     const strategy = strategyOf(connection);
@@ -82,8 +84,8 @@ export async function usableConnections(
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
-  asked: Asked,
-  wanted: Wanted<S>,
+  asked: ConnectionQuery,
+  wanted: StrategyFilter<S>,
 ): Promise<Resolved<S>> {
   const name = asked.connection ?? asked.realm;
   const all =

@@ -91,7 +91,7 @@ type ProvingStrategy = FormStrategy | StepStrategy;
 export type Strategy = ProvingStrategy | RedirectStrategy;
 
 /** A proof, and what is known while it is judged. */
-interface Judged<Credentials, Read> {
+interface Verification<Credentials, Read> {
   proof: Proof<Credentials>;
   read: Read;
   /**
@@ -108,17 +108,17 @@ interface Judged<Credentials, Read> {
 export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 
 /** How a strategy judges a proof. */
-interface Judgement<Credentials, Read, Right> {
+interface Verifier<Credentials, Read, Right> {
   /** What is guessed, where it can be. */
   what: Attempt['what'];
   /** Whether the credentials could be guessed. Wrong tries with a long random ticket lock nobody out. */
   isGuessable(credentials: Credentials): boolean;
   /** The id of the user whom the identifier names. */
   find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<string | undefined>;
-  /** Reads what the judgement needs. It runs while the try is counted, before the credentials are looked at. */
+  /** Reads what the verifier needs. It runs while the try is counted, before the credentials are looked at. */
   read(deps: ProofDependencies, proof: Proof<Credentials>, userId: string | undefined): Promise<Read>;
   /** Looks at the credentials. @returns undefined for wrong ones. */
-  judge(deps: ProofDependencies, judged: Judged<Credentials, Read>): Promise<Right | undefined>;
+  verify(deps: ProofDependencies, judged: Verification<Credentials, Read>): Promise<Right | undefined>;
   /** Who gave the right ones; undefined for no user. */
   userOf(
     deps: ProofDependencies,
@@ -142,22 +142,22 @@ export function loginBy(
 }
 
 /**
- * Makes a strategy. Its judgement can be reached only through the functions made here, which count wrong tries and
+ * Makes a strategy. Its verifier can be reached only through the functions made here, which count wrong tries and
  * respect locks. So no login can skip the counting, and a locked account is locked for every endpoint.
  */
 export function strategy<Traits extends FormTraits | StepTraits, Credentials, Read, Right>(
   traits: Traits,
-  judgement: Judgement<Credentials, Read, Right>,
+  verifier: Verifier<Credentials, Read, Right>,
 ): Traits & Provable<Credentials> {
   return {
     ...traits,
     record: STRATEGIES[traits.name],
     check: async (deps, proof) => {
-      await attempt(judgement, deps, proof, false);
+      await attempt(verifier, deps, proof, false);
     },
     prove: async (deps, proof) => {
-      const user = await attempt(judgement, deps, proof, true);
-      if (user === undefined) throw judgement.wrong();
+      const user = await attempt(verifier, deps, proof, true);
+      if (user === undefined) throw verifier.wrong();
       return loginBy(deps, traits, { ...user, connection: proof.connection.name, ip: proof.caller.ip });
     },
   };
@@ -165,7 +165,7 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
 
 /** @returns who has thereby logged in, where right credentials are used up. @throws AuthError for wrong ones. */
 async function attempt<Credentials, Read, Right>(
-  { what, isGuessable, find, read, judge, userOf, failure, wrong }: Judgement<Credentials, Read, Right>,
+  { what, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
   deps: ProofDependencies,
   proof: Proof<Credentials>,
   use: boolean,
@@ -186,7 +186,7 @@ async function attempt<Credentials, Read, Right>(
     why = told;
   };
   const look = async (room: string | undefined): Promise<Right | undefined> => {
-    const right = await judge(deps, { proof, read: await reading, room, use, explain });
+    const right = await verify(deps, { proof, read: await reading, room, use, explain });
     if (right !== undefined && use) {
       user = await userOf(deps, proof, await reading, right);
       tried.userId = user?.userId;

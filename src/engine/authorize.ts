@@ -45,14 +45,14 @@ export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
  * (docs/wire/authorize.md).
  * @returns undefined for our pages.
  */
-export type LeadElsewhere = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
+export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
 
 /** What the application is told. */
 type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies {
   challenges: Pick<Challenges, 'issueTicket' | 'spendTicket'>;
-  leadElsewhere: LeadElsewhere;
+  directRedirect: DirectRedirect;
   interactions: Pick<Interactions, 'begun'>;
   checkRequest: CheckRequest;
   enter: EnterEngine;
@@ -71,7 +71,7 @@ export function authorizationEndpoint({
   grants,
   browsers,
   interactions,
-  leadElsewhere,
+  directRedirect,
   receive,
   ...deps
 }: AuthorizationDependencies): AuthorizationEndpoint {
@@ -98,7 +98,7 @@ export function authorizationEndpoint({
       await checkRequest(ctx.query);
       await answer(ctx);
       const waiting = await interactions.begun(ctx, ctx.response.get('Location'));
-      const elsewhere = waiting && (await leadElsewhere(ctx, waiting));
+      const elsewhere = waiting && (await directRedirect(ctx, waiting));
       if (elsewhere !== undefined) ctx.redirect(elsewhere);
     },
     refuse: async (ctx, parameters, { error, error_description: description }) => {

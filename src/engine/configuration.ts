@@ -25,7 +25,7 @@ import {
 } from './applications.ts';
 import { resourceIndicators } from './audience.ts';
 import { richAuthorizationRequests } from './authorization-details.ts';
-import type { CheckRequest, LeadElsewhere } from './authorize.ts';
+import type { CheckRequest, DirectRedirect } from './authorize.ts';
 import type { BrowserLogins } from './browser-login.ts';
 import { refuseUnboundRefresh } from './certificate-binding.ts';
 import { accounts, claimsByScope, type JudgedUsers, OIDC_SCOPES } from './claims.ts';
@@ -88,7 +88,7 @@ export interface EngineDependencies {
   errorPage: ErrorPage;
   ownCallbacks: OwnCallbacks;
   checkRequest: CheckRequest;
-  leadElsewhere: LeadElsewhere;
+  directRedirect: DirectRedirect;
   connectionFault: ConnectionFault;
   /** The certificates that clients show. */
   certificates: ClientCertificates;

@@ -52,7 +52,7 @@ interface SessionDirectoryDependencies {
   wallClock: Clock;
   sessions: Pick<Sessions, 'end' | 'endAllOf'>;
   /** The first authentication method of a connection's users, such as `pwd`; undefined where it is not known. */
-  firstProof(connection: string): Promise<string | undefined>;
+  firstMethod(connection: string): Promise<string | undefined>;
 }
 
 const HOUR = 3600;
@@ -65,7 +65,7 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
     model === 'Session' && typeof payload.accountId === 'string' && !hasOutlived(config, wallClock, payload);
   const find = async (id: string) => (await artifacts.findBy('uid', id)).find(isOpen);
   const methodOf = async ({ connection }: Payload) =>
-    typeof connection === 'string' ? deps.firstProof(connection) : undefined;
+    typeof connection === 'string' ? deps.firstMethod(connection) : undefined;
   const view = async (session: Frozen<ArtifactRecord>) => {
     return describeSession(session.payload, await methodOf(session.payload), {
       lifetime: config.settings().tenant.session_lifetime * HOUR,

@@ -29,10 +29,10 @@ export const NO_SECOND_FACTOR: { secondFactor: SecondFactor; acrValues: string[]
 export const NO_DELEGATED_LOGINS: {
   ownCallbacks: OwnCallbacks;
   checkRequest: () => Promise<void>;
-  leadElsewhere: () => Promise<undefined>;
+  directRedirect: () => Promise<undefined>;
   actions: Actions;
 } = {
-  leadElsewhere: async () => undefined,
+  directRedirect: async () => undefined,
   actions: {
     isBound: () => false,
     newExecution: () => '',

@@ -5,7 +5,12 @@ import { AuthError, linkExpired } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { upstreamFault, withQuery } from '../redirect.ts';
 import { CALLBACK, type Upstream } from '../upstream/begin.ts';
-import { type Brought, type CompleteDependencies, identify, recordFault } from '../upstream/complete.ts';
+import {
+  type CompleteDependencies,
+  identify,
+  type ProviderCallback,
+  recordFault,
+} from '../upstream/complete.ts';
 import type { PendingLogins } from '../upstream/pending.ts';
 import { refuseUnusable } from '../upstream/user.ts';
 import {
@@ -89,7 +94,7 @@ export async function finishAtProvider(
   deps: ConnectedRouteDependencies,
   ctx: Context,
   connecting: Connecting,
-  brought: Brought,
+  brought: ProviderCallback,
 ): Promise<void> {
   const { clientId, userId } = connecting;
   try {

@@ -2,7 +2,7 @@
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
-import { type Asked, byForm, resolveConnection } from '../resolve.ts';
+import { byForm, type ConnectionQuery, resolveConnection } from '../resolve.ts';
 import type { FormStrategy } from '../strategy.ts';
 
 /**
@@ -11,7 +11,7 @@ import type { FormStrategy } from '../strategy.ts';
  */
 export async function databaseFor(
   config: Config,
-  asked: Asked,
+  asked: ConnectionQuery,
   wanted = byForm,
 ): Promise<{ connection: Connection; strategy: FormStrategy }> {
   const found = await resolveConnection(config, asked, wanted);

@@ -19,7 +19,7 @@ import { databaseOptions, offersReset } from '../../records/database-options.ts'
 import { normalizeEmail } from '../../records/email.ts';
 import type { Random } from '../../runtime/random.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import { identifierOf } from '../request.ts';
+import { identifierOf } from '../request-connections.ts';
 import { byOwnPassword } from '../resolve.ts';
 import { callerOf } from './account-pages.ts';
 import { databaseFor } from './connection.ts';

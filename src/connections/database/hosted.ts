@@ -17,7 +17,7 @@ import type { Connection } from '../../records/collections.ts';
 import { normalizePhone } from '../../records/phone.ts';
 import { offerPasskey } from '../passkeys/offer.ts';
 import { codeChoices } from '../passwordless/session-code.ts';
-import { connectionOf, identifierOf, localChoices, loginChoices } from '../request.ts';
+import { connectionOf, identifierOf, localChoices, loginChoices } from '../request-connections.ts';
 import type { Meant, PasswordFormDependencies, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, loginPage, signUpPage, type TypedSignUp } from './pages.ts';
 import { postSignUp } from './sign-up-page.ts';

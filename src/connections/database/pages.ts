@@ -15,7 +15,7 @@ import { enabledConnectionsOf } from '../../records/organizations.ts';
 import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import type { LoginChoice } from '../request.ts';
+import type { LoginChoice } from '../request-connections.ts';
 
 interface LoginPage extends PageModel {
   names: NameField;

@@ -54,7 +54,7 @@ export const database = strategy(
       ]);
       return { user, verify, isHere, version };
     },
-    judge: async (deps, { proof, read, use, explain }): Promise<Proved | undefined> => {
+    verify: async (deps, { proof, read, use, explain }): Promise<Proved | undefined> => {
       const prove = () =>
         read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use, explain });
       const isAsked = customDatabase(proof.connection) !== undefined;

@@ -9,12 +9,12 @@ import { formFields } from '../../http/body-fields.ts';
 import { PAGE } from '../../http/routes.ts';
 import { firstCode } from '../../records/database-options.ts';
 import { codeStep } from '../passwordless/session-code.ts';
-import { asksIdentifierFirst, connectionOf, isHome } from '../request.ts';
-import { type GoUpstreamDependencies, goUpstream } from '../upstream/go.ts';
+import { asksIdentifierFirst, connectionOf, isHome } from '../request-connections.ts';
+import { type ProviderRedirectDependencies, redirectToProvider } from '../upstream/redirect-to-provider.ts';
 import { showIdentifier } from './page.ts';
 import { type WebFingerDependencies, webFinger } from './webfinger.ts';
 
-interface IdentifierDependencies extends GoUpstreamDependencies, Pick<WebFingerDependencies, 'issuer'> {
+interface IdentifierDependencies extends ProviderRedirectDependencies, Pick<WebFingerDependencies, 'issuer'> {
   showNext: ShowNext;
 }
 
@@ -50,7 +50,7 @@ async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promi
   if (strategy.page === 'redirect') {
     // Where everybody logs in elsewhere, an address of no known domain leads nowhere.
     if (!(await isHome(deps.config, page, connection, typed))) return again('identifier.unknown');
-    return goUpstream(deps, ctx, hinted(page, typed), { connection, strategy });
+    return redirectToProvider(deps, ctx, hinted(page, typed), { connection, strategy });
   }
   await deps.interactions.remember(ctx, { ...pending.remembered, identifier: typed });
   ctx.status = 303;

@@ -11,7 +11,7 @@ import {
 import { databaseOptions } from '../../records/database-options.ts';
 import { isSignUpOpen } from '../database/pages.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
-import { identifierOf, type LoginChoice, loginChoices } from '../request.ts';
+import { identifierOf, type LoginChoice, loginChoices } from '../request-connections.ts';
 import { byForm, byOwnPassword, usableConnections } from '../resolve.ts';
 
 interface IdentifierPage extends PageModel {

@@ -9,7 +9,7 @@ import type { Connection } from '../../records/collections.ts';
 import { connectionPurposes } from '../../records/connections.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
 import type { Config } from '../../tenant/config.ts';
-import { homeOf, isEnterprise, type Usable } from '../home.ts';
+import { homeOf, isEnterprise, type UsableConnection } from '../home.ts';
 import { strategyOf } from '../strategies.ts';
 
 export interface WebFingerDependencies {
@@ -76,7 +76,7 @@ function isInUse(connection: Connection): boolean {
   );
 }
 
-function withStrategy(connection: Connection): Usable[] {
+function withStrategy(connection: Connection): UsableConnection[] {
   const strategy = strategyOf(connection);
   return strategy === undefined ? [] : [{ connection, strategy }];
 }

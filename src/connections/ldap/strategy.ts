@@ -15,7 +15,7 @@ const directory = (name: 'ad' | 'auth0-adldap') =>
       find: ({ users }, { connection, identifier }: Proof<string>) =>
         users.idInConnection(connection, identifier),
       read: async (_deps, _proof, userId) => userId,
-      judge: ({ directories }, { proof: { connection, identifier, credentials } }) =>
+      verify: ({ directories }, { proof: { connection, identifier, credentials } }) =>
         directories.prove(connection, identifier.trim(), credentials),
       userOf: async (deps, { clientId, connection, caller }, _userId, identity) => {
         const by = { name, isSocial: false, idsWithin: 'connection' } as const;

@@ -3,7 +3,13 @@ import type { OAuth2Options } from '../../records/oauth2.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { type UpstreamDependencies, type UpstreamResponse, upstreamFault } from '../redirect.ts';
-import { askProvider, endpointFault, type ProviderAnswer, refuseError, USER_AGENT } from './ask.ts';
+import {
+  endpointFault,
+  type ProviderAnswer,
+  refuseError,
+  requestEndpoint,
+  USER_AGENT,
+} from './provider-request.ts';
 
 /** The answer of a token endpoint: what RFC 6749 §5.1 names, and whatever else the provider adds. */
 export interface TokenAnswer {
@@ -60,7 +66,7 @@ async function askTokenEndpoint(
   for (const [name, value] of Object.entries(customHeaders)) headers.set(name, value);
   headers.set('content-type', 'application/x-www-form-urlencoded');
   const sent = { method: 'POST', headers, body: form.toString() };
-  return tokenAnswer(await askProvider({ fetch }, 'token endpoint', tokenURL, sent), client_secret);
+  return tokenAnswer(await requestEndpoint({ fetch }, 'token endpoint', tokenURL, sent), client_secret);
 }
 
 function tokenAnswer({ response, text }: ProviderAnswer, secret: string): TokenAnswer {

@@ -15,7 +15,7 @@ import { authorizationUrl, sendsNonce } from './authorization.ts';
 import { claimsOf, endpointOf, endSessionOf, type OpenIdConnection, openConnection } from './connection.ts';
 import { exchangeCode, userInfoOf, withProofKey } from './exchange.ts';
 import { refused } from './id-token.ts';
-import type { Preset, Said } from './preset.ts';
+import type { Preset, ProviderResponse } from './preset.ts';
 import { profileOf } from './profile.ts';
 import { openIdGrant, renewedGrant } from './refresh.ts';
 
@@ -113,7 +113,7 @@ async function identityOfTokens<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
   tokens: Awaited<ReturnType<typeof exchangeCode>>,
-  { nonce, parameters }: { nonce: string | undefined } & Pick<Said, 'parameters'>,
+  { nonce, parameters }: { nonce: string | undefined } & Pick<ProviderResponse, 'parameters'>,
 ): Promise<UpstreamIdentity> {
   const { id_token, access_token } = tokens;
   if (id_token === undefined) {
@@ -134,7 +134,7 @@ async function identityOfTokens<Options extends OpenIdOptions>(
 export function identityOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'wallClock'>,
   { preset, options }: OpenIdConnection<Options>,
-  said: Said,
+  said: ProviderResponse,
 ): UpstreamIdentity {
   const profile = profileOf(options, said);
   const { auth_time: authenticatedAt } = said.claims;
@@ -155,7 +155,7 @@ export function identityOf<Options extends OpenIdOptions>(
 function sessionEndOf(
   { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
   { id_token_session_expiry_supported: isSupported }: OpenIdOptions,
-  { session_expiry: ends }: Said['claims'],
+  { session_expiry: ends }: ProviderResponse['claims'],
 ): number | undefined {
   if (isSupported !== true || ends === undefined) return undefined;
   if (typeof ends !== 'number' || ends <= 0 || !Number.isSafeInteger(Math.floor(ends)))

@@ -2,7 +2,7 @@
 // (`ext_…`), by the user's own access token.
 import type { WaadOptions } from '../../records/openid.ts';
 import { jsonOf } from '../../runtime/json.ts';
-import { askProvider, endpointFault } from '../oauth2/ask.ts';
+import { endpointFault, requestEndpoint } from '../oauth2/provider-request.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 
@@ -45,13 +45,13 @@ const PAGE = 500;
 const MOST_PAGES = 20;
 
 /** What a connection asks for. */
-interface Asked {
+interface RequestedData {
   attributes: readonly string[];
   /** Which of a user's groups; undefined for none. */
   groups: 'memberOf' | 'transitiveMemberOf' | undefined;
 }
 
-function askedBy(options: WaadOptions): Asked {
+function askedBy(options: WaadOptions): RequestedData {
   // Tokens of the older endpoints are for an API that has ended.
   if (options.identity_api !== 'microsoft-identity-platform-v2.0')
     return { attributes: [], groups: undefined };
@@ -121,7 +121,7 @@ async function askGraph(
   accessToken: string,
 ): ReturnType<Ask> {
   const headers = { accept: 'application/json', authorization: `Bearer ${accessToken}` };
-  const { response, text } = await askProvider(deps, 'profile endpoint', url, { headers });
+  const { response, text } = await requestEndpoint(deps, 'profile endpoint', url, { headers });
   if (response.status === 401 || response.status === 403) return undefined;
   if (response.status !== 200)
     throw endpointFault('profile endpoint', `answered with status ${response.status}`);

@@ -7,7 +7,7 @@ import type { Claims } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 
 /** What a provider said of somebody. */
-export interface Said {
+export interface ProviderResponse {
   claims: Claims;
   /** Of the userinfo endpoint, where that was asked. */
   userInfo: Readonly<Record<string, unknown>>;
@@ -57,5 +57,9 @@ export interface Preset<Options extends OpenIdOptions> {
   /** What the provider calls the user; `sub` by default. @throws AuthError by `upstreamFault` where it does not. */
   idOf?(claims: Claims, options: Options): string;
   /** The user's profile, of the one that all providers have. */
-  profile?(profile: Record<string, unknown>, said: Said, options: Options): Record<string, unknown>;
+  profile?(
+    profile: Record<string, unknown>,
+    said: ProviderResponse,
+    options: Options,
+  ): Record<string, unknown>;
 }

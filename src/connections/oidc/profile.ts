@@ -1,6 +1,6 @@
 // Of what a provider says, the user's profile: all of it, or what the connection maps (`attribute_map`).
 import { type OpenIdOptions, STANDARD_PROFILE } from '../../records/openid.ts';
-import type { Said } from './preset.ts';
+import type { ProviderResponse } from './preset.ts';
 
 /** Claims of a token, which say nothing of the user. */
 const PROTOCOL = new Set([
@@ -13,7 +13,10 @@ const PROTOCOL = new Set([
 const PLACE = /\$\{context\.(tokenset|userinfo)\.([^}]+)\}/g;
 
 /** The profile. */
-export function profileOf({ attribute_map: map }: OpenIdOptions, said: Said): Record<string, unknown> {
+export function profileOf(
+  { attribute_map: map }: OpenIdOptions,
+  said: ProviderResponse,
+): Record<string, unknown> {
   if (map.mapping_mode === 'use_map') return mapped(map.attributes, said);
   // What the ID token says is signed.
   const all = { ...said.userInfo, ...said.claims };
@@ -23,7 +26,10 @@ export function profileOf({ attribute_map: map }: OpenIdOptions, said: Said): Re
   );
 }
 
-function mapped(attributes: Readonly<Record<string, unknown>>, said: Said): Record<string, unknown> {
+function mapped(
+  attributes: Readonly<Record<string, unknown>>,
+  said: ProviderResponse,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => {
       const found = typeof value === 'string' ? filled(value, said) : value;
@@ -33,7 +39,7 @@ function mapped(attributes: Readonly<Record<string, unknown>>, said: Said): Reco
 }
 
 /** A value that is one place is of that place's type; places within a text are written into it. */
-function filled(template: string, said: Said): unknown {
+function filled(template: string, said: ProviderResponse): unknown {
   const [place] = template.matchAll(PLACE);
   if (place !== undefined && place[0] === template) return at(said, place);
   return template.replaceAll(PLACE, (...match) => {
@@ -42,7 +48,7 @@ function filled(template: string, said: Said): unknown {
   });
 }
 
-function at({ claims, userInfo }: Said, [, from, path]: readonly unknown[]): unknown {
+function at({ claims, userInfo }: ProviderResponse, [, from, path]: readonly unknown[]): unknown {
   const source: Readonly<Record<string, unknown>> = from === 'tokenset' ? claims : userInfo;
   const name = String(path);
   // Claims of other namespaces are addresses, with dots.

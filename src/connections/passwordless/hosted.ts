@@ -25,7 +25,7 @@ import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { CodeKind } from '../../records/database-options.ts';
 import type { Random } from '../../runtime/random.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
-import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request.ts';
+import { identifierOf, loginChoices, mayUsePassword, passwordChoice } from '../request-connections.ts';
 import type { ProofDependencies } from '../strategy.ts';
 import { type PasswordlessConnection, passwordlessConnection } from './connection.ts';
 import { codeChoices, codeConnection, codeStep, proveSession } from './session-code.ts';

@@ -16,7 +16,7 @@ import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { User } from '../../users/user.ts';
 import { databaseFor } from '../database/connection.ts';
-import type { LoginChoice } from '../request.ts';
+import type { LoginChoice } from '../request-connections.ts';
 import { type Proof, type ProofDependencies, strategy } from '../strategy.ts';
 import { email } from './email.ts';
 import { sms } from './sms.ts';
@@ -111,7 +111,7 @@ const sessionCode = (kind: CodeKind) =>
         const version = await users.credentialVersion(userId ?? NOBODY);
         return { user: await users.get(userId ?? NOBODY), version };
       },
-      judge: async ({ challenges }, { proof: { credentials } }) => {
+      verify: async ({ challenges }, { proof: { credentials } }) => {
         const outcome = await challenges.use(SESSION_PURPOSE, credentials.session, credentials.code);
         return outcome === 'accepted' ? true : undefined;
       },

@@ -73,7 +73,7 @@ export function passwordlessStrategy({ wrong: description, ...reach }: Reach): P
         ]);
         return { user, version, code };
       },
-      judge: (_deps, { proof, read: { code }, room, use }) =>
+      verify: (_deps, { proof, read: { code }, room, use }) =>
         code({ spend: use, askers: callerKeys(proof.caller), known: room }),
       userOf: async ({ users, events }, proof, { user: seen, version }) => {
         const { clientId, connection, identifier: address, caller, asker } = proof;

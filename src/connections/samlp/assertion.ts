@@ -21,7 +21,7 @@ interface ExpectedAssertion {
 }
 
 /** What it says. */
-export interface Stated {
+export interface AssertionContents {
   id: string;
   nameId: { value: string; format: string; qualifiers: Readonly<Record<string, string>> } | undefined;
   sessionIndex: string | undefined;
@@ -32,7 +32,7 @@ export interface Stated {
 }
 
 /** Checks an assertion and reads it. @throws AuthError 400 for one that is not for us, not for this login, or not now. */
-export function readAssertion(assertion: Element, expected: ExpectedAssertion): Stated {
+export function readAssertion(assertion: Element, expected: ExpectedAssertion): AssertionContents {
   if (attribute(assertion, 'Version') !== '2.0') throw badMessage('Only SAML 2.0 is spoken here.');
   const id = attribute(assertion, 'ID') ?? '';
   if (id === '' || id.length > 256) throw badMessage('The assertion has no proper ID.');
@@ -136,7 +136,7 @@ function isRecipient(given: string | undefined, { recipient, connection }: Expec
   return named === null || named === connection;
 }
 
-function nameIdOf(subject: Element): Stated['nameId'] {
+function nameIdOf(subject: Element): AssertionContents['nameId'] {
   const nameId = childOf(subject, NS.assertion, 'NameID');
   const value = nameId === undefined ? '' : textOf(nameId).trim();
   if (nameId === undefined || value === '') return undefined;

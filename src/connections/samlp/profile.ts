@@ -2,7 +2,7 @@
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import { CLAIMS, NAME_ID } from '../../saml-messages/names.ts';
 import { type UpstreamIdentity, upstreamFault } from '../redirect.ts';
-import type { Stated } from './assertion.ts';
+import type { AssertionContents } from './assertion.ts';
 
 const NAME_IDENTIFIER = `${CLAIMS}nameidentifier`;
 
@@ -24,7 +24,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
  */
 export function identityOf(
   { user_id_attribute, fieldsMap }: SamlpOptions,
-  { attributes, nameId, sessionIndex, authenticatedAt }: Stated,
+  { attributes, nameId, sessionIndex, authenticatedAt }: AssertionContents,
 ): UpstreamIdentity {
   const given = new Map(attributes);
   // A transient one is another at each login (Core §8.3.8).
@@ -62,7 +62,7 @@ function single(values: readonly string[]): string | string[] {
 
 /** What a LogoutRequest names the session by (Core §3.7.1). */
 function logoutOf(
-  { value, format, qualifiers }: NonNullable<Stated['nameId']>,
+  { value, format, qualifiers }: NonNullable<AssertionContents['nameId']>,
   sessionIndex: string | undefined,
 ): Record<string, string> {
   return {

@@ -1,6 +1,6 @@
 // The user of an access token, as a provider's preset reads them.
 import { decodeJwt } from 'jose';
-import { askProvider, endpointFault, refuseError, USER_AGENT } from '../oauth2/ask.ts';
+import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oauth2/provider-request.ts';
 import type { TokenAnswer } from '../oauth2/token.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQuery } from '../redirect.ts';
 import type { SocialConnection } from './options.ts';
@@ -25,7 +25,7 @@ export async function socialIdentity(
     authorization: `Bearer ${accessToken}`,
   };
   const ask = (url: string) =>
-    askProvider({ fetch }, 'profile endpoint', withQuery(url, query), {
+    requestEndpoint({ fetch }, 'profile endpoint', withQuery(url, query), {
       method: method ?? 'GET',
       headers: { ...own, ...headers },
     });

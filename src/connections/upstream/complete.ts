@@ -8,7 +8,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Events } from '../../tenant/events.ts';
 import type { Login } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
-import { keepLoginTokens } from '../connected/of-login.ts';
+import { keepLoginTokens } from '../connected/login-tokens.ts';
 import { sealedSession } from '../provider-session.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import { connectionsFor } from '../resolve.ts';
@@ -25,7 +25,7 @@ export interface CompleteDependencies extends UpstreamDependencies {
 }
 
 /** What the browser brought back. */
-export interface Brought {
+export interface ProviderCallback {
   pending: PendingLogin;
   state: string;
   parameters: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export interface Brought {
 export async function complete(
   deps: CompleteDependencies,
   ctx: Context,
-  brought: Brought,
+  brought: ProviderCallback,
 ): Promise<UpstreamOutcome> {
   const { pending } = brought;
   let connection: Connection | undefined;
@@ -72,7 +72,7 @@ function refuseStale({ freshSince }: PendingLogin, { authenticatedAt }: Upstream
 export async function identify(
   deps: UpstreamDependencies,
   { connection, strategy }: Upstream,
-  brought: Brought,
+  brought: ProviderCallback,
 ): Promise<UpstreamIdentity> {
   if (brought.connection !== undefined && brought.connection !== connection.name) {
     throw upstreamFault('access_denied', 'The answer came to the address of another connection.');

@@ -11,17 +11,17 @@ import { isLoginForm, takeLoginForm } from '../database/username-password.ts';
 import { byRedirect, resolveConnection } from '../resolve.ts';
 import { CALLBACK } from './begin.ts';
 import { complete } from './complete.ts';
-import { type GoUpstreamDependencies, goUpstream } from './go.ts';
-import type { Trials } from './trials.ts';
+import { type ProviderRedirectDependencies, redirectToProvider } from './redirect-to-provider.ts';
+import type { TestLogins } from './test-logins.ts';
 import { takeUnsolicited, type UnsolicitedDependencies } from './unsolicited.ts';
 
 export interface UpstreamRouteDependencies
-  extends GoUpstreamDependencies,
+  extends ProviderRedirectDependencies,
     UnsolicitedDependencies,
     ConnectedRouteDependencies {
-  trials: Pick<Trials, 'receive'>;
+  testLogins: Pick<TestLogins, 'receive'>;
   /** The address of the page where a login that was tried is looked at; it is given the answer's ticket. */
-  triedUrl: string;
+  testUrl: string;
 }
 
 /** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
@@ -51,7 +51,7 @@ async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<voi
   const asked = { clientId: client.client_id, connection: name, organization: organization?.id };
   const found = await resolveConnection(deps.config, asked, byRedirect);
   if (!('strategy' in found)) return ctx.redirect(`/u/${pending.uid}`);
-  await goUpstream(deps, ctx, page, found);
+  await redirectToProvider(deps, ctx, page, found);
 }
 
 /** The browser comes back from a provider. */
@@ -69,8 +69,8 @@ async function comeBack(
   const connection = connectionOfAddress(ctx);
   ctx.status = 303;
   if (pending === undefined) {
-    const tried = await deps.trials.receive(state, parameters, connection);
-    if (tried !== undefined) return ctx.redirect(`${deps.triedUrl}?ticket=${tried}`);
+    const tried = await deps.testLogins.receive(state, parameters, connection);
+    if (tried !== undefined) return ctx.redirect(`${deps.testUrl}?ticket=${tried}`);
     const unasked = await takeUnsolicited(deps, ctx, connection, parameters);
     if (unasked !== undefined) return ctx.redirect(unasked);
     deps.events.record({ type: 'f', ip: ctx.ip, description: NOT_WAITING });

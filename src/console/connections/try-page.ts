@@ -60,7 +60,7 @@ export async function tryConnection(
 /** Shows what became of a try whose browser is back. */
 export async function showTried(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { ticket } = ctx.query;
-  const answer = typeof ticket === 'string' ? await deps.trials.take(ticket, sessionOf(here)) : undefined;
+  const answer = typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionOf(here)) : undefined;
   if (answer === undefined)
     throw new AuthError(400, 'invalid_request', 'This try is over. Begin another one.', {
       extra: { reason: 'request_expired' },

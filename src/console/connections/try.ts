@@ -5,7 +5,7 @@ import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '.
 import { strategyOf } from '../../connections/strategies.ts';
 import type { FormStrategy, ProofDependencies } from '../../connections/strategy.ts';
 import { CALLBACK } from '../../connections/upstream/begin.ts';
-import type { TrialAnswer, Trials } from '../../connections/upstream/trials.ts';
+import type { TestLoginAnswer, TestLogins } from '../../connections/upstream/test-logins.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Caller } from '../../protection/callers.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -26,7 +26,7 @@ export interface TryDependencies {
   upstream: UpstreamDependencies;
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesFor'>;
-  trials: Trials;
+  testLogins: TestLogins;
   proofs: ProofDependencies;
   /** The databases elsewhere, asked by these scripts. */
   databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
@@ -51,17 +51,17 @@ export function tryingOf(connection: Pick<Connection, 'strategy'>): Trying {
  * @returns the steps so far, and where the browser goes where it can begin.
  */
 export async function beginTry(
-  deps: Pick<TryDependencies, 'trials' | 'upstream' | 'scripts'>,
+  deps: Pick<TryDependencies, 'testLogins' | 'upstream' | 'scripts'>,
   by: { userId: string; session: string },
   { connection, strategy }: { connection: Connection; strategy: RedirectStrategy },
 ): Promise<{ steps: Step[]; redirect?: UpstreamRedirect }> {
-  const own = await deps.trials.begin({ ...by, connectionId: connection.id });
+  const own = await deps.testLogins.begin({ ...by, connectionId: connection.id });
   const trace = traceOf(connection, [own.state, own.nonce, own.codeVerifier]);
   const request = { connection, redirectUri: callbackOf(deps), ...own, params: {}, additional: {} };
   try {
     const redirect = await strategy.redirect(tracedUpstream({ ...deps.upstream, ...deps }, trace), request);
     trace.steps.push(redirectStep(redirect, trace.secrets));
-    await deps.trials.keepRedirect(own.state, trace.steps);
+    await deps.testLogins.keepRedirect(own.state, trace.steps);
     return { redirect, steps: trace.steps };
   } catch (thrown) {
     return { steps: [...trace.steps, errorStep(thrown, trace.secrets)] };
@@ -71,7 +71,7 @@ export async function beginTry(
 /** Looks at what the browser brought back. */
 export async function finishTry(
   deps: Pick<TryDependencies, 'upstream' | 'scripts'>,
-  answer: TrialAnswer,
+  answer: TestLoginAnswer,
   connection: Connection,
 ): Promise<Step[]> {
   const { parameters, state, nonce, codeVerifier } = answer;

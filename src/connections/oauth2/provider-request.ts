@@ -21,7 +21,7 @@ const LARGEST_ANSWER = 256 * 1024;
 export const USER_AGENT = 'Gatehouse';
 
 /** Asks an endpoint. @throws AuthError by {@link endpointFault}, also for an answer that redirects. */
-export async function askProvider(
+export async function requestEndpoint(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   endpoint: Endpoint,
   url: string,

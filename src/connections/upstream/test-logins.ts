@@ -6,7 +6,7 @@ import type { Random } from '../../runtime/random.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 
 /** A try that has gone to its provider. */
-interface Trial {
+interface TestLogin {
   /** The administrator's user id. */
   userId: string;
   /** A hash of the session and the browser that it was begun in. */
@@ -17,25 +17,25 @@ interface Trial {
 }
 
 /** What the browser brought back for one. */
-export interface TrialAnswer extends Trial {
+export interface TestLoginAnswer extends TestLogin {
   state: string;
   parameters: Readonly<Record<string, string>>;
   /** The name of the connection whose callback it is, where the address says so. */
   connection?: string;
-  /** What was kept with {@link Trials.keepRedirect}. */
+  /** What was kept with {@link TestLogins.keepRedirect}. */
   redirect?: unknown;
 }
 
-export interface Trials {
+export interface TestLogins {
   /** Begins one; another of the same session that still waits is over. @returns its `state`. */
   begin(
-    trial: Pick<Trial, 'userId' | 'session' | 'connectionId'>,
-  ): Promise<Pick<Trial, 'nonce' | 'codeVerifier'> & { state: string }>;
+    login: Pick<TestLogin, 'userId' | 'session' | 'connectionId'>,
+  ): Promise<Pick<TestLogin, 'nonce' | 'codeVerifier'> & { state: string }>;
   /** Keeps where the browser was sent, JSON, to be shown with the answer. */
   keepRedirect(state: string, redirect: unknown): Promise<void>;
   /**
    * Takes the answer of a provider, which uses the state up.
-   * @param connection as {@link TrialAnswer.connection}.
+   * @param connection as {@link TestLoginAnswer.connection}.
    * @returns a ticket for it; undefined for a state that is no try's.
    */
   receive(
@@ -47,7 +47,7 @@ export interface Trials {
    * The answer, once: of any number of racers exactly one gets it.
    * @returns undefined in another session, which uses up nothing.
    */
-  take(ticket: string, session: string): Promise<TrialAnswer | undefined>;
+  take(ticket: string, session: string): Promise<TestLoginAnswer | undefined>;
 }
 
 const STATE = 'connection_trial';
@@ -57,20 +57,20 @@ const TTL = 900;
 const ANSWER_TTL = 120;
 
 /** The tries of a tenant. */
-export function connectionTrials({ challenges, random }: { challenges: Challenges; random: Random }): Trials {
+export function testLogins({ challenges, random }: { challenges: Challenges; random: Random }): TestLogins {
   const secret = () => random(32).toString('base64url');
   return {
-    begin: async (trial) => {
-      const { userId, session: subject } = trial;
+    begin: async (login) => {
+      const { userId, session: subject } = login;
       const own = { nonce: secret(), codeVerifier: secret() };
-      const data = { ...trial, ...own };
+      const data = { ...login, ...own };
       const issued = await challenges.issueTicket({ purpose: STATE, subject, ttlSeconds: TTL, data, userId });
       return { ...own, state: issued.secret };
     },
     keepRedirect: (state, redirect) => challenges.keepWithTicket(STATE, state, 'redirect', redirect),
     receive: async (state, parameters, connection) => {
       if (!isTicket(state)) return undefined;
-      const kept = (await challenges.spendTicket<Trial>(STATE, state))?.data;
+      const kept = (await challenges.spendTicket<TestLogin>(STATE, state))?.data;
       if (kept === undefined) return undefined;
       const data = { ...kept, state, parameters, ...(connection !== undefined && { connection }) };
       const { userId, session: subject } = kept;
@@ -78,7 +78,7 @@ export function connectionTrials({ challenges, random }: { challenges: Challenge
       return (await challenges.issueTicket(answer)).secret;
     },
     take: async (ticket, session) => {
-      const kept = (await challenges.peekTicket<TrialAnswer>(ANSWER, ticket))?.data;
+      const kept = (await challenges.peekTicket<TestLoginAnswer>(ANSWER, ticket))?.data;
       // Looked at before it is used up: somebody else's session ends no try that is not its own.
       if (kept === undefined || !isSameSecret(kept.session, session)) return undefined;
       return (await challenges.spendTicket(ANSWER, ticket)) === undefined ? undefined : kept;

@@ -7,14 +7,14 @@ import type { Events } from '../../tenant/events.ts';
 import type { UpstreamRedirect } from '../redirect.ts';
 import { type BeginDependencies, beginUpstream, type Upstream } from './begin.ts';
 
-export interface GoUpstreamDependencies extends BeginDependencies, HostedDependencies {
+export interface ProviderRedirectDependencies extends BeginDependencies, HostedDependencies {
   events: Events;
   log: Logger;
 }
 
 /** Sends the browser to a provider. One that cannot be asked is an error at the application, and an event. */
-export async function goUpstream(
-  deps: GoUpstreamDependencies,
+export async function redirectToProvider(
+  deps: ProviderRedirectDependencies,
   ctx: Context,
   page: RequestPage,
   upstream: Upstream,

@@ -94,7 +94,7 @@ function firstCharacter(text: string): string {
  * The provider that a request's user logs in at without being asked: the one that the request names, or whose domain its
  * `login_hint` has, or the only way in that the application has.
  */
-export async function straightUpstream(
+export async function directProvider(
   config: Config,
   { clientId, params }: Pick<RequestPage['pending'], 'clientId' | 'params'>,
 ): Promise<{ connection: Connection; strategy: RedirectStrategy } | undefined> {
