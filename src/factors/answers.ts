@@ -1,21 +1,21 @@
-// What the MFA API answers, for the document of the API.
+// Schemas of the answers of the MFA API, for the API document.
 import { z } from 'zod';
 import { optional, required } from '../http/described.ts';
 import { FACTORS } from './factors.ts';
 
-/** Each value once. */
+/** Returns an enum of the values without duplicates, which `z.enum` needs. */
 const oneOf = (values: readonly string[]) => z.enum([...new Set(values)]);
 const authenticatorTypes = (factors: typeof FACTORS) =>
   oneOf(factors.map(({ authenticatorType }) => authenticatorType));
 
-/** Of POST /mfa/challenge. */
+/** The answer of POST /mfa/challenge. */
 export const challengeAnswer = z.object({
   challenge_type: authenticatorTypes(FACTORS.filter(({ challenge }) => challenge !== undefined)),
   oob_code: optional('With `oob`: goes to the token endpoint.'),
   binding_method: z.literal('prompt').optional().describe('The user types a code that was sent.'),
 });
 
-/** Of POST /mfa/associate. */
+/** The answer of POST /mfa/associate. */
 export const association = z.object({
   authenticator_type: authenticatorTypes(FACTORS.filter((factor) => factor.enroll !== undefined)),
   id: required('Of the authenticator.'),
@@ -28,7 +28,7 @@ export const association = z.object({
   recovery_codes: z.array(z.string()).optional().describe('With the first authenticator.'),
 });
 
-/** Of GET /mfa/authenticators: one of them. */
+/** One authenticator in the answer of GET /mfa/authenticators. */
 export const authenticatorAnswer = z.object({
   id: z.string(),
   authenticator_type: authenticatorTypes(FACTORS),

@@ -1,4 +1,4 @@
-// The MFA API as an API of the tenant: it exists beside those of the tenant file, in no store and in no export.
+// Makes the MFA API available as an API of the tenant. It is neither stored nor exported.
 
 import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
@@ -6,7 +6,7 @@ import type { Config } from '../tenant/config.ts';
 import { MFA_SCOPES, mfaAudience } from './bearer.ts';
 import { API_TOKEN_SECONDS } from './factor-changes.ts';
 
-/** The tenant as it is, and the MFA API in it. */
+/** Returns the tenant's configuration with the MFA API added to the APIs of the tenant file. */
 export function withMfaApi(config: Config, issuer: string): Config {
   const identifier = mfaAudience(issuer);
   const api: ResourceServer = {

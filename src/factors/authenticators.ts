@@ -1,4 +1,4 @@
-// The second factors of users as they are kept: begun, confirmed by their first use, listed, removed.
+// The stored second factors of users: begun, confirmed by their first use, listed and removed.
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
@@ -11,68 +11,68 @@ import type { FactorChanges } from './factor-changes.ts';
 
 export type Authenticator = Frozen<AuthenticatorRecord>;
 
-/** The members of an authenticator that only some factors have. */
+/** Members of an authenticator that only some factors have. */
 export type OwnFields = Partial<
   Omit<AuthenticatorRecord, 'id' | 'user_id' | 'kind' | 'active' | 'first' | 'created_at' | 'expiresAt'>
 >;
 
-/** How many of a user's may be begun at a time, and for how long one waits for its first use, seconds. */
+/** How many unconfirmed authenticators a user may have at a time, and after how many seconds each expires. */
 const MOST_BEGUN = 10;
 const BEGUN_SECONDS = 3_600;
 
-/** Who begins an enrolment: the user, and the version of the credential that their login was proved by. */
+/** Who begins an enrolment: the user, and the version of the credential that their login was proved with. */
 export interface Beginner {
   userId: string;
   credentialVersion: number;
 }
 
-/** An authenticator that a user is given. */
+/** An authenticator that an administrator gives to a user. */
 interface GivenAuthenticator {
   kind: FactorKind;
   fields: OwnFields;
 }
 
 export interface Authenticators {
-  /** All of a user's, the unconfirmed included. */
+  /** Returns all authenticators of a user, including unconfirmed ones. */
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
   /**
-   * Begins an enrolment. The authenticator counts after its first use, and expires without one.
-   * @param fields makes the factor's own members from the id.
+   * Begins an enrolment. The authenticator is inactive until its first use, and expires without one.
+   * @param fields makes the members that only this factor has, from the id.
    */
   begin(
     by: Beginner,
     factor: { kind: string; prefix: string },
     fields?: (id: string) => Promise<OwnFields> | OwnFields,
   ): Promise<Authenticator>;
-  /** Stores one that counts at once, in place of any with the same id. */
+  /** Stores an active authenticator, in place of any with the same id. */
   put(authenticator: Omit<AuthenticatorRecord, 'active' | 'created_at'>): Promise<void>;
   /**
-   * Gives a user authenticators that count at once, for an administrator.
-   * @param options.instead whether all that the user had go, in the same write.
+   * Gives a user active authenticators, for an administrator.
+   * @param options.instead whether to delete all others of the user, in the same write.
    */
   give(
     userId: string,
     given: readonly GivenAuthenticator[],
     options?: { instead?: boolean },
   ): Promise<Authenticator[]>;
-  /** Changes one in a single step. @returns what it is now; undefined when it is not there. */
+  /** Changes an authenticator atomically. @returns the new record; undefined when there is none with that id. */
   update(id: string, change: (current: Authenticator) => Authenticator): Promise<Authenticator | undefined>;
   /**
-   * Confirms one, which counts from now on. Other begun enrolments of the user are removed.
-   * @param by the id of the token that it is confirmed with, where there is one.
-   * @returns false when it may not.
+   * Makes an authenticator active, and removes the user's other unconfirmed ones.
+   * @param by the id of the access token or session that does it, if any.
+   * @returns false when it may not be confirmed.
    */
   confirm(authenticator: Authenticator, options: ConfirmOptions, by?: string): Promise<boolean>;
   /**
-   * Removes one; with the last that counts goes the recovery code.
-   * @param by the id of the token that it is removed with, where there is one.
-   * @returns false when it was gone.
+   * Removes an authenticator, and the recovery code with the last active one.
+   * @param by the id of the access token or session that does it, if any.
+   * @returns false when there was none with that id.
    */
   remove(id: string, by?: string): Promise<boolean>;
-  /** Removes one that is not confirmed. @returns false when it is. */
+  /** Removes an authenticator that is not confirmed. @returns false when it is confirmed or absent. */
   removeBegun(id: string): Promise<boolean>;
-  /** Removes all of a user's that are not confirmed. */
+  /** Removes all unconfirmed authenticators of a user. */
   removeAllBegunOf(userId: string): Promise<void>;
   removeAllOf(userId: string): Promise<void>;
 }
@@ -84,7 +84,7 @@ interface AuthenticatorsDependencies {
   random: Random;
 }
 
-/** The authenticators in a store. */
+/** Returns the authenticators of the store. */
 export function createAuthenticators(deps: AuthenticatorsDependencies): Authenticators {
   const { store, clock, factorChanges } = deps;
   const records = store.collection('authenticators');
@@ -157,7 +157,7 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
   return {
     remove: async (id, by) => {
       const { user_id: userId } = (await records.get(id)) ?? {};
-      // An enrolment that was only begun is no factor: its removal is no change of the user's factors.
+      // Removing an unconfirmed authenticator does not change the user's factors, so it ends no tokens or sessions.
       if (userId === undefined) return false;
       if (await removeIf(records, id, isBegun)) return true;
       return factorChanges.around(userId, by, async () => {
@@ -177,7 +177,7 @@ function removals(records: Collection<AuthenticatorRecord>, factorChanges: Facto
   };
 }
 
-/** Removes the recovery code with the last factor, so that it cannot stand in for one that is enrolled later. */
+/** Removes a recovery code that is the only one left, so that it cannot replace a factor enrolled later. */
 async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, userId: string) {
   const active = (await records.findBy('user', userId)).filter((one) => !isBegun(one));
   const [code] = active;
@@ -187,8 +187,8 @@ async function removeLoneRecoveryCode(records: Collection<AuthenticatorRecord>, 
 }
 
 /**
- * The id of an authenticator that a user can have only one of: the same each time, so that a new one replaces the
- * old one.
+ * Returns the id of an authenticator that a user can have only one of. It is always the same, so that a new record
+ * replaces the old one.
  */
 export function onlyId(prefix: string, userId: string): string {
   return idOf(prefix, sha256(userId).slice(0, 16));

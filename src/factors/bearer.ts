@@ -9,7 +9,7 @@ import type { FactorDependencies } from './factor.ts';
 import { malformed, readMfaToken } from './mfa-token.ts';
 import { activeAuthenticators } from './policy.ts';
 
-/** The API that users' own tokens are for: its identifier, and what its scopes allow. */
+/** The identifier of the MFA API, which access tokens of users are issued for. */
 export const mfaAudience = (issuer: string) => `${issuer}mfa/`;
 export const MFA_SCOPES = ['enroll', 'read:authenticators', 'remove:authenticators'] as const;
 
@@ -22,16 +22,16 @@ export interface BearerDependencies extends FactorDependencies {
 interface Bearer {
   user: User;
   clientId: string;
-  /** The version of the credential that the login was proved by. */
+  /** The version of the credential that the login was proved with. */
   credentialVersion: number;
-  /** For an access token for the MFA API: the token and its present right. */
+  /** Present when the token is an access token for the MFA API: the token, and what it may do now. */
   managing?: { token: ApiToken; right: Right };
 }
 
 /**
- * Reads the token that a request brings.
- * @param scope what an access token for the MFA API must be for.
- * @throws AuthError 401 for no token, a wrong one or one that is no more good; 403 `insufficient_scope`.
+ * Verifies the bearer token of a request.
+ * @param scope the scope that an access token for the MFA API must have.
+ * @throws AuthError 401 when the token is missing, wrong or expired; 403 `insufficient_scope`.
  */
 export async function bearerOf(
   deps: BearerDependencies,
@@ -58,9 +58,9 @@ export async function bearerOf(
 }
 
 /**
- * What an access token for the MFA API may do now.
- * @throws AuthError 401 when it is older than the user's password or factors are, or proves no second factor where
- *   there is one.
+ * Returns what an access token for the MFA API may do now.
+ * @throws AuthError 401 when it is older than the user's password or factors, or does not prove a second factor
+ *   although the user has one.
  */
 export async function judge(deps: BearerDependencies, user: User, token: ApiToken): Promise<Right> {
   const right = await deps.elevation.judge(token);
@@ -69,7 +69,7 @@ export async function judge(deps: BearerDependencies, user: User, token: ApiToke
   return right;
 }
 
-/** The user, who may come in. @throws AuthError 401 when there is none. */
+/** Returns a user who may log in. @throws AuthError 401 when the user does not exist or is blocked. */
 export async function userOf({ users }: BearerDependencies, userId: string): Promise<User> {
   const user = await users.get(userId);
   if (user === undefined || user.blocked === true) throw malformed();

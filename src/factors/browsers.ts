@@ -1,5 +1,5 @@
-// Browsers that a user has logged in with: known ones, for the risk policy, and those that the user wants remembered for
-// thirty days.
+// The browsers and addresses that users have logged in with: known ones, which the risk policy asks for, and those
+// that skip the second factor for thirty days because the user asked for it.
 import type { Context } from 'koa';
 import { browserOf, markBrowser } from '../http/browser.ts';
 import type { BrowserRecord } from '../records/authenticators.ts';
@@ -12,17 +12,17 @@ import { FIRST_VERSION, type Login } from '../users/login.ts';
 const REMEMBERED_SECONDS = 30 * 86_400;
 const KNOWN_SECONDS = 90 * 86_400;
 
-/** A user with the credential version: a new password makes all browsers unknown. */
+/** A user and the version of their credential: a new password makes all their browsers unknown. */
 type KnownUser = Pick<Login, 'userId' | 'credentialVersion'>;
 
 export interface KnownBrowsers {
-  /** Whether the user wants no second factor in this browser. */
+  /** Whether the user asked to skip the second factor in this browser, at most thirty days ago. */
   isRemembered(ctx: Context, user: KnownUser): Promise<boolean>;
-  /** Whether the user has logged in with this browser, and last from this address. */
+  /** Whether the user has logged in with this browser, the last time from the address of this request. */
   isKnown(ctx: Context, user: KnownUser): Promise<boolean>;
-  /** Whether the user has given a second factor from this address, by an application's own login. */
+  /** Whether the user has given a second factor from this address at the token endpoint. */
   isKnownAddress(ip: string, user: KnownUser): Promise<boolean>;
-  /** Records that the user has logged in here with a second factor. */
+  /** Records that the user has logged in with this browser and a second factor. */
   recordBrowser(ctx: Context, user: KnownUser, options: { remember: boolean }): Promise<void>;
   /** Records that the user has given a second factor from this address. */
   recordAddress(ip: string, user: KnownUser): Promise<void>;
@@ -30,7 +30,10 @@ export interface KnownBrowsers {
   forgetAllOf(userId: string): Promise<void>;
 }
 
-/** The browsers in a store; a cookie needs its record, so each can be revoked. */
+/**
+ * Returns the known browsers of a store. The cookie is worthless without its record, so each browser can be
+ * revoked.
+ */
 export function createKnownBrowsers(deps: { store: Store; clock: Clock; random: Random }): KnownBrowsers {
   const { store, clock, random } = deps;
   const browsers = store.collection('browsers');
@@ -74,7 +77,10 @@ function idOf(browser: string, userId: string): string {
   return sha256(`${browser}\n${userId}`);
 }
 
-/** Distinct from a browser's id, which has 43 characters and no colon. */
+/**
+ * Returns the id of the record of an address. It cannot equal that of a browser, whose cookie value contains no
+ * colon.
+ */
 function addressId(ip: string, userId: string): string {
   return idOf(`address:${ip}`, userId);
 }

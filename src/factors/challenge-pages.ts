@@ -1,5 +1,5 @@
-// The pages on which a user gives a second factor outside of a login, because an action asks for one, as before a
-// new password. They open only in the browser that was sent there, which has the secret in a cookie.
+// Pages on which a user gives a second factor outside of a login, because an action asks for one, for example
+// before a password change. They open only in the browser whose cookie holds the secret of the ticket.
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/pending-interaction.ts';
 import type { FactorChallenge } from '../engine/second-factor.ts';
@@ -12,24 +12,24 @@ export interface ChallengePagesDependencies extends FactorPagesDependencies {
   away: Pick<AwayUsers, 'bring'>;
 }
 
-/** Where the pages are. */
+/** Path of the pages. */
 export const CHALLENGE = '/u/mfa-challenge';
 
 const PURPOSE = 'mfa_challenge';
-/** As long as a request waits, seconds. */
+/** Lifetime of a challenge in seconds, the same as that of a waiting authorization request. */
 const TTL = 3600;
 
-/** The ticket that the pages are opened with. */
+/** The cookie that holds the secret of the ticket. */
 const TICKET = browserCookie('__Host-gatehouse_mfa', { sameSite: 'lax', ttlSeconds: TTL });
 
-/** What is kept with it. */
+/** What is stored with the ticket. */
 interface Kept extends Pick<FactorChallenge, 'factors' | 'back'> {
   clientId: string;
   credentialVersion: number;
   pages?: PageState;
 }
 
-/** @see SecondFactor.challenge */
+/** Stores a challenge and sets its cookie (see {@link SecondFactor.challenge}). @returns the path of its page. */
 export async function beginChallenge(
   { challenges, users }: FactorDependencies,
   ctx: Context,
@@ -48,7 +48,7 @@ export async function beginChallenge(
   return CHALLENGE;
 }
 
-/** Opens a page for whom {@link beginChallenge} has sent here. @throws AuthError 400 for anybody else. */
+/** Opens the page of a challenge that {@link beginChallenge} stored. @throws AuthError 400 in any other browser. */
 export async function openChallengePage(deps: ChallengePagesDependencies, ctx: Context): Promise<FactorPage> {
   const { challenges, users, views, csrf, config } = deps;
   const ticket = TICKET.secret(ctx);
@@ -62,7 +62,7 @@ export async function openChallengePage(deps: ChallengePagesDependencies, ctx: C
   return {
     claimant: { user, clientId, ip: ctx.ip, credentialVersion },
     state: pages ?? {},
-    // Nothing can be enrolled here: a factor that is enrolled just now proves nothing about the user.
+    // These pages enrol nothing: a factor enrolled now proves nothing about the user.
     asks: factors.types,
     isChosen: factors.isChosen === true,
     languages: languagesOf(ctx),

@@ -1,11 +1,11 @@
-// Choosing and starting a challenge (docs/wire/mfa.md).
+// Chooses an authenticator and starts its challenge (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { FactorRequest } from './claimant.ts';
 import type { Challenge, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, factorOf } from './policy.ts';
 
-/** A challenge as the application is told of it. */
+/** A challenge, with the authenticator and factor that were chosen. */
 interface StartedChallenge extends Challenge {
   authenticator: Authenticator;
   factor: Factor;
@@ -13,7 +13,7 @@ interface StartedChallenge extends Challenge {
 
 /** What an application or a page asks for. */
 interface Wanted {
-  /** The `challenge_type`s that the application takes; all where undefined. */
+  /** The `challenge_type`s that the application accepts; undefined for all. */
   types?: readonly string[] | undefined;
   authenticatorId?: string | undefined;
 }
@@ -21,9 +21,9 @@ interface Wanted {
 type ChallengedFactor = Factor & Required<Pick<Factor, 'challenge'>>;
 
 /**
- * Starts a challenge of a type that the application takes, with an authenticator that the user has.
+ * Starts a challenge with an authenticator of the user, of a type that the application accepts.
  * @throws AuthError 401 `association_required`, `unsupported_challenge_type`; 400 `invalid_authenticator`;
- * 429 `too_many_requests`.
+ *   429 `too_many_requests`.
  */
 export async function startChallenge(
   deps: FactorDependencies,

@@ -5,41 +5,41 @@ import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 
 /**
- * Somebody who has proved a first factor, or holds a token or ticket, and is to give or enrol a second (NIST SP
- * 800-63 "claimant").
+ * A user who has proved a first factor, or holds a token or ticket, and is to give or enrol a second factor (NIST
+ * SP 800-63 "claimant").
  */
 export interface Claimant {
   user: User;
   clientId: string;
   ip: string;
-  /** The version of the credential that the first factor was proved by. */
+  /** The version of the credential that the first factor was proved with. */
   credentialVersion: number;
-  /**
-   * The access token for the MFA API, where that was brought: it decides whether further factors may be confirmed
-   * beside a first one.
-   */
+  /** The access token for the MFA API, if one was sent. It decides whether a factor may be added to existing ones. */
   token?: ApiToken | undefined;
-  /** The administrator's ticket, where that was brought: it permits an enrolment and nothing else. */
+  /** The administrator's ticket, if one was sent. It permits an enrolment and nothing else. */
   permit?: EnrollmentPermit;
-  /** Whether they have just given a second factor, and enrol another that an action of the login asks for. */
+  /**
+   * Whether the user has just given a second factor and now enrols another, because an action of the login asks for
+   * it.
+   */
   hasProved?: boolean;
-  /** For what they are told by mail. */
+  /** The languages of the e-mail that tells the user of the change. */
   languages?: Languages | undefined;
 }
 
-/** A claimant who asks for an authenticator or a challenge. */
+/** A claimant who requests an enrolment or a challenge. */
 export interface FactorRequest extends Claimant {
   languages: Languages;
 }
 
-/** What the ticket of an administrator permits: one enrolment. */
+/** The one enrolment that an administrator's ticket permits. */
 interface EnrollmentPermit {
-  /** Whether the user may add to factors that they have already, without giving one of them. */
+  /** Whether the user may add to existing factors without giving one of them. */
   several: boolean;
-  /** The only authenticator that it is for; any that was begun without one. */
+  /** The only authenticator that may be confirmed; undefined for any that was begun. */
   authenticatorId?: string;
-  /** Uses it up. @returns false for all but one of any number of racers. */
+  /** Uses the permission. @returns true for exactly one of several concurrent calls. */
   spend(): Promise<boolean>;
-  /** Told of what was confirmed on it. */
+  /** Called after an authenticator was confirmed. */
   confirmed?(authenticator: Authenticator): Promise<void>;
 }

@@ -1,25 +1,25 @@
-// An authenticator's first use, from which on it counts: of any number that are begun on the word of the first
-// factor alone, one becomes the user's first.
+// Confirms an authenticator by its first use. Several may have been begun by logins that proved only the first
+// factor; the unique mark `first` lets one of them become the user's first.
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Collection, UniqueKeyError } from '../store/contract.ts';
 import { judge } from '../store/judge.ts';
 
 export interface ConfirmOptions {
-  /** Whether it may only be the user's first: of any number of racers one is. */
+  /** Whether it may only become the user's first authenticator. Of several concurrent calls one succeeds. */
   first: boolean;
   /**
-   * Whether another authenticator counts as the user's first. Recovery codes do not, nor those of a factor that is
-   * switched off.
+   * Returns whether an existing authenticator is a second factor already. Recovery codes are not, nor are
+   * authenticators of a factor that is switched off.
    */
   counts(one: Frozen<AuthenticatorRecord>): boolean;
-  /** Gives the user the recovery code that their first authenticator brings. */
+  /** Stores the recovery code that was made with the user's first authenticator. */
   keepRecoveryCode(userId: string, codeHash: string): Promise<void>;
 }
 
 /**
- * Confirms an authenticator by its first use; what else was begun and not confirmed is gone.
- * @returns false when it may not be confirmed so.
+ * Makes an authenticator active, and removes the user's unconfirmed ones.
+ * @returns false when `first` is set and the user has a second factor, or when the authenticator is gone.
  */
 export async function confirm(
   records: Collection<AuthenticatorRecord>,
@@ -41,7 +41,7 @@ export async function confirm(
     if ((await activate(isFirst)) === undefined) return false;
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
-    // Another enrolment has become the user's first meanwhile.
+    // Another authenticator became the user's first in the meantime.
     if (first || (await activate(false)) === undefined) return false;
   }
   if (codeHash !== undefined && isFirst) await keepRecoveryCode(userId, codeHash);
@@ -50,12 +50,12 @@ export async function confirm(
   return true;
 }
 
-/** Whether it is not confirmed. */
+/** Returns whether an authenticator is begun but not confirmed. */
 export function isBegun({ active }: Frozen<AuthenticatorRecord>): boolean {
   return !active;
 }
 
-/** Removes a record that is as expected, in one step: what was confirmed meanwhile stays. @returns whether it was. */
+/** Removes a record if it meets a condition, atomically. @returns whether it was removed. */
 export async function removeIf(
   records: Collection<AuthenticatorRecord>,
   id: string,

@@ -1,5 +1,5 @@
-// What an access token for the MFA API may do, judged at each use: it ends with a new password and with a change of the
-// user's factors by another token; one without a second factor is refused once the user has one.
+// What an access token for the MFA API may do. It is decided at each use: the token ends with a new password and
+// when another token changes the user's factors. A token without a second factor is refused once the user has one.
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { JudgedLogin } from '../engine/second-factor.ts';
 import type { Users } from '../users/users.ts';
@@ -7,29 +7,29 @@ import type { FactorChanges } from './factor-changes.ts';
 
 /** What a token may do. */
 export interface Right {
-  /** Whether it proves a second factor, and so may add further ones and remove any. */
+  /** Whether it proves a second factor. Then it may add further factors and remove any. */
   proved: boolean;
 }
 
 export interface Elevation {
-  /** The id of the last change of a user's factors. */
+  /** Returns the id of the last change of a user's factors; empty for none. */
   factorsOf(userId: string): Promise<string>;
   /**
-   * Whether the user's second factors are the same as when the login was made, except for changes made in its own
+   * Returns whether the user's second factors are the same as at the login, except for changes made in its own
    * session.
    */
   isCurrent(login: JudgedLogin): Promise<boolean>;
-  /** The claims of a token for the APIs that change factors, by which {@link judge} decides later. */
+  /** Returns the claims that {@link judge} needs, for an access token for an API that changes factors. */
   claimsOf(login: JudgedLogin): Promise<Record<string, unknown>>;
   /**
-   * What a token may do now. One that proves no second factor may only while its user has none, which the caller
-   * looks at.
-   * @returns undefined when it is no more good for anything.
+   * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
+   * which the caller has to check.
+   * @returns undefined when the token has ended.
    */
   judge(token: ApiToken): Promise<Right | undefined>;
 }
 
-/** Judges the tokens of a tenant. */
+/** Returns the functions that decide what the access tokens of a tenant may do. */
 export function createElevation({
   users,
   factorChanges,
@@ -47,7 +47,7 @@ export function createElevation({
       ...(sessionId !== undefined && { sid: sessionId }),
       ...(grant !== undefined && { grant }),
       credential_version: credentialVersion,
-      // A session proves the second factor that was given when it began.
+      // A session proves the second factor that was given when it began, not one added later.
       factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),
     }),
     judge: async ({ id, userId, claims }) => {

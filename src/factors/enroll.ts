@@ -1,4 +1,4 @@
-// Enrolling a second factor (docs/wire/mfa.md).
+// Begins the enrolment of a second factor (docs/wire/mfa.md).
 import { AuthError } from '../http/errors.ts';
 import type { User } from '../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
@@ -6,18 +6,19 @@ import type { Enrolled, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
 import { bringRecoveryCode } from './recovery/codes.ts';
 
-/** How many authenticators a user may have. */
+/** How many confirmed authenticators a user may have, without recovery codes. */
 const MOST = 20;
 
-/** The factor to enrol, and its e-mail address or number where it has one. */
+/** The factor to enrol, and its e-mail address or phone number if it has one. */
 export interface WantedFactor {
   factor: Factor;
   address?: string | undefined;
 }
 
 /**
- * Begins to enrol an authenticator; it counts once it was used.
- * @throws AuthError 400 when the factor is off, the address is none or there are too many, 503 when the code cannot be sent.
+ * Begins to enrol an authenticator. It becomes active with its first use.
+ * @throws AuthError 400 when the factor is off, the address is invalid or the user has too many; 429; 503 when the
+ *   code cannot be sent.
  */
 export async function enroll(
   deps: FactorDependencies,
@@ -38,12 +39,12 @@ export async function enroll(
   return { ...enrolled, recoveryCode: await bringRecoveryCode(deps, enrolled.authenticator) };
 }
 
-/** Whether users get a recovery code with their first authenticator. */
+/** Returns whether users get a recovery code with their first authenticator. */
 export function hasRecoveryCodes(deps: Pick<FactorDependencies, 'config' | 'factors'>): boolean {
   return enabledFactors(deps).some(({ recovers }) => recovers === true);
 }
 
-/** The name of a user's account in an authenticator app. */
+/** Returns the account name that an authenticator app shows for a user. */
 export function accountOf(user: User): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }

@@ -1,4 +1,4 @@
-// A link by which a user enrols a second factor, on an administrator's word: it is used once, and logs in to nothing.
+// Enrolment by a link that an administrator sends. The link is used once, and does not log in.
 import type { Context } from 'koa';
 import { linkExpired } from '../http/errors.ts';
 import { languagesOf } from '../http/languages.ts';
@@ -8,29 +8,29 @@ import { activeAuthenticators, enrollable } from './policy.ts';
 
 const PURPOSE = 'mfa_enrollment';
 
-/** Where the pages are. */
+/** Path of the pages. */
 export const ENROLLMENT = '/u/mfa-enrollment';
 
-/** For how long a ticket is good, seconds: five days. */
+/** Lifetime of a ticket in seconds: five days. */
 const TICKET_SECONDS = 432_000;
 
 /** What an administrator asks a user to enrol. */
 interface NewEnrollment {
   user: User;
-  /** The name of the only factor that is offered; all that are on without one. */
+  /** The name of the only factor that is offered; undefined for all that are on. */
   factor?: string | undefined;
-  /** Whether the user may add to what they have. */
+  /** Whether the user may add to existing factors. */
   several: boolean;
-  /** Where the link is mailed to; it is not without one. */
+  /** The address that the link is mailed to; undefined to send no mail. */
   mailTo?: string | undefined;
   /** The language of the mail. */
   locale?: string | undefined;
 }
 
-/** Why there is no ticket. */
+/** Why no ticket is issued. */
 type EnrollmentRefusal = 'no-factor' | 'enrolled';
 
-/** Makes a ticket, and mails its link where that is wanted. @returns its link, or why there is none. */
+/** Issues a ticket, and mails its link if `mailTo` is set. @returns its link, or why there is none. */
 export async function issueEnrollment(
   deps: FactorDependencies,
   { user, factor, several, mailTo, locale }: NewEnrollment,
@@ -41,7 +41,7 @@ export async function issueEnrollment(
   const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PURPOSE,
     subject: user.id,
-    // Those that were handed out before stay good.
+    // A random asker: earlier tickets of the user stay valid.
     askers: [deps.random(16).toString('hex')],
     userId: user.id,
     ttlSeconds: TICKET_SECONDS,
@@ -61,14 +61,14 @@ export async function issueEnrollment(
   return { url };
 }
 
-/** Opens a page for whoever has a good link. @throws AuthError 400 for one that is used, expired or none. */
+/** Opens the page of a valid link. @throws AuthError 400 when the link is used, expired or unknown. */
 export async function openEnrollmentPage(deps: FactorPagesDependencies, ctx: Context): Promise<FactorPage> {
   const ticket = typeof ctx.query.ticket === 'string' ? ctx.query.ticket : '';
   const met = await deps.challenges.peekTicket<TicketData>(PURPOSE, ticket);
   const user = met?.userId === undefined ? undefined : await deps.users.get(met.userId);
   if (met === undefined || user === undefined || user.blocked === true) throw linkExpired();
   const { several, factor, credentialVersion, pages } = met.data;
-  // One that was being made while a new password was set.
+  // The ticket may have been issued while a new password was being set.
   if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) throw linkExpired();
   const spend = async () => (await deps.challenges.spendTicket(PURPOSE, ticket)) !== undefined;
   const urlOf = (step?: string) => `${ENROLLMENT}${step === undefined ? '' : `/${step}`}?ticket=${ticket}`;
@@ -101,7 +101,7 @@ function commonModel({ csrf, config }: FactorPagesDependencies, ctx: Context) {
   return { csrf: csrf.token(ctx), client: { name: config.settings().tenant.friendly_name } };
 }
 
-/** What is the same for every ticket. */
+/** Returns the members of the page that are the same for every ticket. */
 function enrollmentPages(deps: FactorPagesDependencies, ctx: Context) {
   return {
     languages: languagesOf(ctx),
@@ -112,7 +112,7 @@ function enrollmentPages(deps: FactorPagesDependencies, ctx: Context) {
   };
 }
 
-/** Says that all is done: whoever comes here has nothing more to do. */
+/** Shows that the enrolment is complete. */
 export function showEnrolled({ views }: Pick<FactorPagesDependencies, 'views'>, ctx: Context): Promise<void> {
   return views.page(ctx, 'account/done', { done: 'mfa.enrolled' }, {});
 }

@@ -1,27 +1,28 @@
-// Records when a user's factors changed and with which token. Tokens end when the factors are changed with another
-// token, and sessions are judged by whether their factor may be gone. The last change is kept, and those within a
-// token's lifetime.
+// Records when a user's factors changed and with which access token. Access tokens end when another token changes
+// the factors, and a session whose factor may have been removed has to prove one again. Kept are the last change
+// and those within the lifetime of a token.
 
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
 
-/** How long an access token for the MFA API is good, seconds. */
+/** Lifetime of an access token for the MFA API in seconds. */
 export const API_TOKEN_SECONDS = 600;
 
 export interface FactorChanges {
-  /** The id of a user's last change; empty for none. */
+  /** Returns the id of a user's last change; empty for none. */
   last(userId: string): Promise<string>;
-  /** Whether whatever changed since another change was changed by the token of this id. */
+  /** Returns whether all changes after `since` were made with the token or session `by`. */
   isOwn(userId: string, since: string, by: string): Promise<boolean>;
   /**
-   * Makes a change and records it, before and after: nobody who looks while it is made takes it for an old one.
-   * @param by the id of the token that it is made with, where there is one.
+   * Makes a change and records it before and after, so that a concurrent reader never takes the old id for the
+   * current one.
+   * @param by the id of the access token or session that makes the change, if any.
    */
   around<T>(userId: string, by: string | undefined, change: () => Promise<T>): Promise<T>;
 }
 
-/** The changes of a tenant's users. */
+/** Returns the changes of factors of a store. */
 export function createFactorChanges(deps: { store: Store; clock: Clock; random: Random }): FactorChanges {
   const { store, clock, random } = deps;
   const records = store.collection('factorChanges');
@@ -37,7 +38,7 @@ export function createFactorChanges(deps: { store: Store; clock: Clock; random: 
     last: async (userId) => (await changesOf(userId)).at(-1)?.id ?? '',
     isOwn: async (userId, since, by) => {
       const changes = await changesOf(userId);
-      // A change that is not found (index -1) is older than all that are kept, so all of them count as later.
+      // A change that is not found (index -1) is older than all that are kept, so all of those are later.
       const after = changes.slice(changes.findIndex(({ id }) => id === since) + 1);
       return after.every((change) => change.by === by);
     },

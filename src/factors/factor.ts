@@ -1,5 +1,5 @@
-// What a second factor is: a value. The policy, the MFA API, the MFA grants and the pages know no more of it than this;
-// a factor is one folder and one line in the list (factors.ts).
+// The contract of a second factor. The policy, the MFA API, the MFA grants and the pages know a factor only by it.
+// A factor is one folder and one line in the list (factors.ts).
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Messages } from '../delivery/messages.ts';
@@ -25,12 +25,12 @@ import type { Claimant, FactorRequest } from './claimant.ts';
 import type { Elevation } from './elevation.ts';
 import type { WebPush } from './push/web-push.ts';
 
-/** What second factors are built on. */
+/** What second factors depend on. */
 export interface FactorDependencies {
   baseUrl: string;
   config: Config;
   users: Users;
-  /** All factors that there are, in the order in which they are told. */
+  /** All factors, in the order in which they are listed to applications. */
   factors: readonly Factor[];
   authenticators: Authenticators;
   elevation: Elevation;
@@ -41,54 +41,55 @@ export interface FactorDependencies {
   events: Events;
   messages: Messages;
   webPush: WebPush;
-  /** The store's, which never goes back. */
+  /** The store's clock, which never goes back. */
   clock: Clock;
-  /** The time of day, which authenticator apps go by. */
+  /** The time of day, which the codes of authenticator apps depend on. */
   wallClock: Clock;
   random: Random;
-  /** Counts a message to an address or number that may be anybody's. @throws AuthError 429 */
+  /** Counts a message to an address or number that may not be the user's. @throws AuthError 429 */
   limitDestination(destination: string): Promise<void>;
 }
 
 export interface FactorPagesDependencies extends HostedDependencies, FactorDependencies {}
 
-/** An authenticator just begun. */
+/** An authenticator that was just begun. */
 export interface Enrolled {
   authenticator: Authenticator;
-  /** Of an app: shown this once. */
+  /** The secret of an authenticator app, shown once. */
   secret?: string;
-  /** What an app or our own authenticator scans. */
+  /** The URI of the QR code that an authenticator app or our own authenticator scans. */
   barcodeUri?: string;
   oobCode?: string;
-  /** Whether a code has to be typed beside `oobCode`. */
+  /** Whether a code has to be typed with `oobCode`. */
   prompt?: boolean;
-  /** With the first authenticator: shown this once. */
+  /** Made with the first authenticator, shown once. */
   recoveryCode?: string;
 }
 
-/** A challenge just made. */
+/** A challenge that was just started. */
 export interface Challenge {
   oobCode?: string;
-  /** Whether a code has to be typed beside `oobCode`. */
+  /** Whether a code has to be typed with `oobCode`. */
   prompt?: boolean;
-  /** What a device shows, to be compared. */
+  /** The number that the device and the login page show, to be compared. */
   number?: string;
 }
 
-/** What came of a proof. `recoveryCode`: a new one, to be shown. */
+/** The result of a verification. `recoveryCode`: a new one, to be shown once. */
 export type Verification = { ok: true; recoveryCode?: string } | { ok: false; outcome: Outcome };
 
 /** How an authenticator of a factor is enrolled. */
 interface Enrollment {
-  /** The `authenticator_types` by which applications ask for it. */
+  /** The values of `authenticator_types` that ask for it. */
   requestedAs: readonly string[];
-  /** Where it leads, of a factor that is reached by an address. @throws AuthError 400 */
+  /** For a factor with an address: returns the address to enrol. @throws AuthError 400 */
   addressOf?(fields: Fields, user: User): string;
-  /** @throws AuthError 400, 429 or 503 when it cannot be begun. */
+  /** Begins the enrolment. @throws AuthError 400, 429 or 503 when it cannot begin. */
   begin(deps: FactorDependencies, request: FactorRequest, address: string): Promise<Enrolled>;
   /**
-   * What an application hands to its browser, for a factor that is made there.
-   * @param asked the authenticator that was begun, the login that began it, and {@link customOrigin} of where.
+   * For WebAuthn: returns the options that an application passes to its browser to create the credential.
+   * @param asked the authenticator, the login that began it, and the custom origin of the request ({@link
+   *   customOrigin}).
    */
   creation?(
     deps: FactorDependencies,
@@ -97,16 +98,19 @@ interface Enrollment {
   ): Promise<{ oobCode: string; options: object }>;
 }
 
-/** The grant by which applications give a factor: one may be that of several. */
+/** The grant by which applications give a factor. Several factors may share one. */
 export interface MfaGrant {
-  /** The end of its `grant_type` and `gty`, after `mfa-`. */
+  /** The part of `grant_type` and `gty` after `mfa-`. */
   name: string;
-  /** One line, for the document of the API. */
+  /** One line, for the API document. */
   summary: string;
-  /** Parameters that it reads beside `mfa_token`. */
+  /** The parameters besides `mfa_token`. */
   parameters: z.ZodObject;
   events: { success: EventType; failure: EventType };
-  /** @returns what was verified, or the refusal. @throws AuthError 400 for a missing parameter, 429. */
+  /**
+   * Verifies the parameters. @returns the success, or the error to answer with. @throws AuthError 400 for a missing
+   * parameter, 429
+   */
   verify(
     deps: FactorDependencies,
     claimant: Claimant,
@@ -114,7 +118,7 @@ export interface MfaGrant {
   ): Promise<Extract<Verification, { ok: true }> | AuthError>;
 }
 
-/** The state of the pages, kept by the server with the waiting request. */
+/** The state of the pages, which the server keeps with the waiting request or ticket. */
 export interface PageState {
   /** The type of the factor that is being enrolled or given. */
   factor?: string | undefined;
@@ -122,50 +126,47 @@ export interface PageState {
   oobCode?: string | undefined;
   number?: string | undefined;
   barcodeUri?: string | undefined;
-  /** The factor was given; what is left is to see the recovery code. */
+  /** The factor was given, and only the recovery code remains to be shown. */
   passed?: boolean;
 }
 
-/**
- * An open page of the second factor: of a login, of an enrolment by a ticket, or of a challenge that an action asks
- * for.
- */
+/** An open page of the second factor: of a login, of an enrolment by a ticket, or of a challenge of an action. */
 export interface FactorPage {
   claimant: Claimant;
   state: PageState;
   languages: Languages;
   uiLocales: string | undefined;
-  /** Which factors may be enrolled, where the page is not part of a login. */
+  /** Which factors may be enrolled; undefined to offer enrolment only to a user without factors. */
   enrolls?: (factor: Factor) => boolean;
-  /** The types that may be given, where not all may. */
+  /** The types of the factors that may be given; undefined for all. */
   asks?: readonly string[];
-  /** Whether the user chooses first, where there is more than one. */
+  /** Whether the user chooses a factor first when there are several. */
   isChosen?: boolean;
-  /** The address of a step; that of the first without one. */
+  /** Returns the URL of a step, or of the first page without one. */
   urlOf(step?: string): string;
-  /** What a page shows whose form leads to a step. */
+  /** Returns the model of a page whose form is posted to a step. */
   model(step?: string): PageModel;
   render(template: string, model: object, status?: number): Promise<void>;
-  /** Keeps what the pages know, by the server. */
+  /** Stores the state of the pages on the server. */
   remember(state: PageState): Promise<void>;
-  /** Whether the page is part of a login: the browser is known afterwards, and the user may have it remembered. */
+  /** Whether the page is part of a login. If so, the browser becomes known, and the user may have it remembered. */
   isOfLogin?: true;
-  /** Ends the pages: the factor was given, and a new recovery code was shown. */
+  /** Ends the pages, after the factor was given and any new recovery code was shown. */
   finish(given: Pick<Factor, 'amr' | 'type'>): Promise<void>;
 }
 
-/** A factor at the hosted pages. */
+/** How the hosted pages show a factor. */
 export interface FactorPages {
-  /** Whether something is typed, or given by the browser, rather than answered on another device. */
+  /** Whether the user types a code or the browser answers, rather than another device. */
   typesCode: boolean;
-  /** The alerts for a missing and a wrong answer, where the answer is no typed code. */
+  /** The alerts for a missing and a wrong answer, when the answer is not a typed code. */
   alerts?: { missing: string; wrong: string };
-  /** Where an address is typed before it is enrolled: what the form says. */
+  /** For a factor whose address is typed at enrolment: returns the address of the form's fields. */
   addressOf?(address: string, country: string): string;
-  /** Where it is set up, and what is shown there beside what all pages show. */
+  /** The page that sets it up, and its model beside what all pages show. */
   enrollment?: {
     template: string;
-    /** @param address what was typed, to be shown again. */
+    /** @param address the address as typed, to be shown again. */
     model(
       deps: FactorPagesDependencies,
       ctx: Context,
@@ -173,10 +174,10 @@ export interface FactorPages {
       address: string | undefined,
     ): Promise<object> | object;
   };
-  /** Where it is given. */
+  /** The page on which it is given. */
   challenge: {
     template: string;
-    /** @param authenticator the one that was asked, where one was. */
+    /** @param authenticator the one that was challenged, if any. */
     model?(
       deps: FactorPagesDependencies,
       ctx: Context,
@@ -188,35 +189,36 @@ export interface FactorPages {
 
 /** A second factor: its names, and how it is enrolled, asked for and verified. */
 export interface Factor extends SecondFactorNames {
-  /** As `authenticator_type`, and as `challenge_type` where there is a challenge. */
+  /** Its `authenticator_type`, and its `challenge_type` if it has challenges. */
   authenticatorType: string;
-  /** As `oob_channel`, where it is answered out of band. @param vendorChannel the tenant's `vendor_channel`. */
+  /** For an out-of-band factor: returns its `oob_channel`. @param vendorChannel the tenant's `vendor_channel`. */
   channel?(vendorChannel: string): string;
-  /**
-   * How hard it is to phish or intercept: of a user's factors the one with the highest number is asked for first.
-   */
+  /** How hard it is to phish or intercept. The user's factor with the highest number is asked for first. */
   strength: number;
-  /** The authenticator that a user has by their profile, in no store. */
+  /** Returns the authenticator that follows from the user's profile and is not stored. */
   ofProfile?(
     deps: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },
     user: User,
   ): Promise<Authenticator | undefined>;
-  /** An authenticator's name, as its owner is shown it: enough to know it by, not enough to learn it. */
+  /** Returns a name that its owner recognizes, with addresses and numbers masked. */
   nameOf?(authenticator: Authenticator): string | undefined;
   enroll?: Enrollment;
-  /** Asks for it with one of the user's authenticators; none where there is nothing to start. @throws AuthError 429, 503 */
+  /**
+   * Starts a challenge with one of the user's authenticators. Absent when nothing is sent. @throws AuthError 429,
+   * 503
+   */
   challenge?(
     deps: FactorDependencies,
     request: FactorRequest,
     authenticator: Authenticator,
   ): Promise<Challenge>;
-  /** Judges what was typed at the pages (as it was), or answered elsewhere. @throws AuthError 429 */
+  /** Verifies a code as it was typed at the pages, or the answer of another device. @throws AuthError 429 */
   verify(
     deps: FactorDependencies,
     claimant: Claimant,
     proof: { code: string; oobCode: string },
   ): Promise<Verification>;
-  /** None where it is given at the pages alone. */
+  /** The grant for applications; absent for a factor that is only given at the hosted pages. */
   grant?: MfaGrant;
   pages: FactorPages;
 }

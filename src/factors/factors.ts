@@ -1,4 +1,4 @@
-// The second factors that there are, in the order in which `mfa_requirements` tells them.
+// All second factors, in the order in which `mfa_requirements` lists them.
 import type { Factor } from './factor.ts';
 import { email } from './message/email.ts';
 import { sms } from './message/sms.ts';

@@ -1,4 +1,4 @@
-// The second factor: the MFA API, its grants, its pages.
+// Second factors: the MFA API, its grants and its pages.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
 import type { ChallengePagesDependencies } from './challenge-pages.ts';
@@ -68,7 +68,7 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-/** The templates of a factor's pages. */
+/** Returns the names of the templates of a factor's pages. */
 function templatesOf({ pages: { challenge, enrollment } }: Factor): string[] {
   return [challenge.template, ...(enrollment === undefined ? [] : [enrollment.template])];
 }

@@ -1,4 +1,4 @@
-// The MFA grants (docs/wire/mfa.md): the second factor, at the token endpoint.
+// The MFA grants (docs/wire/mfa.md), which give a second factor at the token endpoint.
 
 import { z } from 'zod';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
@@ -18,15 +18,15 @@ import { MFA_POLICY } from './policy.ts';
 export interface MfaGrantDependencies extends FactorDependencies {
   /** The identifier of the MFA API. */
   mfaApi: string;
-  /** Reads an access token for an API of ours. */
+  /** Verifies an access token for one of our own APIs. */
   readApiToken: ApiTokenReader;
-  /** What logins are dated by. */
+  /** The clock for `auth_time`. */
   wallClock: Clock;
 }
 
 const mfaToken = required('As it came with the error `mfa_required`, or of an enrolment.');
 
-/** The MFA grants: those by which the factors are given. */
+/** The MFA grants, one for each distinct grant of the factors. */
 export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
   ...new Set(FACTORS.flatMap(({ grant }) => grant ?? [])),
 ].map((grant) => ({
@@ -39,7 +39,7 @@ export const mfaGrants: readonly GrantDeclaration<MfaGrantDependencies>[] = [
   authenticate: (deps, request) => complete(deps, request, grant),
 }));
 
-/** What all MFA grants share: reads the token, verifies the factor, and uses the token up. */
+/** Does what all MFA grants share: reads the MFA token, verifies the factor, and uses the token. */
 async function complete(
   deps: MfaGrantDependencies,
   request: GrantRequest,
@@ -74,9 +74,9 @@ async function complete(
 }
 
 /**
- * An access token for the MFA API in place of an MFA token: it may confirm what was enrolled with it.
- * @returns undefined when it is an MFA token.
- * @throws AuthError 401 when it is not good for that any more.
+ * Accepts an access token for the MFA API in place of an MFA token, to confirm what was enrolled with it.
+ * @returns undefined when `text` is an MFA token.
+ * @throws AuthError 401 when the access token lacks the scope `enroll` or has ended.
  */
 async function enrollToken(
   deps: MfaGrantDependencies,

@@ -1,4 +1,4 @@
-// What all pages of the second factor share: the claimant, the factors to choose from, the alerts.
+// What all pages of the second factor share: the claimant, the choice of factors, and the alerts.
 import type { Context } from 'koa';
 import {
   openRequestPage,
@@ -15,8 +15,8 @@ import type { Factor, FactorPage, FactorPagesDependencies, PageState } from './f
 import { activeAuthenticators, enrollable, MFA_POLICY } from './policy.ts';
 
 /**
- * Opens a page for somebody who has given the first factor.
- * @returns undefined when no second factor is wanted here, and the browser was sent on.
+ * Opens the page of a login whose first factor was given.
+ * @returns undefined when the login needs no second factor here; the browser was then redirected.
  * @throws AuthError 400 when this browser has no such request waiting.
  */
 export async function openMfaPage(
@@ -46,7 +46,7 @@ export async function openMfaPage(
   };
 }
 
-/** The pages of a waiting request. */
+/** Returns what pages of a waiting request have in common. */
 function pagesOf(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -66,15 +66,15 @@ function pagesOf(
   };
 }
 
-/** What there is to choose from: the factors that the user has, or, who has none, those that can be enrolled. */
+/** The factors to choose from: those that the user has, or, for a user without any, those that can be enrolled. */
 export interface FactorChoice {
   enrolling: boolean;
-  /** Whether what is enrolled is the user's first, which brings a recovery code. */
+  /** Whether an enrolment would be the user's first, which comes with a recovery code. */
   isFirst: boolean;
   factors: Factor[];
 }
 
-/** What a user may choose from, the safest first. */
+/** Returns the factors that a user may choose from, the strongest first. */
 export async function choiceOf(
   deps: FactorPagesDependencies,
   { claimant: { user }, enrolls, asks }: FactorPage,
@@ -82,7 +82,7 @@ export async function choiceOf(
   const active = await activeAuthenticators(deps, user);
   const isFirst = active.length === 0;
   if (asks !== undefined) {
-    // In the order in which an action asks for them; who has none of them enrols none.
+    // In the order in which the action lists them. Users who have none of them cannot enrol one here.
     const has = deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind));
     const factors = asks.flatMap((type) => has.find((factor) => factor.type === type) ?? []);
     return { enrolling: false, isFirst: false, factors };
@@ -98,7 +98,7 @@ export async function choiceOf(
 
 const strongestFirst = (factors: readonly Factor[]) => factors.toSorted((a, b) => b.strength - a.strength);
 
-/** What enrolling and challenging are told of a page. */
+/** Returns the claimant of a page with the page's languages, as enrolments and challenges need it. */
 export function requestOf({ claimant, languages }: FactorPage): FactorRequest {
   return { ...claimant, languages };
 }
@@ -113,7 +113,7 @@ const ALERTS: Record<string, string> = {
   invalid_authenticator: 'mfa.expired',
 };
 
-/** The alert of an error that the user can correct; others are thrown. */
+/** Returns the alert of an error that the user can correct, and throws any other error. */
 export function alertOf(thrown: unknown): { alert: string; status: number } {
   const isOver = thrown instanceof AuthError && thrown.extra.reason === 'request_expired';
   const alert = thrown instanceof AuthError && !isOver ? ALERTS[thrown.error] : undefined;

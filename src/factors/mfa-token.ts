@@ -4,23 +4,23 @@ import { AuthError } from '../http/errors.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import type { FactorDependencies } from './factor.ts';
 
-/** An MFA token is good for ten minutes and takes ten wrong codes. */
+/** Lifetime of an MFA token in seconds, and how many wrong codes it allows. */
 const TOKEN_SECONDS = 600;
 const TOKEN_TRIES = 10;
 const PURPOSE = 'mfa_token';
 
 type TokenDependencies = Pick<FactorDependencies, 'challenges' | 'clock' | 'random' | 'users'>;
 
-/** What an MFA token stands for. */
+/** What an MFA token was issued for. */
 export interface MfaSession {
   userId: string;
   clientId: string;
   request: CompletedRequest;
-  /** The part of the token that is kept as a hash. */
+  /** The part of the token that the store keeps as a hash. */
   ticket: string;
 }
 
-/** Makes an MFA token for a login that lacks its second factor. */
+/** Issues an MFA token for a login that lacks its second factor. */
 export async function issueMfaToken(
   { challenges, clock, random }: TokenDependencies,
   userId: string,
@@ -35,12 +35,13 @@ export async function issueMfaToken(
     tries: TOKEN_TRIES,
     data: { clientId, request: { ...request } },
   });
-  // The expiry is readable, so that a token whose record is gone is still `expired_token`.
+  // The expiry is readable in the token, so that a token whose record is gone still gets `expired_token`.
   return `${secret}.${(epochSeconds(clock) + TOKEN_SECONDS).toString(36)}`;
 }
 
 /**
- * What an MFA token stands for, for the application that got it.
+ * Returns what an MFA token was issued for.
+ * @param clientId the application that must have received the token; undefined for any.
  * @throws AuthError 401 `expired_token` or `invalid_grant`.
  */
 export async function readMfaToken(
@@ -57,18 +58,18 @@ export async function readMfaToken(
   }
   const { clientId: own, request } = met.data as { clientId: string; request: CompletedRequest };
   if (clientId !== undefined && clientId !== own) throw malformed();
-  // One that was being issued while a new password was set.
+  // The token may have been issued while a new password was being set.
   if ((await users.credentialVersion(met.userId)) !== request.firstFactor.credentialVersion)
     throw malformed();
   return { userId: met.userId, clientId: own, request, ticket };
 }
 
-/** SDKs compare the text (docs/wire/mfa.md). */
+/** Returns the error for a wrong MFA token. SDKs compare its text (docs/wire/mfa.md). */
 export function malformed(): AuthError {
   return new AuthError(401, 'invalid_grant', 'Malformed mfa_token');
 }
 
-/** Uses an MFA token up. @returns false when somebody else was faster. */
+/** Uses an MFA token. @returns false when another request has used it. */
 export async function spendMfaToken(
   { challenges }: TokenDependencies,
   { ticket }: MfaSession,
@@ -76,7 +77,7 @@ export async function spendMfaToken(
   return (await challenges.spendTicket(PURPOSE, ticket)) !== undefined;
 }
 
-/** A wrong code counts against the token, too. */
+/** Counts a wrong code against an MFA token. */
 export function penaliseMfaToken({ challenges }: TokenDependencies, { ticket }: MfaSession): Promise<void> {
   return challenges.penalise(PURPOSE, ticket);
 }

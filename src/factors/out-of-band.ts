@@ -1,5 +1,4 @@
-// The out-of-band challenges of second factors (docs/wire/mfa.md): answered by a code that was sent, or by a
-// device.
+// Out-of-band challenges of second factors (docs/wire/mfa.md), answered with a code that was sent, or by a device.
 import type { Outcome } from '../protection/challenge-records.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import type { OutOfBandChallenge } from '../protection/out-of-band.ts';
@@ -8,10 +7,10 @@ import type { Authenticator } from './authenticators.ts';
 
 const PURPOSE = 'mfa_oob';
 
-/** How long a code that was sent is good, and how long a device may answer. */
+/** Lifetimes in seconds: of a code that was sent, and of a request to a device. */
 export const CODE_SECONDS = 300;
 const DEVICE_SECONDS = 300;
-/** How many open requests a device shows: of more the oldest end. */
+/** How many requests may wait for a device. The oldest one ends when there are more. */
 const MOST_WAITING = 5;
 
 interface OobDependencies {
@@ -19,30 +18,33 @@ interface OobDependencies {
   random: Random;
 }
 
-/** Whom a challenge is for. */
+/** The authenticator that a challenge is for, and the request that asked for it. */
 interface ChallengeFor {
   authenticator: Authenticator;
   clientId: string;
   ip: string;
 }
 
-/** A challenge, with what it is about. */
+/** A challenge, with the authenticator that it is for and the request that asked for it. */
 export interface OobChallenge extends Omit<OutOfBandChallenge, 'data'> {
   authenticatorId: string;
   clientId: string;
   ip: string;
-  /** What the device shows: to be compared with what the login page shows. */
+  /** The number that the device and the login page show, to be compared. */
   number?: string;
 }
 
-/** A challenge with a code of six digits to be sent, yet to be kept; it takes the place of the authenticator's last. */
+/**
+ * Prepares a challenge with a code of six digits, to be stored by its `keep`. It replaces the authenticator's last
+ * one.
+ */
 export function prepareCode({ challenges }: Pick<OobDependencies, 'challenges'>, about: ChallengeFor) {
   const challenge = { ...newChallenge(about), digits: 6, ttlSeconds: CODE_SECONDS };
   const { secret: oobCode, ...prepared } = challenges.prepareWithCode(challenge);
   return { oobCode, ...prepared };
 }
 
-/** A challenge that the device answers; the number is shown at both ends. */
+/** Issues a challenge that a device answers. Both ends show the number. */
 export async function issueDevice({ challenges, random }: OobDependencies, about: ChallengeFor) {
   const number = String(10 + ((random(2)[0] ?? 0) % 90));
   const challenge = { ...newChallenge(about, number), ttlSeconds: DEVICE_SECONDS, most: MOST_WAITING };
@@ -58,7 +60,7 @@ function newChallenge({ authenticator, clientId, ip }: ChallengeFor, number?: st
   };
 }
 
-/** The challenge of an `oob_code`, met or not, until it expires. */
+/** Returns the challenge of an `oob_code`, whether answered or not, until it expires. */
 export async function findChallenge(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   oobCode: string,
@@ -67,7 +69,7 @@ export async function findChallenge(
   return found && typed(found);
 }
 
-/** Uses a challenge: of any number of racers exactly one is `accepted`. */
+/** Uses a challenge. Of several concurrent calls exactly one gets `accepted`. */
 export function useChallenge(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   oobCode: string,
@@ -76,7 +78,7 @@ export function useChallenge(
   return challenges.use(PURPOSE, oobCode, bindingCode);
 }
 
-/** A device's open challenges, newest first. */
+/** Returns the open challenges of a device, newest first. */
 export async function waitingForDevice(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   authenticatorId: string,
@@ -84,7 +86,7 @@ export async function waitingForDevice(
   return (await challenges.waitingFor<OwnData>(PURPOSE, authenticatorId)).map(typed);
 }
 
-/** The device's answer, once. @returns false when there is nothing of its to answer. */
+/** Records a device's answer, once. @returns false when that device has no such open challenge. */
 export function decide(
   { challenges }: Pick<OobDependencies, 'challenges'>,
   challengeId: string,
@@ -94,7 +96,7 @@ export function decide(
   return challenges.decide(PURPOSE, authenticatorId, challengeId, answer);
 }
 
-/** What is kept beside a challenge. */
+/** What is stored with a challenge. */
 type OwnData = Omit<OobChallenge, keyof OutOfBandChallenge>;
 
 function typed({ data, ...challenge }: OutOfBandChallenge<OwnData>): OobChallenge {

@@ -1,4 +1,5 @@
-// Where the hosted pages of the second factor are: at a login (/u/<uid>/mfa), for what an action wants one for, at an enrolment.
+// Routes of the pages of the second factor: at a login (/u/<uid>/mfa), for a challenge of an action, and at an
+// enrolment.
 import type { Context } from 'koa';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import { CHALLENGE, type ChallengePagesDependencies, openChallengePage } from './challenge-pages.ts';
@@ -18,7 +19,7 @@ import {
 
 type Open<D> = (deps: D, ctx: Context) => Promise<FactorPage | undefined>;
 
-/** Opens a page, of a login or of an enrolment, before it is made. */
+/** Returns a function that makes routes whose handlers get an opened page. A POST needs a valid CSRF token. */
 const openedBy =
   <D extends FactorPagesDependencies>(open: Open<D>) =>
   (handle: Handler) => ({
@@ -31,7 +32,7 @@ const openedBy =
     },
   });
 
-/** The pages at an address on which a second factor is given, or the first enrolled. */
+/** Returns the routes under a path at which a second factor is given, or the first one enrolled. */
 const pagesAt = <D extends FactorPagesDependencies>(
   path: string,
   opened: ReturnType<typeof openedBy<D>>,
@@ -41,7 +42,7 @@ const pagesAt = <D extends FactorPagesDependencies>(
   ...stepsAt(path, opened),
 });
 
-/** The steps that follow. */
+/** Returns the routes of the steps after the first page. */
 const stepsAt = <D extends FactorPagesDependencies>(
   path: string,
   opened: ReturnType<typeof openedBy<D>>,
@@ -53,7 +54,7 @@ const stepsAt = <D extends FactorPagesDependencies>(
   [`POST ${path}/:factor/resend` as `POST /${string}`]: opened(postResend),
 });
 
-/** The routes of the second factor's pages. */
+/** The routes of the pages of the second factor. */
 export const mfaPages: RouteDeclarations<ChallengePagesDependencies> = {
   ...pagesAt('/u/:uid/mfa', openedBy(openMfaPage)),
   ...pagesAt(CHALLENGE, openedBy(openChallengePage)),
@@ -61,9 +62,11 @@ export const mfaPages: RouteDeclarations<ChallengePagesDependencies> = {
 };
 
 /**
- * The pages on which a user enrols a second factor who is not about to log in.
- * @param path where they are. @param open opens one; undefined when the browser was sent elsewhere. @param done answers when
- *   the recovery code was seen that comes with the first: what opened the pages may be used up by then.
+ * Returns the routes of pages on which a user enrols a second factor outside of a login.
+ * @param path the path of the pages.
+ * @param open opens a page; undefined when the browser was redirected.
+ * @param done answers after the user has saved the recovery code of the first factor. It opens no page, because the
+ *   ticket may be used by then.
  */
 export function enrollmentPages<D extends FactorPagesDependencies>(
   path: string,
@@ -72,7 +75,7 @@ export function enrollmentPages<D extends FactorPagesDependencies>(
 ): RouteDeclarations<D> {
   const enrolling = openedBy(open);
   return {
-    // What fetches links in mails begins nothing here.
+    // HEAD requests, and mail scanners that fetch links, must not begin an enrolment: GET only shows the choice.
     [`GET|HEAD ${path}` as `GET|HEAD /${string}`]: enrolling(choose),
     [`POST ${path}/recovery-code-saved` as `POST /${string}`]: {
       ...PAGE,

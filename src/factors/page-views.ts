@@ -1,4 +1,4 @@
-// What the pages of the second factor show: models for views/pages/mfa.
+// Models and rendering of the pages of the second factor (views/pages/mfa).
 import type { Context } from 'koa';
 import { hasRecoveryCodes } from './enroll.ts';
 import type { Factor, FactorPage, FactorPagesDependencies } from './factor.ts';
@@ -13,7 +13,7 @@ interface Again {
   address?: string;
 }
 
-/** A factor, and what there is beside it. */
+/** A factor, and the choice that it was made from. */
 export interface Chosen {
   factor: Factor;
   choice: FactorChoice;
@@ -21,7 +21,7 @@ export interface Chosen {
 
 const RESEND_SECONDS = 30;
 
-/** The factors to choose from. */
+/** Shows the factors to choose from. */
 export async function showChoice(
   deps: FactorPagesDependencies,
   page: FactorPage,
@@ -39,7 +39,7 @@ export async function showChoice(
   await page.render('mfa/choose', model, status);
 }
 
-/** What every page of a factor shows. */
+/** Returns the part of the model that every page of a factor has. */
 function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Again) {
   return {
     ...page.model(factor.type),
@@ -48,7 +48,7 @@ function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Ag
   };
 }
 
-/** Where a code is typed, or a device waited for. */
+/** Shows the page on which a code is typed, or which waits for a device. */
 export async function showChallenge(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -76,7 +76,7 @@ export async function showChallenge(
   await page.render(template, all, again.status);
 }
 
-/** Where an authenticator is set up. */
+/** Shows the page on which an authenticator is set up. */
 export async function showEnrollment(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -88,7 +88,7 @@ export async function showEnrollment(
   const { address, status } = again;
   const { enrollment, addressOf } = factor.pages;
   const isBegun = page.state.factor === factor.type && page.state.authenticatorId !== undefined;
-  // The address was typed and a code is on its way there: what is left is the code.
+  // The address was typed and a code was sent, so the page that asks for the code follows.
   const isSent = addressOf !== undefined && isBegun && address === undefined;
   if (isSent || enrollment === undefined) return showChallenge(deps, ctx, page, chosen, again);
   const own = await enrollment.model(deps, ctx, page, address);
@@ -96,7 +96,10 @@ export async function showEnrollment(
   await page.render(enrollment.template, model, status);
 }
 
-/** A new recovery code, with the one before dead: whoever looks again sees one that is good. */
+/**
+ * Shows a new recovery code, which replaces the last one. A reload makes another, so the code shown is always
+ * valid.
+ */
 export async function showNewRecoveryCode(
   deps: FactorPagesDependencies,
   page: FactorPage,

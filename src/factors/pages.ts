@@ -1,4 +1,4 @@
-// What the hosted pages of the second factor answer, wherever they are.
+// Handlers of the hosted pages of the second factor, for all of their paths.
 import type { Context } from 'koa';
 import { requestExpired } from '../engine/pending-interaction.ts';
 import { formFields } from '../http/body-fields.ts';
@@ -11,15 +11,15 @@ import { findChallenge } from './out-of-band.ts';
 import { type Chosen, showChallenge, showChoice, showEnrollment, showNewRecoveryCode } from './page-views.ts';
 import { activeAuthenticators } from './policy.ts';
 
-/** Answers at a page that was opened. */
+/** Answers a request to an opened page. */
 export type Handler = (deps: FactorPagesDependencies, ctx: Context, page: FactorPage) => Promise<void>;
 
-/** What may be chosen. */
+/** Shows the factors to choose from. */
 export const choose: Handler = async (deps, _ctx, page) => showChoice(deps, page, await choiceOf(deps, page));
 
 /**
- * Answers at the first page of a second factor: the new recovery code where the factor was given already, the choice where there
- * is one to make, else a redirect to the page of the only or the safest factor.
+ * Answers the first page: shows the new recovery code if the factor was given already, or the choice if there is
+ * one to make; otherwise redirects to the page of the only or the strongest factor.
  */
 export async function showFirst(
   deps: FactorPagesDependencies,
@@ -29,7 +29,7 @@ export async function showFirst(
   if (page.state.passed === true) return showNewRecoveryCode(deps, page);
   const choice = await choiceOf(deps, page);
   const [first, ...others] = choice.factors;
-  // Who enrols chooses; who has enrolled gets what is safest first, and may choose another.
+  // Users who enrol always choose. Users with factors start at the strongest one, and can switch to another.
   const isChosen = choice.enrolling || page.isChosen === true;
   if (first === undefined || (isChosen && others.length > 0)) {
     return showChoice(deps, page, choice);
@@ -37,7 +37,7 @@ export async function showFirst(
   ctx.redirect(page.urlOf(first.type));
 }
 
-/** The factor that the path names. @throws AuthError 400 when it is none of those to choose from. */
+/** Returns the factor of the path. @throws AuthError 400 when it is not among those to choose from. */
 async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: FactorPage): Promise<Chosen> {
   const choice = await choiceOf(deps, page);
   const factor = choice.factors.find(({ type }) => type === ctx.params.factor);
@@ -50,8 +50,7 @@ async function chosenOf(deps: FactorPagesDependencies, ctx: Context, page: Facto
 }
 
 /**
- * Answers at the page of the factor that the path names. Opening it begins an enrolment, or sends a code or asks a device,
- * unless that was done already.
+ * Shows the page of the factor of the path. The first view begins the enrolment, sends the code or asks the device.
  * @throws AuthError 400 for a factor that is not among those to choose from, and once a factor was given.
  */
 export async function showFactor(
@@ -67,20 +66,20 @@ export async function showFactor(
     const isReady = isBegun || factor.pages.addressOf !== undefined;
     return isReady ? showEnrollment(deps, ctx, page, chosen) : begin(deps, ctx, page, chosen);
   }
-  // Looking at the page again sends nothing again.
+  // A reload sends nothing again.
   if (factor.channel === undefined || (await isAsked(deps, state, factor)))
     return showChallenge(deps, ctx, page, chosen);
   await challenge(deps, ctx, page, chosen);
 }
 
-/** Whether a code was sent, or a device asked, and it may still be answered. */
+/** Returns whether a code was sent, or a device asked, and the challenge is still open. */
 async function isAsked(deps: FactorPagesDependencies, state: PageState, factor: Factor): Promise<boolean> {
   if (state.factor !== factor.type || state.oobCode === undefined) return false;
   const found = await findChallenge(deps, state.oobCode);
   return found !== undefined && found.state !== 'spent';
 }
 
-/** Sends a code, or asks a device, and shows where to go on. */
+/** Sends a code, or asks a device, and shows the page that takes the answer. */
 async function challenge(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -105,7 +104,7 @@ async function challenge(
   }
 }
 
-/** Begins an enrolment, at the address that was typed where there is one. */
+/** Begins an enrolment, with the address that was typed if the factor has one. */
 async function begin(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -121,7 +120,7 @@ async function begin(
       factor: factor.type,
       authenticatorId: authenticator.id,
       oobCode,
-      // One that holds a secret is not kept: the secret is sealed, and nowhere else.
+      // The URI of an authenticator app contains its secret, which is stored only in the authenticator, encrypted.
       barcodeUri: secret === undefined ? barcodeUri : undefined,
     };
     await page.remember(state);
@@ -132,7 +131,7 @@ async function begin(
 }
 
 /**
- * Takes the form of the factor that the path names: an address to enrol, or a code. A wrong code shows the page again.
+ * Handles the form of the factor of the path: an address to enrol, or a code. A wrong code shows the page again.
  * @throws AuthError 400 as {@link showFactor}.
  */
 export async function postFactor(
@@ -167,7 +166,7 @@ const OUTCOMES: Partial<Record<Extract<Verification, { ok: false }>['outcome'], 
   unknown: 'mfa.expired',
 };
 
-/** The second factor was given: a new recovery code is shown where there is one, then the request goes on. */
+/** Continues after the factor was given: shows the new recovery code if there is one, otherwise ends the pages. */
 async function pass(
   deps: FactorPagesDependencies,
   ctx: Context,
@@ -188,8 +187,8 @@ async function pass(
 }
 
 /**
- * Takes the user's word that the new recovery code is saved, and ends the pages. Without it the code is shown again; before the
- * factor was given the answer is that of {@link showFirst}.
+ * Handles the form by which the user confirms that the new recovery code is saved, and ends the pages. Without the
+ * confirmation a code is shown again. Before the factor was given, answers as {@link showFirst}.
  */
 export async function postSaved(
   deps: FactorPagesDependencies,
@@ -208,7 +207,7 @@ function finish(deps: FactorPagesDependencies, { state, finish: end }: FactorPag
 }
 
 /**
- * Sends another code, within the limit `passwordlessResend` of the user; an enrolment begins anew.
+ * Sends another code, within the user's limit `passwordlessResend`. An enrolment starts again with its first step.
  * @throws AuthError 400 as {@link showFactor}.
  */
 export async function postResend(
@@ -227,7 +226,7 @@ export async function postResend(
   await challenge(deps, ctx, page, chosen);
 }
 
-/** Whether the device has answered: the page goes on by itself then. */
+/** Answers with the state of the challenge, which the page polls: it goes on once the device has answered. */
 export async function answerStatus(
   deps: FactorPagesDependencies,
   ctx: Context,

@@ -5,12 +5,12 @@ import type { User } from '../users/user.ts';
 import type { Authenticator } from './authenticators.ts';
 import type { Factor, FactorDependencies } from './factor.ts';
 
-/** The authentication context of a login with a second factor; `acr_values` may ask for it. */
+/** The `acr` of a login with a second factor. Applications request it with `acr_values`. */
 export const MFA_POLICY = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
 
 type PolicyDependencies = Pick<FactorDependencies, 'config' | 'factors' | 'authenticators' | 'users'>;
 
-/** The factors that are on, in the order of the tenant file. */
+/** Returns the factors that are on, in the order of the tenant file. */
 export function enabledFactors({
   config,
   factors,
@@ -20,12 +20,12 @@ export function enabledFactors({
   return [...new Set(on.flatMap(({ name }) => factors.find((factor) => factor.name === name) ?? []))];
 }
 
-/** Those that are on and may be enrolled: what recovers a factor is none on its own. */
+/** Returns the factors that are on and can be enrolled. A recovery code cannot be enrolled on its own. */
 export function enrollable(deps: Pick<PolicyDependencies, 'config' | 'factors'>): Factor[] {
   return enabledFactors(deps).filter(({ recovers }) => recovers !== true);
 }
 
-/** The factor of an authenticator; undefined for one of another release's. */
+/** Returns the factor of an authenticator; undefined for a kind that this release does not know. */
 export function factorOf(
   { factors }: Pick<PolicyDependencies, 'factors'>,
   { kind }: Pick<Authenticator, 'kind'>,
@@ -33,12 +33,15 @@ export function factorOf(
   return factors.find((factor) => factor.kind === kind);
 }
 
-/** Whether an authenticator stands in for others, and is none without one. */
+/** Returns whether an authenticator is a recovery code, which is no second factor without another one. */
 export function isRecovery(deps: Pick<PolicyDependencies, 'factors'>, one: Authenticator): boolean {
   return factorOf(deps, one)?.recovers === true;
 }
 
-/** A user's authenticators that count: confirmed, or of their profile, and of a factor that is on. */
+/**
+ * Returns a user's authenticators of factors that are on: the confirmed ones, and those that follow from the
+ * profile.
+ */
 export async function activeAuthenticators(deps: PolicyDependencies, user: User): Promise<Authenticator[]> {
   const enabled = enabledFactors(deps);
   const own = (await deps.authenticators.of(user.id)).filter(
@@ -50,7 +53,7 @@ export async function activeAuthenticators(deps: PolicyDependencies, user: User)
   return all.every((one) => isRecovery(deps, one)) ? [] : all;
 }
 
-/** `mfa_requirements`: what the user can give, or, who has nothing yet, what they can enrol. */
+/** Returns `mfa_requirements`: the factors that the user can give, or can enrol if they have none. */
 export async function requirementsOf(
   deps: PolicyDependencies,
   user: User,
@@ -61,13 +64,12 @@ export async function requirementsOf(
   return { challenge: typesOf(deps.factors.filter(({ kind }) => active.some((one) => one.kind === kind))) };
 }
 
-/** When a login needs a second factor. `risk`: from a browser or address that the user is not known by. */
+/** When a login needs a second factor. `risk`: when the browser or address is not known for the user. */
 type Demand = 'always' | 'risk' | 'never';
 
 /**
- * What the tenant, the application and the user want of a login: the application's own word
- * (`client_metadata.mfa_policy`: `always` or `never`) comes before the tenant's, the user's `multifactor`
- * before both.
+ * Returns when a login needs a second factor. The user's `multifactor` comes first, then the application's
+ * `client_metadata.mfa_policy` (`always` or `never`), then the tenant's policies.
  */
 export async function demandOf(
   deps: Pick<PolicyDependencies, 'config' | 'factors' | 'users'>,

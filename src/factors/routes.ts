@@ -22,7 +22,7 @@ import { activeAuthenticators, factorOf } from './policy.ts';
 
 export interface MfaRoutesDependencies extends BearerDependencies {
   log: Logger;
-  /** Authenticates the application that sent the request. @returns its client_id. */
+  /** Authenticates the application that sent the request. @returns its `client_id`. */
   authenticateClient(ctx: Context): Promise<string>;
 }
 
@@ -116,7 +116,10 @@ async function handleChallenge(
   };
 }
 
-/** @throws AuthError 403 for an application that could not use the answer: it has no MFA grant type. */
+/**
+ * Checks that the application has an MFA grant type; it could not use the challenge otherwise. @throws AuthError
+ * 403
+ */
 async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: string): Promise<void> {
   const grantTypes = (await config.client(clientId))?.grant_types ?? [];
   if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
@@ -126,8 +129,7 @@ async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: stri
 async function handleAssociate(deps: MfaRoutesDependencies, ctx: Context): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
   const fields = bodyObject(ctx);
-  // The token says whose request it is. A secret or an assertion beside it is checked where one is sent: public
-  // applications have none, and most SDKs send none here.
+  // The token identifies user and application. A client secret or assertion is optional: most SDKs send none here.
   const isProved = (fields.client_secret ?? fields.client_assertion ?? undefined) !== undefined;
   const named = isProved ? await deps.authenticateClient(ctx) : textField(fields, 'client_id');
   const { user, clientId, credentialVersion, managing } = await bearerOf(deps, ctx, 'enroll');
@@ -163,7 +165,7 @@ function wrongTypes(): AuthError {
   return new AuthError(400, 'invalid_request', 'authenticator_types must have exactly one of otp, oob');
 }
 
-/** A list, or the single text that the contract shows. */
+/** Returns a field that is a list, or a single text in place of a list of one. */
 function listOf(fields: Fields, name: string): string[] {
   const value = fields[name];
   if (value === undefined || value === null) return [];
@@ -177,7 +179,7 @@ function associationOf(deps: MfaRoutesDependencies, enrolled: Enrolled): Record<
   const { factor, channel } = termsOf(deps, authenticator);
   return {
     authenticator_type: factor?.authenticatorType,
-    // Under both names: the contract's, and the one that SDKs read.
+    // The API contract has the first name, SDKs read the second.
     ...(channel === undefined ? {} : { oob_channels: channel, oob_channel: channel }),
     ...(oobCode === undefined ? {} : { oob_code: oobCode }),
     ...(prompt ? { binding_method: 'prompt' } : {}),
@@ -188,7 +190,7 @@ function associationOf(deps: MfaRoutesDependencies, enrolled: Enrolled): Record<
   };
 }
 
-/** In whose terms an authenticator is described to applications. */
+/** Returns the factor and channel that describe an authenticator to applications. */
 function termsOf(deps: MfaRoutesDependencies, authenticator: Authenticator) {
   const factor = factorOf(deps, authenticator);
   return { factor, channel: factor?.channel?.(deps.config.settings().vendor_channel) };
@@ -238,13 +240,13 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
   ctx.status = 204;
 }
 
-/** Removes an authenticator by what the token may do at that moment. @throws AuthError 401 */
+/** Removes an authenticator, if the token may do that now. @throws AuthError 401 */
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
   const right = await judge(deps, user, token);
   if (right.proved) {
     await deps.authenticators.remove(id, token.id);
     return;
   }
-  // Who has given no second factor has no say in one that counts, whatever was confirmed just now.
+  // Without a second factor only unconfirmed ones can be removed, even if this one was confirmed meanwhile.
   if (!(await deps.authenticators.removeBegun(id))) throw new AuthError(401, 'access_denied', 'Unauthorized');
 }

@@ -1,4 +1,4 @@
-// The second factor as the engine asks for it: whether a login needs one, and what is answered where it lacks one.
+// The engine's view of second factors: whether a login needs one, and what to answer when it lacks one.
 import type { AskedOfLogin, JudgedLogin, SecondFactor } from '../engine/second-factor.ts';
 import { AuthError } from '../http/errors.ts';
 import { beginChallenge } from './challenge-pages.ts';
@@ -6,11 +6,11 @@ import type { Factor, FactorDependencies } from './factor.ts';
 import { issueMfaToken } from './mfa-token.ts';
 import { activeAuthenticators, demandOf, enrollable, MFA_POLICY, requirementsOf } from './policy.ts';
 
-/** SDKs compare this text letter by letter. */
+/** SDKs compare this text character by character. */
 const REQUIRED = 'Multifactor authentication required';
 
 /**
- * Makes what the engine asks ({@link SecondFactor}) from the factors.
+ * Returns what the engine needs to know of second factors ({@link SecondFactor}).
  * @param ownApis the identifiers of the APIs by which users manage their second factors.
  */
 export function createSecondFactor(deps: FactorDependencies, ownApis: readonly string[]): SecondFactor {
@@ -31,7 +31,7 @@ export function createSecondFactor(deps: FactorDependencies, ownApis: readonly s
     wasGiven: ({ mode, types }, given) => {
       const proves = ({ type, amr }: Factor) =>
         types.includes(type) && amr.length > 0 && amr.every((one) => given.includes(one));
-      // Without a password `otp` may be the code that was sent for the first factor.
+      // Without a password, `otp` may be the code of the first factor.
       const isSecond = given.includes('pwd') && given.includes('mfa');
       return mode === 'challenge' && isSecond && deps.factors.some(proves);
     },
@@ -64,22 +64,22 @@ async function isDemanded(
   const { clientId, acrValues, browser, userAddress, ctx } = asked;
   const audience = asked.audience ?? deps.config.settings().tenant.default_audience;
   const managesFactors = audience !== undefined && ownApis.includes(audience);
-  // A session may be kept when a new password is set; no token comes of it that has a say in the factors.
+  // A session may outlive a password change, but must not get a token that can change factors.
   if (managesFactors && (await deps.users.credentialVersion(userId)) !== login.credentialVersion) return true;
-  // The same holds for a session whose second factor the user may not have any more.
+  // Nor may a session whose second factor may have been removed.
   const isOutdated = managesFactors && !(await deps.elevation.isCurrent(login));
   if (amr.includes('mfa') && !isOutdated) return false;
   const user = asked.user ?? (await deps.users.get(userId));
   if (user === undefined) return false;
   if (acrValues.includes(MFA_POLICY) && enrollable(deps).length > 0) return true;
-  // Whatever the policy: a token for these APIs adds and removes factors, which the password alone must not.
+  // Whatever the policy is: tokens for these APIs add and remove factors, which a password alone must not allow.
   if (managesFactors && (await activeAuthenticators(deps, user)).length > 0) return true;
   const demand = await demandOf(deps, await deps.config.client(clientId), user);
   if (demand === 'never') return false;
   if (browser && (await deps.browsers.isRemembered(ctx, login))) return false;
   if (demand === 'always') return true;
-  // Risk: a browser, or at the token endpoint an address, that the user is not known by. A server that does not say
-  // where its users are has one address for all of them and for whoever guesses their passwords there.
+  // The risk policy: the browser is unknown, or, at the token endpoint, the address. A server that does not send
+  // its users' addresses has one address for all of them, attackers included, so it counts as unknown.
   if (browser) return !(await deps.browsers.isKnown(ctx, login));
   return userAddress === undefined || !(await deps.browsers.isKnownAddress(userAddress, login));
 }

@@ -1,4 +1,4 @@
-// Verifying the answer to an out-of-band challenge, and the grant by which applications ask for it (docs/wire/mfa.md).
+// Verifies the answer to an out-of-band challenge, and the grant that takes it (docs/wire/mfa.md).
 import { z } from 'zod';
 import { requiredField } from '../http/body-fields.ts';
 import { optional, required } from '../http/described.ts';
@@ -10,8 +10,8 @@ import { findChallenge, useChallenge } from './out-of-band.ts';
 import { confirmFirstUse, countingGuesses, usableAuthenticators } from './verify.ts';
 
 /**
- * Verifies the answer to a challenge, by the code that was sent or by the device.
- * @param bindingCode the code, as it was typed; undefined for none.
+ * Verifies the answer to a challenge: a code that was sent, or the decision of a device.
+ * @param bindingCode the typed code; undefined for none.
  * @throws AuthError 429 `too_many_attempts`
  */
 export async function verifyOob(
@@ -35,7 +35,7 @@ export async function verifyOob(
     const isConfirmed = await confirmFirstUse(deps, claimant, authenticator);
     return isConfirmed ? { ok: true } : { ok: false, outcome: 'unknown' };
   };
-  // Asking whether a device has answered guesses nothing.
+  // Polling for the decision of a device guesses nothing, so it is not counted.
   return challenge.needsCode ? countingGuesses(deps, claimant, verify) : verify();
 }
 
@@ -61,8 +61,8 @@ export const oobGrant: MfaGrant = {
 };
 
 /**
- * The states table's answers. By the contract they come with 200; an application with
- * `oidc_conformant: true` gets 400, because SDKs take a 200 for tokens.
+ * Returns the error of an outcome. By the API contract some come with status 200; an application with
+ * `oidc_conformant: true` gets 400 instead, because SDKs read a 200 as tokens.
  */
 function refusal(outcome: Outcome, conformant: boolean): AuthError {
   const status = conformant ? 400 : 200;

@@ -1,5 +1,5 @@
-// Verifying a second factor, by the token endpoint and the hosted pages alike: which authenticators may be used, what a
-// first use confirms, and the counting of what was wrong.
+// Verifies second factors for the token endpoint and the hosted pages: which authenticators may be used, what a
+// first use confirms, and how wrong codes are counted.
 import { tellOfMethod } from '../delivery/method-notice.ts';
 import { AuthError } from '../http/errors.ts';
 import { tryProof } from '../protection/attempts.ts';
@@ -14,12 +14,12 @@ import type { FactorDependencies, Verification } from './factor.ts';
 import { activeAuthenticators, enrollable } from './policy.ts';
 import { keepRecoveryCode } from './recovery/codes.ts';
 
-/** A code as people type it, without the spaces and hyphens that make it easier to read. */
+/** Returns a typed code without spaces and hyphens. */
 export function digitsOf(code: string): string {
   return code.replace(/[\s-]/g, '');
 }
 
-/** One of the user's authenticators, confirmed or begun, or that of their profile. */
+/** Finds an authenticator of the user by id, confirmed or not, or the one that follows from their profile. */
 export async function findAuthenticator(
   deps: FactorDependencies,
   user: User,
@@ -30,8 +30,8 @@ export async function findAuthenticator(
 }
 
 /**
- * The claimant's authenticators that may be used: the confirmed ones; begun ones while there are no others, or by who
- * has given a second factor before.
+ * Returns the authenticators that the claimant may use: the confirmed ones, and the begun ones if there is no other
+ * or the claimant has proved a second factor.
  */
 export async function usableAuthenticators(
   deps: FactorDependencies,
@@ -40,7 +40,7 @@ export async function usableAuthenticators(
   const all = await deps.authenticators.of(claimant.user.id);
   // A new password ends what was begun with the old one.
   const begun = all.filter((one) => !one.active && one.credential_version === claimant.credentialVersion);
-  // What a ticket enrols is proved by itself alone.
+  // A ticket permits enrolments only, so existing factors cannot be used with it.
   const { permit } = claimant;
   if (permit !== undefined)
     return begun.filter(({ id }) => permit.authenticatorId === undefined || id === permit.authenticatorId);
@@ -58,8 +58,9 @@ async function rightOf(
 }
 
 /**
- * A first use confirms an authenticator. What gives the right to is judged anew: it was waited for the use.
- * @returns false when it may not be confirmed so.
+ * Records the use of an authenticator, and confirms it if this is its first. The permission is checked again,
+ * because it may have ended since the authenticator was begun.
+ * @returns false when it may not be confirmed.
  */
 export async function confirmFirstUse(
   deps: FactorDependencies,
@@ -83,7 +84,7 @@ export async function confirmFirstUse(
     keepRecoveryCode: (userId: string, hash: string) => keepRecoveryCode(deps, userId, hash),
   };
   if (!(await deps.authenticators.confirm(authenticator, options, token?.id))) return false;
-  // A new password that was set meanwhile did not find it among what was begun.
+  // A password that was set meanwhile has only removed begun authenticators, and this one was confirmed by then.
   if ((await deps.users.credentialVersion(user.id)) !== credentialVersion) {
     await deps.authenticators.remove(authenticator.id);
     return false;
@@ -91,14 +92,14 @@ export async function confirmFirstUse(
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
   await permit?.confirmed?.(authenticator);
   await noteUse(deps, authenticator);
-  // Whoever did not do it hears of it, wherever it was done.
+  // The user is told by mail, in case somebody else did it.
   const application = await deps.config.client(clientId);
   const method = methodTypeOf(authenticator.kind);
   await tellOfMethod(deps, 'method_added', { application, user, languages, ip, method });
   return true;
 }
 
-/** Notes that an authenticator was given. That of the user's profile is kept nowhere. */
+/** Records that an authenticator was used. Does nothing for that of the profile, which is not stored. */
 export async function noteUse(
   { authenticators, wallClock }: Pick<FactorDependencies, 'authenticators' | 'wallClock'>,
   { id }: Pick<Authenticator, 'id'>,
@@ -107,7 +108,7 @@ export async function noteUse(
   await authenticators.update(id, (current) => ({ ...current, last_used_at }));
 }
 
-/** The log events of a proof that was right, and of one that was wrong. */
+/** The log events of a right and of a wrong proof. */
 interface ProofEvents {
   success: EventType;
   failure: EventType;
@@ -115,7 +116,7 @@ interface ProofEvents {
 const AUTHENTICATION: ProofEvents = { success: 'gd_auth_succeed', failure: 'gd_auth_failed' };
 
 /**
- * Counts what is guessed: for the user, whatever token or address it comes by, and for the user and address.
+ * Runs a verification and counts failures: for the user, whatever the token or address, and for user and address.
  * @throws AuthError 429 `too_many_attempts`
  */
 export async function countingGuesses(
@@ -126,7 +127,7 @@ export async function countingGuesses(
 ): Promise<Verification> {
   const seen = { user_id: user.id, client_id: clientId, ip };
   let verification: Verification = { ok: false, outcome: 'wrong' };
-  // Under the user's own connection, so that the link in the notice of a lock unlocks it.
+  // Counted under the user's own connection, so that the link in the mail about a blocked account unblocks it.
   const connection = primaryIdentity(await deps.users.identitiesOf(user.id))?.connection ?? '';
   const attempt = {
     connection,

@@ -1,11 +1,14 @@
-// Phone numbers as people write them: with the country chosen, or with + and the country's code.
+// Phone numbers as people type them: with a country chosen from a list, or with + and the calling code.
 import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js';
 
-/** The numbering plans of all countries: read with the first number, not at each start. */
+/** Returns the numbering plans. They are loaded with the first number and not at each start. */
 const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
 
-/** The countries with a calling code, by name. @param locale RFC 5646 tag of the language of the names. */
+/**
+ * Returns the countries that have a calling code, sorted by name. @param locale RFC 5646 tag of the names'
+ * language.
+ */
 export function countries(locale: string): { code: string; name: string; calling: string }[] {
   const names = new Intl.DisplayNames([locale, 'en'], { type: 'region' });
   const { getCountries, getCountryCallingCode } = plans();
@@ -14,7 +17,9 @@ export function countries(locale: string): { code: string; name: string; calling
     .sort((a, b) => a.name.localeCompare(b.name, locale));
 }
 
-/** A number in E.164; undefined when it is none. @param country where it is, for one without + and the country's code. */
+/**
+ * Returns a number in E.164; undefined when it is invalid. @param country for a number without + and calling code.
+ */
 export function numberOf(text: string, country = ''): string | undefined {
   const number = plans().parsePhoneNumberFromString(text, isCountry(country) ? country : undefined);
   return number?.isPossible() === true ? number.number : undefined;

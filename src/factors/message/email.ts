@@ -1,4 +1,4 @@
-// A second factor by e-mail.
+// E-mail as a second factor.
 import { textField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { codeKinds } from '../../records/database-options.ts';
@@ -14,7 +14,7 @@ export const email = messageFactor({
   channel: 'email',
   strength: 1,
   message: 'mfa_oob_code',
-  // SDKs send it as a type of its own, too.
+  // SDKs also send `email` as an authenticator type.
   requestedAs: ['oob', 'email'],
   addressOf: (fields, user) => textField(fields, 'email') ?? user.email ?? '',
   destinationOf: (authenticator) => authenticator.email,
@@ -30,8 +30,8 @@ export const email = messageFactor({
 });
 
 /**
- * The verified address of a user's profile is an authenticator by itself, unless it is what
- * they log in with: that would be one factor twice.
+ * Returns the verified address of the user's profile as an authenticator. Returns undefined when the user can log
+ * in with a code or link to that address, because that would be one factor used twice.
  */
 async function ofProfile(
   { users, config }: { users: Pick<Users, 'identitiesOf'>; config: Pick<Config, 'connection'> },

@@ -1,4 +1,4 @@
-// A second factor by a message: a code that is sent to an address of the user's.
+// Second factors by message: a code is sent to an address or number of the user.
 import { DeliveryError } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
@@ -9,7 +9,7 @@ import { CODE_SECONDS, prepareCode } from '../out-of-band.ts';
 import { digitsOf } from '../verify.ts';
 import { oobGrant, verifyOob } from '../verify-oob.ts';
 
-/** What is a channel's own. */
+/** What differs between the channels. */
 interface MessageChannel
   extends Pick<Factor, 'strength' | 'nameOf' | 'ofProfile'>,
     Required<Pick<NonNullable<Factor['enroll']>, 'requestedAs' | 'addressOf'>> {
@@ -17,17 +17,17 @@ interface MessageChannel
   channel: 'sms' | 'email';
   /** The message that carries the code. */
   message: 'mfa_sms' | 'mfa_oob_code';
-  /** Where messages go. */
+  /** Returns the address or number that messages are sent to. */
   destinationOf(authenticator: Authenticator): string | undefined;
-  /** What is kept of an address. @throws AuthError 400 for none. */
+  /** Returns what is stored of an address. @throws AuthError 400 when it is invalid. */
   fieldsOf(address: string): OwnFields;
-  /** What the form of the address says. */
+  /** Returns the address of the form's fields. */
   formAddressOf: NonNullable<FactorPages['addressOf']>;
-  /** What the form of the address shows. */
+  /** Returns the model of the form that asks for the address. */
   form: NonNullable<FactorPages['enrollment']>['model'];
 }
 
-/** The factor of a channel by which messages are sent. */
+/** Returns the factor of a message channel. */
 export function messageFactor(own: MessageChannel): Factor {
   const { channel, strength, nameOf, ofProfile } = own;
   const factor: Factor = {
@@ -60,7 +60,7 @@ export function messageFactor(own: MessageChannel): Factor {
   return factor;
 }
 
-/** Begins an authenticator and sends its first code; where none can be sent, nothing is begun. */
+/** Begins an authenticator and sends its first code. If the code cannot be sent, the authenticator is removed. */
 async function begin(
   deps: FactorDependencies,
   own: MessageChannel,
@@ -80,8 +80,9 @@ async function begin(
 }
 
 /**
- * Sends a code to an authenticator. @returns the challenge's `oob_code`.
- * @throws AuthError 400, 429, 503; the code is then taken back.
+ * Sends a code to an authenticator.
+ * @returns the challenge's `oob_code`.
+ * @throws AuthError 400, 429, 503
  */
 async function sendCode(
   deps: FactorDependencies,
@@ -92,7 +93,7 @@ async function sendCode(
   const to = destinationOf(authenticator) ?? '';
   if (!(await deps.rateLimits.spend('mfaMessage', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
-  // One that is confirmed is the user's own: what strangers have sent there takes nothing from it.
+  // A confirmed address is the user's own. What others had sent there must not use up its limit.
   if (!authenticator.active) await deps.limitDestination(`${channel}\n${to}`);
   const application = await deps.config.client(clientId);
   const { oobCode, code, ref, keep } = prepareCode(deps, { authenticator, clientId, ip });

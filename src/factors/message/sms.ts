@@ -1,4 +1,4 @@
-// A second factor by text message.
+// Text messages as a second factor.
 import { requiredField } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { countryOf } from '../../http/languages.ts';
@@ -20,7 +20,7 @@ export const sms = messageFactor({
     throw new AuthError(400, 'invalid_phone_number', 'phone_number must be a phone number in E.164 format.');
   },
   formAddressOf: (address, country) => numberOf(address, country) ?? address,
-  // The countries by name in the page's language, and the one that the browser's languages suggest.
+  // Country names are in the page's language. The country that the browser's languages suggest is selected.
   form: ({ views }, ctx, { uiLocales }, address = '') => {
     const all = countries(views.locale(ctx, uiLocales).tag);
     const likely = countryOf([ctx.get('Accept-Language')]);

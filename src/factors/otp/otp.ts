@@ -1,4 +1,4 @@
-// One-time passwords of an authenticator app (RFC 6238) as a second factor.
+// Authenticator apps (RFC 6238) as a second factor.
 
 import { Secret } from 'otpauth';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ const SECRET_BYTES = 20;
 
 type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'wallClock'>;
 
-/** Begins an authenticator. @returns it, and its secret in base32, which is stored sealed. */
+/** Begins an authenticator. @returns it and its secret in base32; the secret is stored encrypted. */
 export async function beginOtp(
   { authenticators, random }: OtpDependencies,
   by: Beginner,
@@ -29,7 +29,7 @@ export async function beginOtp(
   return { authenticator, secret };
 }
 
-/** Whether a code is right; it and those of earlier steps are then used up (RFC 6238 §5.2). */
+/** Verifies a code. A right code, and those of earlier time steps, cannot be used again (RFC 6238 §5.2). */
 export async function useOtp(
   { authenticators, wallClock }: OtpDependencies,
   { id, secret }: Authenticator,
@@ -57,7 +57,7 @@ function verify(deps: FactorDependencies, claimant: Claimant, code: string): Pro
   });
 }
 
-/** The secret of one that is begun, to be shown again while it is set up. */
+/** Returns the secret of an unconfirmed authenticator, so that the page that sets it up can show it again. */
 async function secretOf(
   { authenticators }: Pick<FactorDependencies, 'authenticators'>,
   id: string,

@@ -1,13 +1,14 @@
 // One-time passwords of authenticator apps (RFC 6238).
 import { Secret, TOTP } from 'otpauth';
 
-/** Seconds of a TOTP step (RFC 6238 §4.1), and how many steps a clock may be off. */
+/** Seconds of a time step (RFC 6238 §4.1), and by how many steps a clock may differ. */
 const STEP = 30;
 const WINDOW = 1;
 
 /**
- * The step of a right code, one before or after the present at most (RFC 6238 §5.2).
- * @param now epoch milliseconds. @returns undefined for a wrong code.
+ * Returns the time step of a right code: the present one, or one step before or after (RFC 6238 §5.2).
+ * @param now epoch milliseconds.
+ * @returns undefined for a wrong code.
  */
 export function stepOf(secret: string, code: string, now: number): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
@@ -16,7 +17,7 @@ export function stepOf(secret: string, code: string, now: number): number | unde
   return delta === null ? undefined : Math.floor(now / 1000 / STEP) + delta;
 }
 
-/** What an authenticator app reads (Key URI Format): issuer and account, SHA1, 6 digits, 30 s. */
+/** Returns the URI that an authenticator app scans (Key URI Format): issuer and account, SHA1, 6 digits, 30 s. */
 export function otpauthUri(secret: string, issuer: string, account: string): string {
   return new TOTP({
     secret: Secret.fromBase32(secret),

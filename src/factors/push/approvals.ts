@@ -1,4 +1,4 @@
-// Logins that applications ask for without a browser, approved on the devices of their user.
+// Logins that applications request without a browser (CIBA), approved on the user's devices.
 import {
   answerBackchannel,
   type WaitingBackchannel,
@@ -12,7 +12,7 @@ import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { KIND } from './device-records.ts';
 import type { WebPush } from './web-push.ts';
 
-/** A key in software (RFC 8176 §2): who has the device has approved, and proved nothing else. */
+/** `swk`, a key in software (RFC 8176 §2): the approval proves possession of the device and nothing else. */
 const METHODS = ['swk'];
 
 interface ApprovalDependencies {
@@ -21,10 +21,10 @@ interface ApprovalDependencies {
   wallClock: Clock;
 }
 
-/** The devices of a user. @returns what wakes them; undefined where there are none. */
+/** Looks up a user's devices. @returns a function that wakes them; undefined when there are none. */
 type DevicesOf = (userId: string) => Promise<(() => Promise<void>) | undefined>;
 
-/** {@link DevicesOf}, where the tenant has devices as a factor. */
+/** Returns {@link DevicesOf}. It finds no devices when the tenant has switched the factor off. */
 export function approvingDevices(deps: {
   authenticators: Authenticators;
   config: Config;
@@ -45,8 +45,8 @@ export function approvingDevices(deps: {
 }
 
 /**
- * What waits for the user of a device, newest first. One that is not confirmed yet is shown nothing; and none what it could
- * not show whole.
+ * Returns the requests that wait for the user of a device, newest first. An unconfirmed device gets none. Requests
+ * that the device cannot show in full, those with `authorization_details` for example, are left out.
  */
 export async function waitingApprovals(
   deps: Pick<ApprovalDependencies, 'challenges'>,
@@ -56,7 +56,7 @@ export async function waitingApprovals(
   return waiting.filter((one) => one.authorizationDetails === undefined && one.asksEachTime !== true);
 }
 
-/** Takes a device's answer, once. @returns false when there is nothing of its user's to answer. */
+/** Records a device's answer, once. @returns false when no such request waits for its user. */
 export async function answerApproval(
   deps: ApprovalDependencies,
   { id, ip, isAllowed }: { id: string; ip: string; isAllowed: boolean },

@@ -1,12 +1,12 @@
-// What is kept of a device: its key and name, and where a push message wakes it.
+// What is stored of a device: its key, its name, and its push endpoint.
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { judge } from '../../store/judge.ts';
 import type { Authenticators } from '../authenticators.ts';
 
-/** The kind of the authenticators that are devices which approve logins. */
+/** The kind of authenticators that are devices. */
 export const KIND = SECOND_FACTORS.push.kind;
 
-/** Gives a device's authenticator its key and name. @returns false when it has one already. */
+/** Stores the key and name of a device. @returns false when its authenticator has a key already. */
 export async function registerDevice(
   authenticators: Authenticators,
   id: string,
@@ -20,7 +20,7 @@ export async function registerDevice(
   return isNew === true;
 }
 
-/** Where a push message wakes a device; undefined for nowhere. */
+/** Stores the push endpoint of a device (RFC 8030); undefined removes it. */
 export async function setPushEndpoint(
   authenticators: Authenticators,
   id: string,

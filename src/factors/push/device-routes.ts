@@ -1,4 +1,4 @@
-// The authenticator: the page that approves logins, and the API behind it (docs/authenticator-api.md). Nothing is decided here.
+// Routes of the authenticator: the page that approves logins, and its API (docs/authenticator-api.md).
 
 import { PassThrough } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -29,19 +29,19 @@ export interface DeviceRoutesDependencies extends DeviceDependencies {
   log: Logger;
   rateLimits: Pick<RateLimits, 'spend'>;
   streams: Streams;
-  /** Aborted when the server ends: streams end with it. */
+  /** Aborted when the server stops. Streams end with it. */
   ending: AbortSignal;
 }
 
 const PATH = '/authenticator';
-/** How often a stream looks for something new, and how long it lives before the page opens another, milliseconds. */
+/** How often a stream checks for changes, and how long it lives before the page opens another; milliseconds. */
 const LOOK = 1_000;
 const LIFE = 55_000;
 
 const file = { limit: 'other', errors: 'page' } as const;
 const api = { limit: 'other', cors: 'applications', errors: oauthShape, security: ['device'] } as const;
 
-/** The routes of the authenticator: the page, the files that it is made of, and what it calls. */
+/** The routes of the authenticator: the page, its files, and its API. */
 export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
   'GET|HEAD /authenticator': { ...file, cors: 'none', handle: showPage },
   'GET|HEAD /authenticator/manifest.webmanifest': { ...file, cors: 'applications', handle: sendManifest },
@@ -100,7 +100,7 @@ export const deviceRoutes: RouteDeclarations<DeviceRoutesDependencies> = {
 async function showPage(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const model = { origin: deps.baseUrl, pushKey: deps.webPush.publicKey() };
   await deps.views.page(ctx, 'authenticator', model);
-  // To scan a code with; the other pages have no use for it.
+  // The page scans QR codes with the camera; no other page may.
   ctx.set('Permissions-Policy', 'camera=(self)');
 }
 
@@ -118,7 +118,7 @@ function sendManifest(deps: DeviceRoutesDependencies, ctx: Context): void {
 }
 
 function sendWorker(deps: DeviceRoutesDependencies, ctx: Context): void {
-  // From its own path it might control less than the page that it serves.
+  // By default a service worker controls only paths below its own, which would leave out the page itself.
   ctx.set('Service-Worker-Allowed', PATH);
   ctx.set('Cache-Control', 'no-cache');
   ctx.type = 'text/javascript';
@@ -132,9 +132,10 @@ function assertionOf(ctx: Context): string {
 }
 
 /**
- * What waits for a device, as server-sent events: the list whenever it changes. The assertion comes in the
- * query, because an EventSource sends no headers; it is a minute old at most, and logged nowhere.
- * @throws AuthError 401 when no device of ours says so, 429 when its user's open too many.
+ * Sends the requests that wait for a device as server-sent events: the whole list whenever it changes. The
+ * assertion is in the query, because an EventSource sends no headers. It is at most a minute old and never logged.
+ * @throws AuthError 401 when the assertion is not from a device of ours, 429 when the user's devices open too many
+ *   streams.
  */
 async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<void> {
   const { assertion } = ctx.query;
@@ -151,7 +152,8 @@ async function stream(deps: DeviceRoutesDependencies, ctx: Context): Promise<voi
   ctx.body = events;
   void follow(deps, device.id, events, signal)
     .then(() => {
-      // The page comes again when a stream ends; this one was ended for newer ones of the same user.
+      // The page reconnects when a stream ends. This event tells it not to, because newer streams replaced this
+      // one.
       if (replaced.aborted) events.write('event: replaced\ndata: \n\n');
     })
     .catch((error: unknown) => deps.log.warn({ err: error }, 'a stream of the authenticator broke'))
@@ -170,7 +172,7 @@ async function follow(
   let last = '';
   for (let lived = 0; lived < LIFE && !signal.aborted; lived += LOOK) {
     const waiting = await waitingRequests(deps, deviceId);
-    // The device was removed meanwhile: its next assertion is refused.
+    // The device was removed in the meantime; its next assertion is refused.
     if (waiting === undefined) return;
     const list = JSON.stringify(waiting);
     if (list !== last) events.write(`event: requests\ndata: ${list}\n\n`);

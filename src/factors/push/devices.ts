@@ -1,5 +1,5 @@
-// Devices that approve logins (docs/authenticator-api.md): each has a key pair of its own, whose public
-// half we know. Whatever a device says is a JWT signed with it, for us, and fresh.
+// Devices that approve logins (docs/authenticator-api.md). Each has its own key pair, and everything it sends is a
+// JWT signed with its private key, with this server as the audience, and recent.
 import { importJWK, type JWK, errors as joseErrors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
@@ -23,14 +23,14 @@ export interface DeviceDependencies {
   challenges: Challenges;
   events: Events;
   webPush: WebPush;
-  /** The wall clock: devices date what they sign by their own. */
+  /** The wall clock: devices date their assertions by their own clocks. */
   wallClock: Clock;
 }
 
-/** The ticket by which a device enrols. */
+/** The purpose of the ticket by which a device enrols. */
 export const DEVICE_ENROLLMENT = 'device_enrollment';
 
-/** What a device says at once is a minute old at most. */
+/** How old an assertion of a device may be, seconds. */
 const FRESH_SECONDS = 60;
 
 const publicKey = z.object({
@@ -40,16 +40,16 @@ const publicKey = z.object({
   y: z.string().regex(/^[\w-]{43}$/),
 });
 
-/** What a device sends to be enrolled. */
+/** The body by which a device enrols. */
 export const enrollment = z.object({
   enrollment_tx_id: z.string().min(1).max(100),
   public_key: publicKey,
   name: z.string().trim().min(1).max(100),
-  /** Signed with the key: whoever sends it has it. */
+  /** A JWT signed with the private key: proof of possession. */
   proof: z.string().max(2000),
 });
 
-/** A device as it knows itself. */
+/** A device, as the answer to its enrolment describes it. */
 export const enrolledDevice = z.object({
   id: z.string(),
   account: z.string().describe('Whose logins it approves.'),
@@ -59,8 +59,8 @@ export const enrolledDevice = z.object({
 type EnrolledDevice = z.output<typeof enrolledDevice>;
 
 /**
- * Takes a device in: the ticket of its barcode is good once, the key is its own.
- * @throws AuthError 400 `invalid_request`, `invalid_grant` when the ticket is none, used or too old.
+ * Enrols a device. The ticket of the QR code is used once; the key pair is the device's own.
+ * @throws AuthError 400 `invalid_request`; `invalid_grant` when the ticket is unknown, used or expired.
  */
 export async function enrollDevice(
   deps: DeviceDependencies,
@@ -83,7 +83,7 @@ export async function enrollDevice(
   if (user === undefined || !(await registerDevice(deps.authenticators, id, { publicKey: key, name }))) {
     throw new AuthError(400, 'invalid_grant', 'This code is too old or was already used.');
   }
-  // The login that waits for the device goes on: that it is there is what was asked.
+  // The enrolment counts as the answer to the challenge that the login waits for.
   for (const waiting of await waitingForDevice(deps, id)) await decide(deps, waiting.id, id, 'accepted');
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, ip });
   return {
@@ -93,7 +93,7 @@ export async function enrollDevice(
   };
 }
 
-/** A login that waits for a device's answer, as it is shown there. */
+/** A login that waits for a device's answer, as the device shows it. */
 export const waitingRequest = z.object({
   id: z.string(),
   application: z.string(),
@@ -109,7 +109,7 @@ export const waitingRequest = z.object({
 
 type WaitingRequest = z.output<typeof waitingRequest>;
 
-/** Which device asks, and whose it is. @throws AuthError 401 when it is none, or somebody else. */
+/** Verifies an assertion. @returns the device's id and its user. @throws AuthError 401 */
 export async function identify(
   deps: DeviceDependencies,
   assertion: string,
@@ -118,7 +118,7 @@ export async function identify(
   return { id, userId };
 }
 
-/** The logins that wait for a device, newest first; undefined for one that was removed. */
+/** Returns the logins that wait for a device, newest first; undefined when the device was removed. */
 export async function waitingRequests(
   deps: DeviceDependencies,
   deviceId: string,
@@ -148,8 +148,9 @@ async function shown({ config }: DeviceDependencies, challenge: Shown): Promise<
 }
 
 /**
- * Takes a device's answer, once and before the login is over.
- * @throws AuthError 401 when it is not the device that answers, 404 when nothing waits for it.
+ * Records a device's answer, once and before the login expires.
+ * @throws AuthError 400 when the assertion has no answer for this request, 401 when it is not from a device, 404
+ *   when no such request waits for the device.
  */
 export async function answerRequest(
   deps: DeviceDependencies,
@@ -179,8 +180,9 @@ export async function answerRequest(
 }
 
 /**
- * Keeps where a push message wakes a device; the address is in what it signed.
- * @throws AuthError 400 when it is no push service's, 401 when it is not the device that says so.
+ * Stores the push endpoint of a device, which its assertion contains.
+ * @throws AuthError 400 when the endpoint is not that of a push service, 401 when the assertion is not from a
+ *   device.
  */
 export async function subscribeDevice(deps: DeviceDependencies, assertion: string): Promise<void> {
   const { authenticator, claims } = await deviceOf(deps, assertion);
@@ -191,7 +193,7 @@ export async function subscribeDevice(deps: DeviceDependencies, assertion: strin
   await setPushEndpoint(deps.authenticators, authenticator.id, endpoint);
 }
 
-/** Whose assertion it is: the device's that it names, by its key. @throws AuthError 401 */
+/** Verifies an assertion with the key of the device that it names. @throws AuthError 401 */
 async function deviceOf(
   deps: DeviceDependencies,
   assertion: string,
@@ -206,7 +208,7 @@ async function deviceOf(
   return { authenticator, claims };
 }
 
-/** Read before it is believed: it says whose key to believe it by. */
+/** Returns the `sub` of an assertion that is not verified yet, because it names the key to verify with. */
 function subjectOf(assertion: string): string | undefined {
   try {
     const { sub } = JSON.parse(Buffer.from(assertion.split('.')[1] ?? '', 'base64url').toString('utf8'));
@@ -216,7 +218,7 @@ function subjectOf(assertion: string): string | undefined {
   }
 }
 
-/** The claims of a JWT that the key has signed for us just now; undefined when it has not. */
+/** Returns the claims of a recent JWT for this server that the key has signed; undefined for any other. */
 async function verified(
   { baseUrl, wallClock }: DeviceDependencies,
   jwt: string,

@@ -1,4 +1,4 @@
-// The approval of a login on a device that has enrolled (docs/authenticator-api.md) as a second factor.
+// The approval of a login on an enrolled device (docs/authenticator-api.md) as a second factor.
 import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
@@ -11,7 +11,7 @@ import { DEVICE_ENROLLMENT } from './devices.ts';
 
 const DEVICE_ENROLLMENT_SECONDS = 600;
 
-/** Makes an authenticator, and the barcode by which a device becomes it. */
+/** Begins an authenticator, and returns the QR code by which a device enrols. */
 async function begin(
   deps: FactorDependencies,
   { user, credentialVersion, clientId, ip }: FactorRequest,
@@ -36,7 +36,7 @@ const challenge: Required<Factor>['challenge'] = async (
   { user, clientId, ip },
   authenticator,
 ): Promise<Challenge> => {
-  // Somebody who has the password must not ask until the user is tired of denying.
+  // Limits repeated requests by somebody who knows the password and hopes that the user allows one by mistake.
   if (!(await deps.rateLimits.spend('mfaPush', user.id)))
     throw new AuthError(
       429,

@@ -1,23 +1,23 @@
-// The event streams that are open: so many of a user and so many in all, whoever opens them. The newest live.
+// The open event streams of one process, limited for each user and in all. A new stream ends the oldest one.
 
-/** How many streams the devices of one user may have open, and how many there are in all. */
+/** How many streams the devices of one user may have open, and how many may be open in all. */
 const MOST_OF_USER = 10;
 const MOST_IN_ALL = 2_000;
 
 /** An open stream. */
 interface OpenStream {
-  /** Aborted when a newer one took its place. */
+  /** Aborted when a newer stream took its place. */
   replaced: AbortSignal;
-  /** Makes room again; to be called when it ends, for whatever reason. */
+  /** Removes the stream from the count. To be called whenever it ends. */
   close(): void;
 }
 
 export interface Streams {
-  /** Opens a stream of a user's; where there are too many, the oldest ends. */
+  /** Opens a stream of a user, and ends the oldest one when there are too many. */
   open(userId: string): OpenStream;
 }
 
-/** The streams of one process. */
+/** Returns the open streams of one process. */
 export function createStreams(): Streams {
   // In the order in which they were opened.
   const all = new Map<AbortController, string>();

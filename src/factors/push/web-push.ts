@@ -1,5 +1,5 @@
-// Waking a device up (RFC 8030, RFC 8292): an empty push message, where the tenant has VAPID keys. What there is
-// to approve the device asks for itself; the push service learns nothing but that there is something.
+// Wakes devices by push messages without content (RFC 8030, RFC 8292), if the tenant has VAPID keys. The device
+// then fetches what to approve, so the push service learns nothing about it.
 import { importJWK, SignJWT } from 'jose';
 import type { Logger } from 'pino';
 import type { Deliveries } from '../../delivery/deliveries.ts';
@@ -13,7 +13,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Authenticator, Authenticators } from '../authenticators.ts';
 import { setPushEndpoint } from './device-records.ts';
 
-/** Push services of browsers: nobody else's address is called, whatever a device says. */
+/** The push services of browsers. A device cannot make the server call any other host. */
 const SERVICES = [
   'fcm.googleapis.com',
   '.push.services.mozilla.com',
@@ -21,21 +21,21 @@ const SERVICES = [
   '.notify.windows.com',
 ];
 
-/** Seconds that a message may wait for its device; a login does not wait longer. */
+/** How many seconds a message may wait for its device; no login waits longer. */
 const TTL = 300;
 const TOKEN_SECONDS = 3_600;
 const TIMEOUT = 10_000;
-/** Pauses between tries, milliseconds: somebody waits for the device. */
+/** Pauses between tries in milliseconds. They are short because a user waits for the device. */
 const PAUSES = [1_000, 5_000, 20_000, 60_000];
 
 export interface WebPush {
-  /** The key that a page subscribes with; undefined where the tenant has none. */
+  /** Returns the VAPID public key that a page subscribes with; undefined when the tenant has none. */
   publicKey(): string | undefined;
-  /** Whether an address may be called. */
+  /** Returns whether the server may call an endpoint. */
   isService(endpoint: string): boolean;
   /**
-   * Wakes a device, in the background; nothing happens for one that has no address. Once it resolves, that it is to be
-   * woken is kept.
+   * Wakes a device in the background. Does nothing for a device without an endpoint. Resolves once the delivery is
+   * stored.
    */
   wake(device: Authenticator): Promise<void>;
 }
@@ -48,18 +48,18 @@ interface WebPushDependencies {
   log: Logger;
   outbound: Outbound;
   store: Pick<Store, 'batch'>;
-  /** Whether a device may name an address of this machine: a stranger's would reach what nobody else does. */
+  /** Whether endpoints on this machine are allowed. On a public server that would let strangers reach local services. */
   allowLoopback: boolean;
 }
 
-/** A device that is to be woken, until nobody waits for it any more. */
+/** A device to wake. */
 interface Waking {
   id: string;
-  /** Epoch milliseconds. */
+  /** When the login is over, epoch milliseconds. */
   until: number;
 }
 
-/** Web Push for the devices of a tenant. */
+/** Returns Web Push for the devices of a tenant. */
 export function createWebPush(deps: WebPushDependencies): WebPush {
   const { config, clock, store, log, allowLoopback } = deps;
   const isService = (endpoint: string) => {
@@ -80,7 +80,7 @@ export function createWebPush(deps: WebPushDependencies): WebPush {
     kind: 'web-push',
     attempt: async ({ id, until }) => {
       if (clock() >= until) return;
-      // It may have another address by now, or none.
+      // The endpoint may have changed since, or have been removed.
       const endpoint = addressOf(await deps.authenticators.get(id));
       if (endpoint !== undefined) await wake(deps, id, endpoint);
     },
@@ -120,7 +120,7 @@ async function wake(deps: WebPushDependencies, id: string, endpoint: string): Pr
       const mayBe = thrown instanceof OutboundError && thrown.failure !== 'refused';
       throw new NotTaken('a push service could not be reached', mayBe);
     });
-  // RFC 8030 §7.3: the subscription is no more.
+  // RFC 8030 §7.3: the subscription has expired.
   if (answer.status === 404 || answer.status === 410)
     return setPushEndpoint(deps.authenticators, id, undefined);
   if (answer.ok) return;
@@ -128,7 +128,7 @@ async function wake(deps: WebPushDependencies, id: string, endpoint: string): Pr
   throw new NotTaken(`a push service answered ${answer.status}`, isBusy);
 }
 
-/** What a push service knows the tenant by (RFC 8292 §2). */
+/** Returns the `Authorization` header that identifies the tenant to a push service (RFC 8292 §2). */
 async function authorizationFor(
   { clock }: WebPushDependencies,
   { public_key: publicKey, private_key: d, subject }: NonNullable<ReturnType<Config['settings']>['webPush']>,

@@ -1,4 +1,5 @@
-// Recovery codes: one a user, brought by their first authenticator, used once and then replaced. Only a hash is kept.
+// Recovery codes. A user has one, made with the first authenticator, and each use replaces it. Only its hash is
+// stored.
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
@@ -10,17 +11,20 @@ interface CodeDependencies {
   random: Random;
 }
 
-/** The kind of a recovery code's record, and what its id begins with. */
+/** The kind of a recovery code's record, and the prefix of its id. */
 export const { kind: KIND, prefix: PREFIX } = SECOND_FACTORS['recovery-code'];
 
-/** The id of a user's recovery code. */
+/** Returns the id of a user's recovery code. */
 export const recoveryCodeId = (userId: string) => onlyId(PREFIX, userId);
 
-/** Letters and digits that are not mistaken for one another. */
+/** Letters and digits without those that look alike. */
 const ALPHABET = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 const LENGTH = 24;
 
-/** A recovery code that is the user's as soon as an authenticator is confirmed, and nothing if it never is. */
+/**
+ * Makes a recovery code for an authenticator that was begun. It becomes the user's when the authenticator is
+ * confirmed.
+ */
 export async function bringRecoveryCode(
   { authenticators, random }: CodeDependencies,
   { id }: Authenticator,
@@ -30,13 +34,13 @@ export async function bringRecoveryCode(
   return code;
 }
 
-/** A recovery code that is nobody's yet. @returns it, and what of it is kept ({@link keepRecoveryCode}). */
+/** Makes a recovery code that is not stored yet. @returns it, and the hash to store with {@link keepRecoveryCode}. */
 export function prepareRecoveryCode(random: Random): { code: string; codeHash: string } {
   const code = newCode(random);
   return { code, codeHash: hashSecret(code) };
 }
 
-/** Makes a recovery code the user's that their first authenticator has brought. */
+/** Stores a user's recovery code, in place of any other. */
 export function keepRecoveryCode(
   { authenticators }: Pick<CodeDependencies, 'authenticators'>,
   userId: string,
@@ -45,14 +49,14 @@ export function keepRecoveryCode(
   return authenticators.put({ id: recoveryCodeId(userId), user_id: userId, kind: KIND, codeHash });
 }
 
-/** A new recovery code for the user, the one before is dead. */
+/** Replaces the user's recovery code. @returns the new one. */
 export async function renewRecoveryCode(deps: CodeDependencies, userId: string): Promise<string> {
   const code = newCode(deps.random);
   await keepRecoveryCode(deps, userId, hashSecret(code));
   return code;
 }
 
-/** Uses the user's recovery code up. @returns the one that takes its place; undefined for a wrong one. */
+/** Uses the user's recovery code. @returns the one that replaces it; undefined for a wrong one. */
 export async function useRecoveryCode(
   { authenticators, random }: CodeDependencies,
   userId: string,

@@ -1,4 +1,4 @@
-// The recovery code as a second factor: it stands in for others that are lost.
+// The recovery code as a second factor, used when the others are lost.
 import { z } from 'zod';
 import { requiredField } from '../../http/body-fields.ts';
 import { required } from '../../http/described.ts';
@@ -12,7 +12,7 @@ import { KIND, useRecoveryCode } from './codes.ts';
 
 const EVENTS = { success: 'gd_recovery_succeed', failure: 'gd_recovery_failed' } as const;
 
-/** A recovery code; a new one takes its place. */
+/** Verifies a recovery code, which a new one replaces. */
 function verify(deps: FactorDependencies, claimant: Claimant, code: string): Promise<Verification> {
   const verifyCode = async (): Promise<Verification> => {
     const { user } = claimant;

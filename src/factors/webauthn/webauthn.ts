@@ -1,5 +1,5 @@
-// Security keys, and what a device brings with it (WebAuthn), as second factors. Given at the pages alone: they answer to
-// our own host. An application that may ask for passkeys of it has them made at its own pages, too.
+// Security keys and built-in authenticators (WebAuthn) as second factors. They are given only at the hosted pages,
+// because credentials are bound to our host. Applications that may request passkeys create them at their own pages.
 import type { Met } from '../../protection/challenges.ts';
 import type { Frozen } from '../../records/record.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
@@ -27,18 +27,21 @@ import { confirmFirstUse, countingGuesses, noteUse, usableAuthenticators } from 
 const PURPOSE = 'mfa_webauthn';
 const SECONDS = 300;
 
-/** One of the two kinds. */
+/** What differs between the two kinds. */
 interface Kind {
   name: 'webauthn-roaming' | 'webauthn-platform';
   attachment: Attachment;
-  /** A key is something that its owner has; a device is used by whoever unlocks it, so it has to ask who that is. */
+  /**
+   * A roaming key proves possession. A built-in authenticator is used by whoever has the device, so it must verify
+   * the user.
+   */
   userVerification: 'preferred' | 'required';
   strength: number;
 }
 
 const NONE: Verification = { ok: false, outcome: 'wrong' };
 
-/** The user's credentials of a kind that count. */
+/** Returns the user's active credentials, of one kind or of both. */
 async function credentialsOf(
   { authenticators }: Pick<FactorDependencies, 'authenticators'>,
   { user }: Pick<Claimant, 'user'>,
@@ -67,7 +70,7 @@ async function registrationOf(
   };
 }
 
-/** A challenge for one look at a page: of a waiting request the one before is then dead. */
+/** Issues a challenge for one view of a page. It replaces the earlier challenge of the same request. */
 async function newChallenge(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
   page: FactorPage,
@@ -84,7 +87,10 @@ async function newChallenge(
   return secret;
 }
 
-/** What an application's page or app asks the user's authenticator; of an earlier one of the same login the challenge is then dead. */
+/**
+ * Returns the options with which an application creates a credential. They replace the earlier ones of the same
+ * login.
+ */
 async function creationFor(
   deps: FactorDependencies,
   kind: Kind,
@@ -102,14 +108,14 @@ async function creationFor(
   return { oobCode, options: creationOptions(ownParty(deps, at), registration) };
 }
 
-/** Who may answer: the pages and apps of the application that asked, or our own pages. */
+/** Returns the relying party that may answer: the pages and apps of the application that asked, or our own pages. */
 async function partyOf(deps: FactorDependencies, { clientId, at: kept }: Met['data']): Promise<RelyingParty> {
   const at = typeof kept === 'string' ? kept : undefined;
   const client = typeof clientId === 'string' ? await deps.config.client(clientId) : undefined;
   return client === undefined ? ownParty(deps, at) : partyFor(deps, client, at);
 }
 
-/** Judges what the browser gave for the challenge of its page, which is used up by that. */
+/** Verifies what the browser answered to the challenge of its page. The challenge is used up. */
 async function verify(
   deps: FactorDependencies,
   kind: Kind,
@@ -127,7 +133,7 @@ async function verify(
   );
 }
 
-/** What the browser gave, and what it was asked. */
+/** The browser's answer, and what it was asked. */
 interface Answered {
   code: string;
   challenge: string;
@@ -149,7 +155,7 @@ async function register(
   try {
     await deps.authenticators.update(begun.id, (current) => ({ ...current, webauthn }));
   } catch (thrown) {
-    // A credential is one user's alone (WebAuthn Level 3 §7.1).
+    // A credential may belong to one user only (WebAuthn Level 3 §7.1).
     if (thrown instanceof UniqueKeyError) return NONE;
     throw thrown;
   }
@@ -177,13 +183,13 @@ async function assert(
     const { signCount: sign_count, backedUp: backed_up } = asserted;
     return { verdict: true, next: { ...current, webauthn: { ...webauthn, sign_count, backed_up } } };
   });
-  // A count that goes back is that of a copy (§6.1.1).
+  // A signature counter that does not increase shows a cloned authenticator (§6.1.1).
   if (isNext !== true) return NONE;
   await noteUse(deps, own);
   return { ok: true };
 }
 
-/** What the page hands to the browser's script. */
+/** Returns what the page passes to the browser's script. */
 const modelOf = (kind: Kind, options: object) => ({ kind: kind.name, options: JSON.stringify(options) });
 
 function factor(kind: Kind): Factor {
@@ -227,7 +233,7 @@ function factor(kind: Kind): Factor {
   return made;
 }
 
-/** Keys that are carried about: by USB, NFC or Bluetooth. */
+/** Security keys, connected by USB, NFC or Bluetooth. */
 export const roaming = factor({
   name: 'webauthn-roaming',
   attachment: 'cross-platform',
@@ -235,7 +241,7 @@ export const roaming = factor({
   strength: 6,
 });
 
-/** What a device has built in: a finger, a face, a PIN. */
+/** Authenticators that are built into a device and verify the user by fingerprint, face or PIN. */
 export const platform = factor({
   name: 'webauthn-platform',
   attachment: 'platform',
