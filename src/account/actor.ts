@@ -8,7 +8,7 @@ import { type Languages, languagesOf } from '../http/languages.ts';
 import { epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { User } from '../users/user.ts';
-import { customOrigin } from '../webauthn/party.ts';
+import { customOrigin } from '../webauthn/relying-party.ts';
 import { stepUp } from './errors.ts';
 
 /** The login that somebody acts by. */
@@ -64,7 +64,7 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
  */
 export async function requireRight(deps: FactorDependencies, actor: Actor): Promise<void> {
   await requireFactor(deps, actor);
-  if ((await deps.elevation.judge(proofOf(actor))) !== undefined) return;
+  if ((await deps.elevation.rightOf(proofOf(actor))) !== undefined) return;
   throw stepUp({ max_age: 0 }, 'The password or the second factors have changed since this login.');
 }
 

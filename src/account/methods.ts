@@ -9,7 +9,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Store } from '../store/contract.ts';
 import { homeOf, type Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
-import { ownParty } from '../webauthn/party.ts';
+import { ownRelyingParty } from '../webauthn/relying-party.ts';
 import { type Actor, requireFactor, requireFreshLogin, requireRight } from './actor.ts';
 import { tellChange } from './tell.ts';
 import {
@@ -38,7 +38,7 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
     passkeysOf(deps, user.id),
     deps.authenticators.of(user.id),
   ]);
-  const party = ownParty(deps).id;
+  const party = ownRelyingParty(deps).id;
   return [
     ...passwords.map((identity) => passwordView(user, identity)),
     ...passkeys.map((one) => passkeyView(one, party)),
@@ -137,7 +137,7 @@ async function passkeyOf(deps: MethodDependencies, { user, login }: Actor, id: s
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(id);
   if (found === undefined || found.user_id !== user.id) throw noMethod();
-  const party = ownParty(deps).id;
+  const party = ownRelyingParty(deps).id;
   return {
     view: passkeyView(found, party),
     rename: async (name) => {

@@ -6,7 +6,7 @@ import { AuthError } from '../http/errors.ts';
 import { passkeyOptions } from '../records/database-options.ts';
 import type { Identity } from '../users/identities.ts';
 import { creationOptions, readRegistration, verifyRegistration } from '../webauthn/ceremonies.ts';
-import { ownParty, partyFor, type RelyingParty } from '../webauthn/party.ts';
+import { ownRelyingParty, type RelyingParty, relyingPartyFor } from '../webauthn/relying-party.ts';
 import { authenticatorName } from './aaguids.ts';
 import { type Actor, isStillGood, requireFreshLogin, requireRight } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
@@ -52,7 +52,7 @@ export async function beginPasskey(
   const owner = { userId: user.id, login: login.id };
   const { authSession, challenge } = await beginSession(deps, { clientId, connection, at, owner });
   const registration = passkeyRegistration(challenge, user.id, accountOf(user), own);
-  return { authSession, options: creationOptions(await partyOf(deps, clientId, at), registration) };
+  return { authSession, options: creationOptions(await relyingPartyOf(deps, clientId, at), registration) };
 }
 
 /** Whether an identity is one that is wanted. */
@@ -80,13 +80,13 @@ async function connectionFor(
 }
 
 /** Our own pages have no application's origins. */
-async function partyOf(
+async function relyingPartyOf(
   deps: MethodDependencies,
   clientId: string,
   at: string | undefined,
 ): Promise<RelyingParty> {
   const client = await deps.config.client(clientId);
-  return client === undefined ? ownParty(deps, at) : partyFor(deps, client, at);
+  return client === undefined ? ownRelyingParty(deps, at) : relyingPartyFor(deps, client, at);
 }
 
 /**
@@ -108,7 +108,7 @@ export async function verifyPasskey(
   const read = readRegistration(answered);
   if (read === undefined) throw notGood();
   const registration = passkeyRegistration(ended.challenge, user.id, accountOf(user));
-  const party = await partyOf(deps, clientId, ended.session.at);
+  const party = await relyingPartyOf(deps, clientId, ended.session.at);
   const credential = await verifyRegistration(party, read, registration);
   if (credential === undefined) throw notGood();
   const { connection } = ended.session;

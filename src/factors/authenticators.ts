@@ -21,7 +21,7 @@ const MOST_BEGUN = 10;
 const BEGUN_SECONDS = 3_600;
 
 /** Who begins an enrolment: the user, and the version of the credential that their login was proved with. */
-export interface Beginner {
+export interface Enrollee {
   userId: string;
   credentialVersion: number;
 }
@@ -41,7 +41,7 @@ export interface Authenticators {
    * @param fields makes the members that only this factor has, from the id.
    */
   begin(
-    by: Beginner,
+    by: Enrollee,
     factor: { kind: string; prefix: string },
     fields?: (id: string) => Promise<OwnFields> | OwnFields,
   ): Promise<Authenticator>;
@@ -130,7 +130,7 @@ async function give(
 async function begin(
   { clock, random }: AuthenticatorsDependencies,
   records: Collection<AuthenticatorRecord>,
-  { userId, credentialVersion }: Beginner,
+  { userId, credentialVersion }: Enrollee,
   { kind, prefix }: { kind: string; prefix: string },
   fields: (id: string) => Promise<OwnFields> | OwnFields = () => ({}),
 ): Promise<Authenticator> {

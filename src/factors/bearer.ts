@@ -52,7 +52,7 @@ export async function bearerOf(
     throw new AuthError(403, 'insufficient_scope', `Insufficient scope, expected: ${scope}`);
   }
   const user = await userOf(deps, read.userId);
-  const right = await judge(deps, user, read);
+  const right = await requireRight(deps, user, read);
   const credentialVersion = Number(read.claims.credential_version);
   return { user, clientId: read.clientId, credentialVersion, managing: { token: read, right } };
 }
@@ -62,8 +62,8 @@ export async function bearerOf(
  * @throws AuthError 401 when it is older than the user's password or factors, or does not prove a second factor
  *   although the user has one.
  */
-export async function judge(deps: BearerDependencies, user: User, token: ApiToken): Promise<Right> {
-  const right = await deps.elevation.judge(token);
+export async function requireRight(deps: BearerDependencies, user: User, token: ApiToken): Promise<Right> {
+  const right = await deps.elevation.rightOf(token);
   const isEnough = right?.proved === true || (await activeAuthenticators(deps, user)).length === 0;
   if (right === undefined || !isEnough) throw new AuthError(401, 'access_denied', 'Unauthorized');
   return right;

@@ -19,14 +19,14 @@ export interface Elevation {
    * session.
    */
   isCurrent(login: JudgedLogin): Promise<boolean>;
-  /** Returns the claims that {@link judge} needs, for an access token for an API that changes factors. */
+  /** Returns the claims that {@link rightOf} needs, for an access token for an API that changes factors. */
   claimsOf(login: JudgedLogin): Promise<Record<string, unknown>>;
   /**
    * Returns what a token may do now. A token that proves no second factor is only good while its user has none,
    * which the caller has to check.
    * @returns undefined when the token has ended.
    */
-  judge(token: ApiToken): Promise<Right | undefined>;
+  rightOf(token: ApiToken): Promise<Right | undefined>;
 }
 
 /** Returns the functions that decide what the access tokens of a tenant may do. */
@@ -50,7 +50,7 @@ export function createElevation({
       // A session proves the second factor that was given when it began, not one added later.
       factors_changed: (amr.includes('mfa') ? factors : undefined) ?? (await factorChanges.last(userId)),
     }),
-    judge: async ({ id, userId, claims }) => {
+    rightOf: async ({ id, userId, claims }) => {
       const { amr, credential_version: version, factors_changed: since } = claims;
       if (typeof since !== 'string' || !(await factorChanges.isOwn(userId, since, id))) return undefined;
       if ((await users.credentialVersion(userId)) !== version) return undefined;

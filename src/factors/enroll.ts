@@ -4,7 +4,7 @@ import type { User } from '../users/user.ts';
 import type { FactorRequest } from './claimant.ts';
 import type { Enrolled, Factor, FactorDependencies } from './factor.ts';
 import { activeAuthenticators, enabledFactors, isRecovery } from './policy.ts';
-import { bringRecoveryCode } from './recovery/codes.ts';
+import { attachRecoveryCode } from './recovery/codes.ts';
 
 /** How many confirmed authenticators a user may have, without recovery codes. */
 const MOST = 20;
@@ -36,7 +36,7 @@ export async function enroll(
   const enrolled = await factor.enroll.begin(deps, request, address);
   const hasNone = (await activeAuthenticators(deps, user)).length === 0;
   if (!hasNone || !hasRecoveryCodes(deps)) return enrolled;
-  return { ...enrolled, recoveryCode: await bringRecoveryCode(deps, enrolled.authenticator) };
+  return { ...enrolled, recoveryCode: await attachRecoveryCode(deps, enrolled.authenticator) };
 }
 
 /** Returns whether users get a recovery code with their first authenticator. */

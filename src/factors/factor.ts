@@ -108,8 +108,9 @@ export interface MfaGrant {
   parameters: z.ZodObject;
   events: { success: EventType; failure: EventType };
   /**
-   * Verifies the parameters. @returns the success, or the error to answer with. @throws AuthError 400 for a missing
-   * parameter, 429
+   * Verifies the parameters.
+   * @returns the success, or the error to answer with.
+   * @throws AuthError 400 for a missing parameter, 429
    */
   verify(
     deps: FactorDependencies,
@@ -204,8 +205,8 @@ export interface Factor extends SecondFactorNames {
   nameOf?(authenticator: Authenticator): string | undefined;
   enroll?: Enrollment;
   /**
-   * Starts a challenge with one of the user's authenticators. Absent when nothing is sent. @throws AuthError 429,
-   * 503
+   * Starts a challenge with one of the user's authenticators. Absent when nothing is sent.
+   * @throws AuthError 429, 503
    */
   challenge?(
     deps: FactorDependencies,

@@ -86,7 +86,7 @@ async function enrollToken(
   if (text.split('.').length !== 3) return undefined;
   const token = await deps.readApiToken(ctx, text, deps.mfaApi);
   if (token?.scopes.includes('enroll') !== true) throw malformed();
-  if ((await deps.elevation.judge(token)) === undefined) throw malformed();
+  if ((await deps.elevation.rightOf(token)) === undefined) throw malformed();
   const { userId, clientId, scopes, claims } = token;
   const firstFactor = {
     userId,

@@ -7,7 +7,7 @@ import { activeAuthenticators, factorOf } from './policy.ts';
 import { renewRecoveryCode } from './recovery/codes.ts';
 import { findAuthenticator } from './verify.ts';
 
-interface Again {
+interface Redisplay {
   alert?: string;
   status?: number;
   address?: string;
@@ -26,7 +26,7 @@ export async function showChoice(
   deps: FactorPagesDependencies,
   page: FactorPage,
   { enrolling, factors }: FactorChoice,
-  { alert, status = 200 }: Again = {},
+  { alert, status = 200 }: Redisplay = {},
 ): Promise<void> {
   const { claimant } = page;
   const active = await activeAuthenticators(deps, claimant.user);
@@ -40,7 +40,7 @@ export async function showChoice(
 }
 
 /** Returns the part of the model that every page of a factor has. */
-function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Again) {
+function commonModel(page: FactorPage, { factor, choice }: Chosen, { alert }: Redisplay) {
   return {
     ...page.model(factor.type),
     ...(alert && { alert }),
@@ -54,7 +54,7 @@ export async function showChallenge(
   ctx: Context,
   page: FactorPage,
   chosen: Chosen,
-  again: Again = {},
+  again: Redisplay = {},
 ): Promise<void> {
   const { claimant, state } = page;
   const { factor, choice } = chosen;
@@ -82,7 +82,7 @@ export async function showEnrollment(
   ctx: Context,
   page: FactorPage,
   chosen: Chosen,
-  again: Again = {},
+  again: Redisplay = {},
 ): Promise<void> {
   const { factor } = chosen;
   const { address, status } = again;

@@ -13,7 +13,7 @@ import { methodTypeOf } from '../records/second-factors.ts';
 import type { User } from '../users/user.ts';
 import { association, authenticatorAnswer, challengeAnswer } from './answers.ts';
 import type { Authenticator } from './authenticators.ts';
-import { type BearerDependencies, bearerOf, judge, userOf } from './bearer.ts';
+import { type BearerDependencies, bearerOf, requireRight, userOf } from './bearer.ts';
 import { startChallenge } from './challenge.ts';
 import { enroll, type WantedFactor } from './enroll.ts';
 import type { Enrolled } from './factor.ts';
@@ -116,10 +116,7 @@ async function handleChallenge(
   };
 }
 
-/**
- * Checks that the application has an MFA grant type; it could not use the challenge otherwise. @throws AuthError
- * 403
- */
+/** Checks that the application has an MFA grant type. @throws AuthError 403 */
 async function requireMfaGrant({ config }: MfaRoutesDependencies, clientId: string): Promise<void> {
   const grantTypes = (await config.client(clientId))?.grant_types ?? [];
   if (grantTypes.some((type) => type.includes('/oauth/grant-type/mfa-'))) return;
@@ -242,7 +239,7 @@ async function handleRemove(deps: MfaRoutesDependencies, ctx: Context): Promise<
 
 /** Removes an authenticator, if the token may do that now. @throws AuthError 401 */
 async function remove(deps: MfaRoutesDependencies, user: User, token: ApiToken, id: string): Promise<void> {
-  const right = await judge(deps, user, token);
+  const right = await requireRight(deps, user, token);
   if (right.proved) {
     await deps.authenticators.remove(id, token.id);
     return;

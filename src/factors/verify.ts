@@ -54,7 +54,7 @@ async function rightOf(
   { token, permit, hasProved }: Claimant,
 ): Promise<Right | undefined> {
   if (permit?.several === true || hasProved === true) return { proved: true };
-  return token === undefined ? undefined : deps.elevation.judge(token);
+  return token === undefined ? undefined : deps.elevation.rightOf(token);
 }
 
 /**
@@ -68,7 +68,7 @@ export async function confirmFirstUse(
   authenticator: Authenticator,
 ): Promise<boolean> {
   if (authenticator.active) {
-    await noteUse(deps, authenticator);
+    await recordUse(deps, authenticator);
     return true;
   }
   const { token, permit, user, clientId, ip, credentialVersion, languages } = claimant;
@@ -91,7 +91,7 @@ export async function confirmFirstUse(
   }
   deps.events.record({ type: 'gd_enrollment_complete', user_id: user.id, client_id: clientId, ip });
   await permit?.confirmed?.(authenticator);
-  await noteUse(deps, authenticator);
+  await recordUse(deps, authenticator);
   // The user is told by mail, in case somebody else did it.
   const application = await deps.config.client(clientId);
   const method = methodTypeOf(authenticator.kind);
@@ -100,7 +100,7 @@ export async function confirmFirstUse(
 }
 
 /** Records that an authenticator was used. Does nothing for that of the profile, which is not stored. */
-export async function noteUse(
+export async function recordUse(
   { authenticators, wallClock }: Pick<FactorDependencies, 'authenticators' | 'wallClock'>,
   { id }: Pick<Authenticator, 'id'>,
 ): Promise<void> {

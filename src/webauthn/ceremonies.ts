@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { WebAuthnCredential } from '../records/webauthn.ts';
 import { jsonOf } from '../runtime/json.ts';
 import { withoutStatement } from './attestation.ts';
-import type { RelyingParty } from './party.ts';
+import type { RelyingParty } from './relying-party.ts';
 
 /** Where an authenticator is: in the device, or beside it. */
 export type Attachment = 'platform' | 'cross-platform';

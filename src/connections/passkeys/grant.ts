@@ -16,7 +16,7 @@ import { FIRST_VERSION, type Login } from '../../users/login.ts';
 import { signUpRefusal } from '../../users/signup.ts';
 import type { Users } from '../../users/users.ts';
 import { readAssertion, readRegistration, verifyRegistration } from '../../webauthn/ceremonies.ts';
-import { partyFor } from '../../webauthn/party.ts';
+import { relyingPartyFor } from '../../webauthn/relying-party.ts';
 import { askNewToVerify, type VerificationDependencies } from '../database/verification-link.ts';
 import { keepPasskey, type PasskeyDependencies, passkeyRegistration, usePasskey } from './passkeys.ts';
 import { PASSKEY_GRANT, passkeyConnection } from './routes.ts';
@@ -93,7 +93,7 @@ async function logIn(
   const assertion = readAssertion(answered);
   const client = await deps.config.client(clientId);
   if (assertion === undefined || client === undefined) throw NOT_GOOD();
-  const used = await usePasskey(deps, partyFor(deps, client, at), assertion, challenge);
+  const used = await usePasskey(deps, relyingPartyFor(deps, client, at), assertion, challenge);
   if (used === undefined || used.passkey.connection !== connection.name) throw NOT_GOOD();
   return { userId: used.user.id, credentialVersion: used.credentialVersion };
 }
@@ -108,7 +108,7 @@ async function signUp(
   if (registration === undefined || client === undefined) throw NOT_GOOD();
   const { handle, profile, ...typed } = newUser;
   const asked = passkeyRegistration(challenge, handle, calledAs(typed));
-  const party = partyFor(deps, client, at);
+  const party = relyingPartyFor(deps, client, at);
   const credential = await verifyRegistration(party, registration, asked);
   if (credential === undefined) throw NOT_GOOD();
   const seen = {

@@ -28,7 +28,7 @@ import {
   readRegistration,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
-import { customOrigin, ownParty } from '../../webauthn/party.ts';
+import { customOrigin, ownRelyingParty } from '../../webauthn/relying-party.ts';
 import type { PasswordFormDependencies } from '../database/form-dependencies.ts';
 import { renderLogin } from '../database/hosted.ts';
 import { usableConnections } from '../resolve.ts';
@@ -108,7 +108,7 @@ async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: Request
   );
   const answered = readAssertion(code);
   const used =
-    answered && (await usePasskey(deps, ownParty(deps, ended.session.at), answered, ended.challenge));
+    answered && (await usePasskey(deps, ownRelyingParty(deps, ended.session.at), answered, ended.challenge));
   const connection = taken.find(({ connection: { name } }) => name === used?.passkey.connection)?.connection;
   if (answered === undefined || used === undefined || connection === undefined)
     return showAgain(deps, ctx, page, ended.session.connection);
@@ -180,7 +180,7 @@ async function showOffer(
   });
   const isLocal = pending.offer?.isLocal === true;
   const registration = await registrationFor(deps, login.userId, { challenge, isLocal });
-  const options = creationOptions(ownParty(deps, at), registration);
+  const options = creationOptions(ownRelyingParty(deps, at), registration);
   const model = { options: JSON.stringify(options), session: authSession, isLocal, ...(alert && { alert }) };
   await renderPage(
     deps,
@@ -207,7 +207,7 @@ async function enroll(
     return showOffer(deps, ctx, page, 'passkey.failed');
   const isLocal = page.pending.offer?.isLocal === true;
   const registration = await registrationFor(deps, userId, { challenge: ended.challenge, isLocal });
-  const party = ownParty(deps, ended.session.at);
+  const party = ownRelyingParty(deps, ended.session.at);
   const credential = await verifyRegistration(party, answered, registration);
   const isSame = async () => (await deps.users.credentialVersion(userId)) === login.credentialVersion;
   const owner = { user_id: userId, connection, userAgent: ctx.get('User-Agent'), registration, party };

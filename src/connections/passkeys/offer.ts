@@ -5,7 +5,7 @@ import type { Connection } from '../../records/collections.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
 import type { Config } from '../../tenant/config.ts';
 import { requestOptions } from '../../webauthn/ceremonies.ts';
-import { customOrigin, ownParty } from '../../webauthn/party.ts';
+import { customOrigin, ownRelyingParty } from '../../webauthn/relying-party.ts';
 import { PASSKEY_VERIFICATION } from './passkeys.ts';
 import { beginSession, type SessionDependencies } from './session.ts';
 
@@ -50,7 +50,7 @@ export async function offerPasskey(
   return {
     passkey: {
       action: stepPath(pending, PASSKEY_STEP),
-      options: JSON.stringify(requestOptions(ownParty(deps, at), challenge, PASSKEY_VERIFICATION)),
+      options: JSON.stringify(requestOptions(ownRelyingParty(deps, at), challenge, PASSKEY_VERIFICATION)),
       session: authSession,
       autofill: shown !== 'button',
       button: shown !== 'autofill',

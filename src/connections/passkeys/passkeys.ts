@@ -14,7 +14,7 @@ import {
   type Registration,
   verifyAssertion,
 } from '../../webauthn/ceremonies.ts';
-import type { RelyingParty } from '../../webauthn/party.ts';
+import type { RelyingParty } from '../../webauthn/relying-party.ts';
 
 export interface PasskeyDependencies {
   store: Store;

@@ -11,7 +11,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { Profile } from '../../users/create.ts';
 import { type SignUpRefusal, signUpRefusal } from '../../users/signup.ts';
 import { creationOptions, requestOptions } from '../../webauthn/ceremonies.ts';
-import { customOrigin, partyFor } from '../../webauthn/party.ts';
+import { customOrigin, relyingPartyFor } from '../../webauthn/relying-party.ts';
 import { databaseFor } from '../database/connection.ts';
 import { signUpFields } from '../database/signup.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
@@ -78,7 +78,7 @@ async function beginLogin(
   const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name, at });
   // No list of credentials: it would say who has an account.
-  const options = requestOptions(partyFor(deps, client, at), challenge, PASSKEY_VERIFICATION);
+  const options = requestOptions(relyingPartyFor(deps, client, at), challenge, PASSKEY_VERIFICATION);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
 
@@ -103,7 +103,7 @@ async function beginSignUp(
     newUser: { ...typed, handle, profile },
   });
   const registration = passkeyRegistration(challenge, handle, calledAs(typed));
-  const options = creationOptions(partyFor(deps, client, at), registration);
+  const options = creationOptions(relyingPartyFor(deps, client, at), registration);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
 

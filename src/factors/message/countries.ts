@@ -6,8 +6,8 @@ import type { CountryCode } from 'libphonenumber-js';
 const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
 
 /**
- * Returns the countries that have a calling code, sorted by name. @param locale RFC 5646 tag of the names'
- * language.
+ * Returns the countries that have a calling code, sorted by name.
+ * @param locale RFC 5646 tag of the names' language.
  */
 export function countries(locale: string): { code: string; name: string; calling: string }[] {
   const names = new Intl.DisplayNames([locale, 'en'], { type: 'region' });
@@ -18,7 +18,8 @@ export function countries(locale: string): { code: string; name: string; calling
 }
 
 /**
- * Returns a number in E.164; undefined when it is invalid. @param country for a number without + and calling code.
+ * Returns a number in E.164; undefined when it is invalid.
+ * @param country for a number without + and calling code.
  */
 export function numberOf(text: string, country = ''): string | undefined {
   const number = plans().parsePhoneNumberFromString(text, isCountry(country) ? country : undefined);

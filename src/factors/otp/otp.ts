@@ -8,7 +8,7 @@ import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import { judge } from '../../store/judge.ts';
-import type { Authenticator, Beginner } from '../authenticators.ts';
+import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
 import type { Factor, FactorDependencies, Verification } from '../factor.ts';
@@ -22,7 +22,7 @@ type OtpDependencies = Pick<FactorDependencies, 'authenticators' | 'random' | 'w
 /** Begins an authenticator. @returns it and its secret in base32; the secret is stored encrypted. */
 export async function beginOtp(
   { authenticators, random }: OtpDependencies,
-  by: Beginner,
+  by: Enrollee,
 ): Promise<{ authenticator: Authenticator; secret: string }> {
   const secret = new Secret({ buffer: new Uint8Array(random(SECRET_BYTES)).buffer }).base32;
   const authenticator = await authenticators.begin(by, otp, () => ({ secret }));

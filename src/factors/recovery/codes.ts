@@ -25,7 +25,7 @@ const LENGTH = 24;
  * Makes a recovery code for an authenticator that was begun. It becomes the user's when the authenticator is
  * confirmed.
  */
-export async function bringRecoveryCode(
+export async function attachRecoveryCode(
   { authenticators, random }: CodeDependencies,
   { id }: Authenticator,
 ): Promise<string> {

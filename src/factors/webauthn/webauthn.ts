@@ -18,11 +18,16 @@ import {
   verifyAssertion,
   verifyRegistration,
 } from '../../webauthn/ceremonies.ts';
-import { customOrigin, ownParty, partyFor, type RelyingParty } from '../../webauthn/party.ts';
+import {
+  customOrigin,
+  ownRelyingParty,
+  type RelyingParty,
+  relyingPartyFor,
+} from '../../webauthn/relying-party.ts';
 import type { Claimant } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
 import type { Factor, FactorDependencies, FactorPage, Verification } from '../factor.ts';
-import { confirmFirstUse, countingGuesses, noteUse, usableAuthenticators } from '../verify.ts';
+import { confirmFirstUse, countingGuesses, recordUse, usableAuthenticators } from '../verify.ts';
 
 const PURPOSE = 'mfa_webauthn';
 const SECONDS = 300;
@@ -105,14 +110,17 @@ async function creationFor(
     data: { authenticatorId, clientId: claimant.clientId, ...(at !== undefined && { at }) },
   });
   const registration = await registrationOf(deps, kind, claimant, oobCode);
-  return { oobCode, options: creationOptions(ownParty(deps, at), registration) };
+  return { oobCode, options: creationOptions(ownRelyingParty(deps, at), registration) };
 }
 
 /** Returns the relying party that may answer: the pages and apps of the application that asked, or our own pages. */
-async function partyOf(deps: FactorDependencies, { clientId, at: kept }: Met['data']): Promise<RelyingParty> {
+async function relyingPartyOf(
+  deps: FactorDependencies,
+  { clientId, at: kept }: Met['data'],
+): Promise<RelyingParty> {
   const at = typeof kept === 'string' ? kept : undefined;
   const client = typeof clientId === 'string' ? await deps.config.client(clientId) : undefined;
-  return client === undefined ? ownParty(deps, at) : partyFor(deps, client, at);
+  return client === undefined ? ownRelyingParty(deps, at) : relyingPartyFor(deps, client, at);
 }
 
 /** Verifies what the browser answered to the challenge of its page. The challenge is used up. */
@@ -125,7 +133,7 @@ async function verify(
   const met = await deps.challenges.spendTicket(PURPOSE, oobCode);
   if (met === undefined || met.userId !== claimant.user.id) return { ok: false, outcome: 'unknown' };
   const { authenticatorId } = met.data;
-  const party = await partyOf(deps, met.data);
+  const party = await relyingPartyOf(deps, met.data);
   return countingGuesses(deps, claimant, async () =>
     typeof authenticatorId === 'string'
       ? register(deps, kind, claimant, { code, challenge: oobCode, party, authenticatorId })
@@ -185,7 +193,7 @@ async function assert(
   });
   // A signature counter that does not increase shows a cloned authenticator (§6.1.1).
   if (isNext !== true) return NONE;
-  await noteUse(deps, own);
+  await recordUse(deps, own);
   return { ok: true };
 }
 
@@ -216,7 +224,7 @@ function factor(kind: Kind): Factor {
           const { authenticatorId } = page.state;
           const challenge = await newChallenge(deps, page, { at, authenticatorId });
           const registration = await registrationOf(deps, kind, page.claimant, challenge);
-          return modelOf(kind, creationOptions(ownParty(deps, at), registration));
+          return modelOf(kind, creationOptions(ownRelyingParty(deps, at), registration));
         },
       },
       challenge: {
@@ -225,7 +233,10 @@ function factor(kind: Kind): Factor {
           const at = customOrigin(ctx, deps);
           const challenge = await newChallenge(deps, page, { at });
           const own = await credentialsOf(deps, page.claimant, name);
-          return modelOf(kind, requestOptions(ownParty(deps, at), challenge, kind.userVerification, own));
+          return modelOf(
+            kind,
+            requestOptions(ownRelyingParty(deps, at), challenge, kind.userVerification, own),
+          );
         },
       },
     },

@@ -34,7 +34,7 @@ export function customOrigin(
  * The relying party where our own pages ask: by our host, whose origin alone may answer.
  * @param at that of a custom domain, where it is asked by one ({@link customOrigin}).
  */
-export function ownParty(
+export function ownRelyingParty(
   { baseUrl, config }: PartyDependencies,
   at?: string,
 ): RelyingParty & { origin: string } {
@@ -46,12 +46,12 @@ export function ownParty(
  * The relying party where an application asks: its pages, by their origins as it has registered them, and its apps, by
  * the certificates that sign them (Android) or our own host (iOS).
  */
-export function partyFor(
+export function relyingPartyFor(
   deps: PartyDependencies,
   client: Pick<Client, 'web_origins' | 'mobile'>,
   at?: string,
 ): RelyingParty {
-  const own = ownParty(deps, at);
+  const own = ownRelyingParty(deps, at);
   const apps = [client.mobile?.android?.sha256_cert_fingerprints ?? []].flat().flatMap(apkOrigin);
   return { ...own, origin: [own.origin, `https://${own.id}`, ...(client.web_origins ?? []), ...apps] };
 }
