@@ -68,7 +68,7 @@ export function accessTokenFormat({
         : await ofMachine({ actions, config }, ctx, token, machine);
     jwt.header = { ...jwt.header, typ: rfc9068 ? 'at+jwt' : 'JWT' };
     jwt.payload = {
-      // First: they are no claim of ours.
+      // First, so that no declared claim replaces one of ours.
       ...sayable(api, {
         ...(await customClaims.of({
           to: 'access_token',
@@ -108,13 +108,16 @@ export function accessTokenFormat({
   };
 }
 
-/** The tenant's claims that a token may have: for an API of ours those named by an address, since it goes by others of its own. */
+/**
+ * Returns those of the tenant's claims that a token may have. In tokens for our own APIs, which read claims of
+ * their own, only claims that are named by a URL are allowed.
+ */
 function sayable(api: Api | undefined, claims: Record<string, unknown>): Record<string, unknown> {
   if (api?.is_system !== true) return claims;
   return Object.fromEntries(Object.entries(claims).filter(([name]) => URL.canParse(name)));
 }
 
-/** What actions make of the token of an application for itself, which then has the scopes that they say. */
+/** Runs the actions for a client_credentials token. They may change its scope. */
 async function ofMachine(
   deps: Pick<AccessTokenDependencies, 'actions' | 'config'>,
   ctx: KoaContextWithOIDC | undefined,
@@ -127,12 +130,12 @@ async function ofMachine(
   const allowed = scopeValues(token.resourceServer?.scope);
   const isOurs = api?.is_system === true;
   const made = await machineClaims(deps, ctx, { ...about, audience: api?.identifier, allowed, isOurs });
-  // The response says it, too.
+  // The token response has the changed scope, too.
   if (made.scope !== about.scope) Object.assign(token, { scope: made.scope || undefined });
   return made;
 }
 
-/** The login that a grant was made by; a grant of an older version proves only who the user is. */
+/** Returns the login from which a grant was made. A grant of an older version only says who the user is. */
 function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLogin {
   const grant: object = ctx?.oidc.entities.Grant ?? {};
   const { amr = [], factors, authTime, sessionUid, jti } = grant as KeptLogin;
@@ -141,14 +144,14 @@ function loginOf(ctx: KoaContextWithOIDC | undefined, userId: string): JudgedLog
     amr,
     factors,
     credentialVersion: credentialVersionOf(grant),
-    // A token that was exchanged proves nothing of when its user was there.
+    // An exchanged token does not prove when its user was present.
     ...(exchangedOf(ctx) === undefined && { authTime }),
     sessionId: sessionUid ?? exchangedOf(ctx)?.sessionId,
     grant: jti && sha256(`grant\n${jti}`),
   };
 }
 
-/** What a grant keeps of its login. */
+/** The members of a grant that describe its login. */
 interface KeptLogin {
   amr?: readonly string[];
   factors?: string;

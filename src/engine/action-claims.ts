@@ -1,20 +1,23 @@
-// Claims that actions set: those that may be set, and the rest is refused and logged.
+// Filters the claims that actions set: claims that they may not set are left out and logged.
 import type { Actions, ActionsAbout } from '../actions/actions.ts';
 import type { AssertionAsked } from '../actions/assertion-asked.ts';
 import type { Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import { fitting } from '../users/custom-claims.ts';
 
-/** What actions gave the tokens of a login. */
+/** What actions add to the tokens of a login. */
 export interface ActionClaims {
   idToken: Record<string, unknown>;
   accessToken: Record<string, unknown>;
-  /** Of the access token: true for one that is added, false for one that is taken away. */
+  /** Changes of the access token's scope: true for a scope that is added, false for one that is removed. */
   scopes?: Record<string, boolean>;
   assertion?: AssertionAsked;
 }
 
-/** The claims without those that are the protocol's, or for ID tokens the profile's, and those that there is no room for. */
+/**
+ * Returns the claims without those that belong to the protocol (or, in ID tokens, to the profile) and those that
+ * exceed the size limit. Each that is left out is logged.
+ */
 export function allowedClaims(
   actions: Pick<Actions, 'refused'>,
   { trigger, to, about }: { trigger: Trigger; to: ClaimTarget; about: ActionsAbout },

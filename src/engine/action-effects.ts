@@ -1,4 +1,4 @@
-// What actions asked for of the session and of the refresh token of a login, done.
+// Applies what actions ask for the session and the refresh token of a login.
 import { errors, type KoaContextWithOIDC, type RefreshToken, type Session } from 'oidc-provider';
 import type { Actions, ActionsAbout } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
@@ -15,19 +15,22 @@ export interface EffectDependencies {
   store: Store;
   config: Pick<Config, 'settings'>;
   actions: Pick<Actions, 'refused'>;
-  /** What the store's records expire by. */
+  /** The clock by which records of the store expire. */
   clock: Clock;
   wallClock: Clock;
-  /** Ends a session, and tells its applications. */
+  /** Ends a session and tells its applications. */
   endSession(sid: string): Promise<unknown>;
 }
 
-/** Custom methods that a session knows. */
+/** The most custom authentication methods that a session keeps. */
 const MOST_METHODS = 20;
 
 const asksNothing = ({ metadata, evicts }: KeptAsked) => !evicts && Object.keys(metadata).length === 0;
 
-/** Done with the session of an authorization request that is about to be answered. */
+/**
+ * Applies bounds, cookie mode, methods and metadata to the session of an authorization request that is about to be
+ * answered.
+ */
 export async function keepSession(
   deps: EffectDependencies,
   session: Session,
@@ -52,7 +55,10 @@ export async function keepSession(
   await setSessionMetadata(deps, session.uid, notedAfter(await sessionMetadata(deps, session.uid), asked));
 }
 
-/** Done with a refresh token that is about to be exchanged. @throws errors.InvalidGrant when it has been revoked meanwhile. */
+/**
+ * Applies bounds and metadata to a refresh token that is about to be used.
+ * @throws errors.InvalidGrant when it has been revoked meanwhile.
+ */
 export async function keepRefreshToken(
   { store }: EffectDependencies,
   token: RefreshToken,
@@ -71,7 +77,10 @@ export async function keepRefreshToken(
   if (kept === undefined) throw new errors.InvalidGrant('refresh token not found');
 }
 
-/** Ends what actions of a denied login revoked. @param about whose it is, for the log. */
+/**
+ * Revokes the session and the refresh tokens that actions of a denied login have revoked.
+ * @param about the login, for the log.
+ */
 export async function revokeAsked(
   { store, actions, endSession }: EffectDependencies,
   { oidc }: KoaContextWithOIDC,

@@ -1,4 +1,4 @@
-// What actions are told of a request: who asks for what, and from where. Nothing in it is a secret of anybody.
+// The parts of the `event` object of actions that describe a request. They contain no secrets.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Frozen } from '../records/record.ts';
@@ -7,14 +7,14 @@ import type { Asker } from '../users/asker.ts';
 import { toAudience } from './audience.ts';
 import { upstreamAdditional } from './request-extensions.ts';
 
-/** Parameters that actions may read, of a query and of a body: proofs and secrets are not among them. */
+/** Parameters of a query or a body that actions may read. Secrets and proofs are not among them. */
 const READABLE = new Set(
   `acr_values audience claims client_id connection display grant_type id_token_signed_response_alg invitation login_hint
   max_age nonce organization prompt realm redirect_uri resource response_mode response_type scope screen_hint state
   ui_locales username email phone_number`.split(/\s+/),
 );
 
-/** The parameters that actions may read: those of the protocols without proofs, and `ext-…` of applications. */
+/** Returns the parameters that actions may read: those listed, and the application's own `ext-…`. */
 function readable(params: Readonly<Record<string, unknown>> | undefined): Record<string, string> {
   return Object.fromEntries(
     Object.entries(params ?? {}).flatMap(([name, value]) =>
@@ -23,10 +23,7 @@ function readable(params: Readonly<Record<string, unknown>> | undefined): Record
   );
 }
 
-/**
- * `event.request`.
- * @param params the request's parameters; those of a body where it is a POST.
- */
+/** Returns `event.request`. @param params the parameters of the query, or of the body of a POST. */
 export function requestOf(
   ctx: Context | KoaContextWithOIDC,
   params: Readonly<Record<string, unknown>> | undefined,
@@ -41,16 +38,18 @@ export function requestOf(
     language: ctx.get('accept-language').split(',')[0] || undefined,
     query: isBody ? {} : readable(params),
     body: isBody ? readable(params) : {},
-    // Where an address is, this server does not know.
+    // This server does not look up where an address is.
     geoip: {},
   };
 }
 
-/** `event.request` of a request to the engine, which keeps what it does not know (`ext-…`) beside its parameters. */
+/**
+ * Returns `event.request` for a request to the engine, which keeps unknown parameters (`ext-…`) apart from its own.
+ */
 export function engineRequestOf(ctx: Context | KoaContextWithOIDC): Record<string, unknown> {
   const { body, params = {} } = (ctx as KoaContextWithOIDC).oidc;
   const { resource, ...own } = params;
-  // `resource` is the engine's own form of the API; an application has sent its identifier.
+  // `resource` is the engine's form of the API; actions get the identifier that the application has sent.
   const audience = typeof resource === 'string' ? { audience: toAudience(resource) } : {};
   return requestOf(ctx, { ...withoutResource(body), ...upstreamAdditional(params), ...own, ...audience });
 }
@@ -61,8 +60,8 @@ function withoutResource(body: unknown): object {
 }
 
 /**
- * Who asks for what the tenant's code has a say in.
- * @param params as for {@link requestOf}; none of them where they are not of a protocol.
+ * Describes a request for scripts and hooks of the tenant.
+ * @param params as for {@link requestOf}; undefined for a request whose parameters belong to no protocol.
  */
 export function askerOf(
   ctx: Context,
@@ -72,12 +71,12 @@ export function askerOf(
   return { clientId, request: requestOf(ctx, params) };
 }
 
-/** `event.resource_server`, where the request is for an API. */
+/** Returns `event.resource_server`, or nothing when the request is for no API. */
 export function apiOf(identifier: string | undefined): Record<string, unknown> {
   return identifier === undefined ? {} : { resource_server: { identifier } };
 }
 
-/** `event.organization`, where the request is for one. */
+/** Returns `event.organization`, or nothing when the request is for none. */
 export async function organizationPart(
   config: Pick<Config, 'organization'>,
   id: string | undefined,

@@ -1,11 +1,11 @@
-// Metadata that actions set of a user, which is kept with the user.
+// Stores the user metadata and app metadata that actions set.
 import type { Actions, ActionsAbout } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
 import { withMembers } from '../actions/event-now.ts';
 import type { Trigger } from '../records/actions.ts';
 import type { Users } from '../users/users.ts';
 
-/** Characters that both may have together as JSON: every login of the user reads and passes them on. */
+/** The most characters of both as JSON, together: every login of the user reads them and passes them on. */
 const MOST = 1_000_000;
 
 interface MetadataDependencies {
@@ -13,7 +13,10 @@ interface MetadataDependencies {
   actions: Pick<Actions, 'refused'>;
 }
 
-/** Keeps the metadata that actions set; all or nothing. What would make too much of it is left out, and the log says so. */
+/**
+ * Stores the metadata that actions set, all or nothing: when it would exceed the limit nothing is stored, and the
+ * log says so.
+ */
 export async function keepMetadata(
   { users, actions }: MetadataDependencies,
   { trigger, userId, about }: { trigger: Trigger; userId: string; about: ActionsAbout },
@@ -28,7 +31,7 @@ export async function keepMetadata(
       app_metadata: withMembers(app_metadata, appMetadata),
     };
     const size = sizeOf(after);
-    // What was set by other means can be made smaller.
+    // Metadata that was set elsewhere may exceed the limit already; actions may make it smaller.
     isTooLarge = size > MOST && size > sizeOf(before);
     return isTooLarge ? {} : after;
   });

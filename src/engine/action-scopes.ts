@@ -1,4 +1,4 @@
-// Scopes that actions add to an access token, or take from it.
+// Applies the scopes that actions add to an access token or remove from it.
 import type { AccessToken, ClientCredentials, KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 import { scopeValues } from '../records/scope.ts';
@@ -14,10 +14,11 @@ interface ScopeDependencies {
 }
 
 /**
- * Gives an access token that is about to be stored the scopes that actions said: those that its API has, whatever the user
- * may do there. Scopes of OpenID Connect are what the user was asked for and the protocol goes by: none is added, and
- * `openid` is not taken away. The Management API's are not for actions to give.
- * @returns undefined where there is nothing to do.
+ * Changes the scope of an access token that is about to be stored, as actions said. An added scope has to be one of
+ * the API's, whatever the user's permissions are. OpenID Connect scopes cannot be added, because the user was not
+ * asked for them; `openid` cannot be removed, because the protocol depends on it. Scopes of the Management API
+ * cannot be added.
+ * @returns undefined when there is nothing to do.
  */
 export function applyScopes(
   deps: ScopeDependencies,
@@ -32,7 +33,7 @@ export function applyScopes(
 interface ScopeChange {
   ctx: KoaContextWithOIDC;
   token: AccessToken | ClientCredentials;
-  /** Whether each is added, or taken away. */
+  /** True for a scope that is added, false for one that is removed. */
   scopes: Readonly<Record<string, boolean>>;
 }
 

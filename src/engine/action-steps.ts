@@ -1,4 +1,4 @@
-// What the user of an authorization request has to do before it is answered, as actions ask for it.
+// The steps that actions require of the user before an authorization request is answered.
 import { errors, type KoaContextWithOIDC, type Session } from 'oidc-provider';
 import type { ActionRun, Progress } from '../actions/progress.ts';
 import { methodsOfFirstFactor } from '../users/login.ts';
@@ -15,7 +15,7 @@ import { answeredActions, type PrimaryLogin, type WaitingActions } from './waiti
 
 export interface ActionStep {
   step: 'factor' | 'redirect' | 'primary';
-  /** To be kept with the request. */
+  /** Stored with the waiting request. */
   waiting: WaitingActions;
 }
 
@@ -25,13 +25,13 @@ export interface StepDependencies extends LoginRunDependencies {
     SecondFactor,
     'isDemanded' | 'description' | 'error' | 'enrolled' | 'standingOf' | 'wasGiven' | 'isRemembered'
   >;
-  /** The context classes that stand for a second factor. */
+  /** The authentication context classes that mean a second factor. */
   acrValues: readonly string[];
-  /** Another value for each session. */
+  /** Random bytes for the ids of sessions. */
   random(bytes: number): Buffer;
 }
 
-/** Runs the actions for a login. */
+/** Runs the actions for a login. @param before the state of the run that waits, where one does. */
 export type RunLogin = (
   ctx: KoaContextWithOIDC,
   login: LoginToJudge,
@@ -40,14 +40,17 @@ export type RunLogin = (
   outcome: ActionRun;
   lacksFactor: boolean;
   primary: PrimaryUser | undefined;
-  /** Keeps the metadata that they set: nothing else is to be done for it. */
+  /** Stores the metadata that they set. */
   keep(): Promise<void>;
 }>;
 
 const NO_FACTOR = 'A second factor is required, and the tenant has none that could be given.';
 const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
 
-/** Runs the actions for a request, as far as the user has done what they asked for. */
+/**
+ * Runs the actions for an authorization request, up to the first step that the user has not done yet.
+ * @returns that step; undefined when the actions are done.
+ */
 export async function stepOf(
   deps: StepDependencies,
   ctx: KoaContextWithOIDC,
@@ -66,7 +69,7 @@ export async function stepOf(
   const { redirect, factors } = outcome.login;
   const waiting = { userId: login.user.id, sid: login.sessionId, progress: outcome.progress };
   if (primary !== undefined) {
-    // Before anything is asked for: the one who has logged in may be gone by now, with session and factors.
+    // This comes before any other step: the user who logged in may be deleted by now, with session and factors.
     const asksNothing = redirect === undefined && factors === undefined;
     return askAs(deps, ctx, login, { primary, progress: asksNothing ? outcome.progress : outcome.again });
   }
@@ -84,9 +87,10 @@ export async function stepOf(
 
 /**
  * Asks for one of the factors that an action named.
- * @param waiting how they go on when it was given. @param before how they began: where one that the user has is due before
- *   another is enrolled, the same actions run again with it.
- * @returns undefined where the user has enrolled meanwhile what was to be enrolled.
+ * @param waiting the state to continue with when the factor was given.
+ * @param before the state that this run began with. When the user first has to give a factor that they have, the
+ *   same actions run again from it.
+ * @returns undefined when the user has meanwhile enrolled the factor that was to be enrolled.
  * @throws errors.CustomOIDCProviderError when the user can give none.
  */
 async function askFactor(
@@ -96,7 +100,8 @@ async function askFactor(
   { waiting, before }: { waiting: WaitingActions; before: WaitingActions | undefined },
 ): Promise<ActionStep | undefined> {
   const { factors } = waiting;
-  // Another is enrolled by who has just given one: an old session may be in other hands than the factor.
+  // A further factor may only be enrolled right after giving one: whoever holds an old session need not hold the
+  // factor.
   const given = oidc.result?.login === undefined ? methodsOfFirstFactor(amr) : amr;
   const standing = factors === undefined ? 'none' : await secondFactor.standingOf(user, factors, given);
   if (standing === 'had') return undefined;
@@ -107,8 +112,8 @@ async function askFactor(
 }
 
 /**
- * Has the request go on as a login of the user whom the identity was linked to, judged as every login is. The session of
- * the one that was ends.
+ * Lets the request continue as a login of the user that the identity was linked to, with the checks of every login.
+ * The session of the user who logged in ends.
  */
 async function askAs(
   { endSession, random }: StepDependencies,
@@ -131,7 +136,7 @@ async function askAs(
   const before = oidc.session as (Session & { uid: string }) | undefined;
   if (before !== undefined) {
     await endSession(before.uid);
-    // What follows in this browser is another session, which nobody is logged in to yet.
+    // The browser continues in a new session, in which nobody is logged in yet.
     for (const member of ['accountId', 'authorizations', 'bounds', 'methods'] as const)
       Reflect.deleteProperty(before, member);
     before.uid = random(16).toString('base64url');
@@ -147,7 +152,10 @@ async function askAs(
   };
 }
 
-/** Whether the pages can ask the user for a second factor: else they would be asked for nothing, again and again. */
+/**
+ * Whether the pages can ask the user for a second factor. Without this check a user who cannot give one would be
+ * sent to the login page again and again.
+ */
 async function canGiveFactor(
   { secondFactor, acrValues }: StepDependencies,
   ctx: KoaContextWithOIDC,

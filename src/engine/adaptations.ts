@@ -1,4 +1,4 @@
-// What is changed of the engine's classes, each with its reason: where its configuration has no switch.
+// Changes of the engine's classes, for what its configuration has no switch for. Each has its reason beside it.
 import Provider, {
   type AccessToken,
   type ClientCredentials,
@@ -33,18 +33,17 @@ interface EngineClasses {
   ReplayDetection: ReplayDetectionClass;
 }
 
-/** A class of artifacts, which keeps the members named. */
+/** A class of artifacts, with the members that it stores. */
 interface EngineModel {
   readonly IN_PAYLOAD: readonly string[];
 }
 
-/** The types of the package say nothing of a provider's classes. */
+/** The package's types do not declare these classes. */
 const classesOf = (provider: Provider) => provider as unknown as EngineClasses;
 
 /**
- * Adapts one provider's classes where its configuration has no switch. Nothing global is touched: the
- * classes are the provider instance's own.
- * @param wallClock what the engine's own dates are by.
+ * Changes the classes of one provider. Nothing global is touched: each provider has its own.
+ * @param wallClock the clock of the engine's own dates.
  */
 export function adaptEngine(
   provider: Provider,
@@ -79,7 +78,7 @@ export function adaptEngine(
   readOwnParameters(grantParameters(provider), () => Provider.ctx?.oidc.body?.grant_type);
   countOnce(ReplayDetection, wallClock, {
     used,
-    // The engine asks whether a proof was used when it has verified it, and of an assertion before it has.
+    // The engine checks the use of a DPoP proof after it has verified it, but that of an assertion before.
     isProof: (jti) => Provider.ctx !== undefined && isProofOf(provider, Provider.ctx, jti),
   });
   if (nonces !== undefined) replaceNonces(provider, nonces);
@@ -89,8 +88,8 @@ export function adaptEngine(
 function adaptSessions(provider: Provider, wallClock: Clock): void {
   const { Grant, Session } = classesOf(provider);
 
-  // All applications of a session have one `sid`: it names the session, in a logout_hint
-  // too. The engine makes one for each. Its uid is neither the cookie's value nor a key to anything.
+  // All applications of a session share one `sid`, which identifies the session, in a logout_hint too. The engine
+  // makes one per application. The session's uid is neither the cookie's value nor a key to anything.
   Session.prototype.ensureClientContainer = function ensure(this: Session, clientId) {
     this.sidFor(clientId, this.uid);
   };
@@ -101,8 +100,8 @@ function adaptSessions(provider: Provider, wallClock: Clock): void {
     return (this.loginTs ?? 0) > epochSeconds(wallClock) || past.call(this, age);
   };
 
-  // A grant also stores its session, to end with it; a session the connection, to log out there. Both store how the user
-  // logged in, and for which organization.
+  // A grant also stores its session, with which it ends; a session stores its connection, for the logout there.
+  // Both store how the user logged in, and for which organization.
   extendPayload(Grant, [
     'sessionUid',
     'amr',
@@ -135,7 +134,7 @@ export type BindToken = (
   token: AccessToken | ClientCredentials,
 ) => Promise<void>;
 
-/** The engine binds tokens to a certificate by the client's settings alone; here the API that a token is for counts, too. */
+/** The engine binds tokens to a certificate by the client's settings alone; here the API's settings count, too. */
 function bindAccessTokens(provider: Provider, bind: BindToken): void {
   const { AccessToken, ClientCredentials } = classesOf(provider);
   for (const { prototype } of [AccessToken, ClientCredentials]) {
@@ -150,11 +149,11 @@ function bindAccessTokens(provider: Provider, bind: BindToken): void {
 function adaptTokens(provider: Provider, random: Random): void {
   const { RefreshToken } = classesOf(provider);
 
-  // A token's value names its family, so that reuse of an old one is recognized without its record.
+  // A token's value contains its family, so that reuse of an old one is recognized without its record.
   RefreshToken.prototype.generateTokenId = () => refreshTokenId(random);
 
-  // What API a refresh is for has been decided by refresh-targets.ts, which leaves it in the parameters as `resource`. The
-  // engine alone would take only what was granted with the token.
+  // refresh-targets.ts has decided which API a refresh is for and left it in the parameters as `resource`. The
+  // engine alone would only accept what was granted with the token.
   Object.defineProperty(RefreshToken.prototype, 'resourceIndicators', {
     get(this: { resource?: string | string[] }) {
       const decided = Provider.ctx?.oidc.params?.resource;
@@ -166,12 +165,12 @@ function adaptTokens(provider: Provider, random: Random): void {
   setPayload(RefreshToken, [...RefreshToken.IN_PAYLOAD.filter((member) => member !== 'nonce'), 'bounds']);
 }
 
-/** Has a model keep more members. */
+/** Makes a model store further members. */
 function extendPayload(model: EngineModel, members: readonly string[]): void {
   setPayload(model, [...model.IN_PAYLOAD, ...members]);
 }
 
-/** Has a model keep these members, and read no others from what was stored. */
+/** Makes a model store these members, and read only these. */
 function setPayload(model: EngineModel, members: readonly string[]): void {
   Object.defineProperty(model, 'IN_PAYLOAD', { get: () => members });
 }

@@ -15,7 +15,7 @@ import type { OwnCallbacks } from './own-callbacks.ts';
 import { PUSHED_MODEL } from './pushed-requests.ts';
 import type { ReadAhead } from './read-ahead.ts';
 import { isTolerated, refreshTokenAdapter, revokeGrant } from './refresh-families.ts';
-import { removeIfOvertaken } from './sessions.ts';
+import { removeIfOvertaken } from './session-ending.ts';
 
 interface AdapterDependencies {
   store: Store;
@@ -28,29 +28,29 @@ interface AdapterDependencies {
   grantTypes(): ReadonlySet<string>;
 }
 
-/** Makes the engine's adapter for one of its models; applications are read, never written. */
+/** Makes the engine's adapters, one for each of its models. Applications are read, never written. */
 export function createAdapter(deps: AdapterDependencies): (model: string) => Adapter {
   const waiting = createWaitingList({ ...WAITING_REQUESTS, ttlSeconds: INTERACTION_SECONDS }, deps.clock);
   return (model) => {
     if (model === 'Client') return clientAdapter(deps);
     const adapter = artifactAdapter(deps, model);
-    // Kept as the client sent it, by our own endpoint.
+    // Our own endpoint stores pushed requests, as the client sent them.
     if (model === PUSHED_MODEL) return { ...adapter, upsert: async () => undefined };
     if (model === 'RefreshToken') return refreshTokenAdapter(adapter, deps);
     return model === 'Interaction' ? bounded(adapter, waiting) : adapter;
   };
 }
 
-/** What a token response stores in one commit. These records outlive the session, so its end needs no check. */
+/** The models that a token response stores in one commit. They outlive the session, so its end needs no check. */
 const COMMITTED = new Set(['Grant', 'AccessToken']);
 
-/** A grant may be there already; an access token is stored once, when it is made. */
+/** Returns the write of a record of such a commit: a grant may exist already, an access token is stored once. */
 function committed(record: ArtifactRecord): Write {
   const isNew = record.model === 'AccessToken';
   return isNew ? { collection: 'artifacts', insert: record } : { collection: 'artifacts', put: record };
 }
 
-/** Authorization requests that wait for their user: anybody makes one, by a redirect to /authorize. */
+/** Limits of waiting authorization requests, which anybody can create by a request to /authorize. */
 const WAITING_REQUESTS = { most: 10_000, mostOfAddress: 600 };
 
 /** An adapter for waiting requests that removes the oldest where there are too many. */
@@ -70,7 +70,7 @@ function bounded(adapter: Adapter, waiting: WaitingList): Adapter {
   };
 }
 
-/** Whether a waiting request is of somebody who has logged in, or given a first factor. */
+/** Whether the user of a waiting request has logged in or given a first factor. */
 function isAnswered({ result, lastSubmission, session }: AdapterPayload): boolean {
   return result !== undefined || lastSubmission !== undefined || session !== undefined;
 }
@@ -115,8 +115,8 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
 
   return {
     upsert: async (id, payload, expiresIn) => {
-      // The engine keeps a session for whoever comes with a cookie of an old one. Nobody is logged in to it,
-      // so nothing is lost without it, and nobody fills the store with cookies of their own making.
+      // The engine stores a new session for every browser that sends an old cookie. Nobody is logged in to it, so
+      // nothing is lost without it, and invented cookies cannot fill the store.
       if (model === 'Session' && payload.accountId === undefined) return;
       const record: ArtifactRecord = { id: key(id), model, payload: storedPayload(model, id, payload) };
       if (expiresIn !== undefined) record.expiresAt = epochSeconds(clock) + expiresIn;
@@ -145,8 +145,8 @@ function artifactAdapter(deps: AdapterDependencies, model: string): Adapter {
 }
 
 /**
- * Stores what may be used once. Its id stays taken even if the clock is set back to a time at which it would be
- * valid again.
+ * Stores the id of something that may be used once. The id stays taken even if the clock is set back to a time when
+ * it would be valid again.
  * @throws UniqueKeyError when it was used before.
  */
 async function insertOnce(artifacts: Collection<ArtifactRecord>, record: ArtifactRecord): Promise<void> {
@@ -157,8 +157,8 @@ async function insertOnce(artifacts: Collection<ArtifactRecord>, record: Artifac
 }
 
 /**
- * Marks a code as used. The engine looks at `consumed` when it reads the artifact; a racer that read it before the
- * other wrote is caught here, and what the grant gave is revoked (RFC 6749 §4.1.2).
+ * Marks a code as used. The engine checks `consumed` when it reads the code; of two requests that have both read it
+ * unused, the second is caught here, and what the code's grant gave is revoked (RFC 6749 §4.1.2).
  * @param now epoch seconds.
  */
 async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, now: number): Promise<void> {
@@ -166,7 +166,7 @@ async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, no
   const found = await artifacts.update(id, (current) => {
     const { consumed, grantId } = current.payload;
     if (consumed !== undefined && !isWithinLeeway(current, now)) reused = String(grantId);
-    // The leeway runs from the first use, so that it cannot be stretched.
+    // The leeway counts from the first use, so that further uses do not extend it.
     return { ...current, payload: { ...current.payload, consumed: consumed ?? now } };
   });
   if (found === undefined) throw new errors.InvalidGrant(OUTRUN);
@@ -175,7 +175,7 @@ async function consumeOnce(artifacts: Collection<ArtifactRecord>, id: string, no
   throw new errors.InvalidGrant(OUTRUN);
 }
 
-/** Whether a refresh token of a version before families was used just now, and may be used again. */
+/** Whether a refresh token without a family, of an older version, was used just now and may be used again. */
 function isWithinLeeway({ model, payload }: Frozen<ArtifactRecord>, now: number): boolean {
   return (
     model === 'RefreshToken' && typeof payload.consumed === 'number' && isTolerated(payload.consumed, now)

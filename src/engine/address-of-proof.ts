@@ -1,11 +1,12 @@
-// Which of our addresses a DPoP proof was made for (RFC 9449 §4.3): a tenant is served at its own origin and, by edges, at
-// those of its custom domains. Which of them a request came by, an edge need not say.
+// Finds the origin that a DPoP proof was made for (RFC 9449 §4.3). A tenant is served at its own origin and,
+// through reverse proxies, at those of its custom domains. A proxy need not say which of them a request came to.
 import { decodeJwt } from 'jose';
 import type { Context } from 'koa';
 
 /**
- * The address that the `htu` of a request's proof has to be: at the custom origin that it names, if it names one.
- * @param address ours, at our own origin.
+ * Returns the URL that `htu` of a request's proof has to match: at the custom origin that the proof names, if it
+ * names one, and otherwise ours.
+ * @param address the URL of the endpoint at our own origin.
  */
 export function atOriginOfProof(ctx: Context, customOrigins: readonly string[], address: string): string {
   const proof = customOrigins.length === 0 ? '' : ctx.get('DPoP');
@@ -14,7 +15,10 @@ export function atOriginOfProof(ctx: Context, customOrigins: readonly string[], 
   return named === undefined ? address : `${named}${new URL(address).pathname}`;
 }
 
-/** Not verified: the proof has yet to be good for the address that comes of it. */
+/**
+ * Reads the origin of `htu` without verifying the proof; the engine then verifies the proof against the resulting
+ * URL.
+ */
 function originOf(proof: string): string | undefined {
   try {
     return URL.parse(String(decodeJwt(proof).htu))?.origin;

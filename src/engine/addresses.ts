@@ -5,7 +5,7 @@ import type Provider from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { atOriginOfProof } from './address-of-proof.ts';
 
-/** The engine's class of requests, as far as it is adapted here. */
+/** The members of the engine's request class that are changed here. */
 export interface RequestClass {
   prototype: {
     clientJwtAuthExpectedAudience(this: { ctx: { path: string } }): Set<string>;
@@ -13,14 +13,14 @@ export interface RequestClass {
   };
 }
 
-/** Has the engine know of the addresses beside the issuer's own. @param model its class of requests. */
+/** Teaches the engine the origins beside the issuer's own. @param model the engine's request class. */
 export function adaptAddresses(
   { prototype }: RequestClass,
   provider: Provider,
   config: Pick<Config, 'customOrigins'>,
 ): void {
-  // Links are made from the issuer, never from a request's Host header. A DPoP proof may have been made for a custom domain:
-  // the engine asks for the address of its route without options then.
+  // Links are made from the issuer, never from a request's Host header. The engine asks for the URL of its own
+  // route without options when it verifies a DPoP proof, which may have been made for a custom domain.
   prototype.urlFor = function urlFor(this: { route?: string; ctx: Context }, name, options) {
     const address = provider.urlFor(name, options);
     return options === undefined && name === this.route
@@ -32,7 +32,7 @@ export function adaptAddresses(
   const { origin: own } = new URL(provider.issuer);
   prototype.clientJwtAuthExpectedAudience = function audiences(this: { ctx: { path: string } }) {
     const accepted = clientJwtAuthExpectedAudience.call(this).add(provider.urlFor('token'));
-    // The endpoint that is asked, which may be one of ours (CIBA Core §7.1).
+    // The URL of the requested endpoint, which may be one of ours (CIBA Core §7.1).
     accepted.add(`${own}${this.ctx.path}`);
     const paths = [...accepted].filter((one) => one !== provider.issuer).map((one) => new URL(one).pathname);
     for (const origin of config.customOrigins()) for (const path of paths) accepted.add(`${origin}${path}`);

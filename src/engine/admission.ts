@@ -1,5 +1,5 @@
-// Whether a user who has proved who they are may come in. Asked where a login ends (settle.ts) and whenever the
-// engine looks a user up, so that no path can skip it.
+// Decides whether an authenticated user is admitted. Checked where a login ends (settle.ts) and whenever the engine
+// looks a user up, so that no path can skip it.
 import { AuthError } from '../http/errors.ts';
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -9,8 +9,8 @@ import type { Users } from '../users/users.ts';
 import { WRONG_PASSWORD } from './failures.ts';
 
 /**
- * Decides on a user's admission.
- * @returns why not, as the error to answer; undefined when the user may come in.
+ * Decides whether a user is admitted.
+ * @returns the error to answer when not; undefined when the user is admitted.
  */
 export function admit(user: Frozen<UserRecord>): AuthError | undefined {
   // SDKs compare "user is blocked".
@@ -18,19 +18,19 @@ export function admit(user: Frozen<UserRecord>): AuthError | undefined {
   return undefined;
 }
 
-/** What of a login may change while it is under way. */
+/** The members of a login that a change of the user can make invalid. */
 type Overtakable = Pick<Login, 'userId' | 'credentialVersion'>;
 
-/** The user of a login, or why it may not go on. */
+/** The user of a login, and the reason when it may not go on. */
 type Admission = { user: User; refusal: undefined } | { user: User | undefined; refusal: AuthError };
 
 /**
- * Whether anything may be made of a login: not when its user may not come in, is gone, or has a new password since it
- * was proved. A change of password ends what is stored when it happens; what a login under way stores after that,
- * only the login itself can see. So this is asked before something is stored, and again after, when what was
- * stored can be taken back.
+ * Decides whether a session or tokens may be made from a login. Refused when the user is not admitted, is deleted,
+ * or has a new password since the login. A change of the password ends what is stored at that moment but cannot see
+ * a login under way, so this is checked before something is stored and again afterwards, when it can still be
+ * removed.
  * @returns `refusal`: `invalid_grant`, in the words of a wrong password, for a login that no longer holds;
- *   `unauthorized` for a user who may not come in; undefined when all is well.
+ *   `unauthorized` for a user who is not admitted; undefined when the login holds.
  */
 export async function admissionOf(users: Users, login: Overtakable): Promise<Admission> {
   const [user, holds] = await Promise.all([users.get(login.userId), isCurrent(users, login)]);
@@ -40,12 +40,15 @@ export async function admissionOf(users: Users, login: Overtakable): Promise<Adm
   return refusal === undefined ? { user, refusal } : { user, refusal };
 }
 
-/** Whether the user's credential is still the one that a login was proved by. */
+/** Whether the user's credential is still the one that the login was verified with. */
 export async function isCurrent(users: Users, { userId, credentialVersion }: Overtakable): Promise<boolean> {
   return (await users.credentialVersion(userId)) === credentialVersion;
 }
 
-/** Whether a login, or session, that came by a connection may answer a request that names one. */
+/**
+ * Whether a login or session of a connection may answer a request.
+ * @param named the connection that the request names, if it names one.
+ */
 export function isByConnection(named: unknown, connection: string | undefined): boolean {
   return typeof named !== 'string' || named === connection;
 }

@@ -1,10 +1,10 @@
-// By what visitors who have not logged in come to an API.
+// Access of anonymous sessions to APIs.
 import type { Client, ClientGrant, ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
 /**
- * The client grant for an application's visitors at an API.
- * @returns undefined unless the application, the API and the grant between them say so now.
+ * Returns the client grant by which anonymous sessions of an application may access an API.
+ * @returns undefined unless the application, the API and the grant allow it now.
  */
 export async function anonymousGrant(
   config: Pick<Config, 'clientGrant'>,

@@ -1,13 +1,14 @@
-// What an application noted of a visitor goes along with their login: by a ticket that it asks for with the visitor's
-// session token, which itself is in no address. Actions read it; it is proved by nobody, and nothing here goes by it.
+// Carries the metadata of an anonymous session into a login. The application exchanges the session token, which
+// itself is in no URL, for a ticket and sends that to /authorize. Only actions read the metadata. It is not
+// verified, and nothing else depends on it.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Challenges } from '../protection/challenges.ts';
 import { EXTENSIONS_PARAMETER, readExtensions, type Visitor } from './request-extensions.ts';
 
-/** The audience by which a ticket is asked for, in place of an API's. */
+/** The `audience` that asks for a ticket, in place of an API's. */
 export const ANONYMOUS_TRANSFER = 'urn:auth0:anon_transfer';
 
-/** How long a ticket is good: from being asked for to the request, seconds. */
+/** Lifetime of a ticket, seconds. */
 export const TRANSFER_SECONDS = 30;
 
 /** The parameter of an authorization request. */
@@ -15,7 +16,9 @@ const PARAMETER = 'anon_transfer_token';
 
 const PURPOSE = 'anonymous_transfer';
 
-/** A ticket for one request of the application; the next one for the same visitor takes its place. */
+/**
+ * Issues a ticket for one authorization request of the application. The next one for the same session replaces it.
+ */
 export async function issueTransfer(
   { challenges }: { challenges: Pick<Challenges, 'issueTicket'> },
   clientId: string,
@@ -31,9 +34,10 @@ export async function issueTransfer(
 }
 
 /**
- * The request with the visitor whose ticket it brings, which is thereby used up; without one where the ticket is not good,
- * or another application's: such a ticket is no reason to refuse the login.
- * @param request normalized. @param received its parameters as they came.
+ * Spends the ticket of an authorization request and adds its anonymous session to the request. A ticket that is not
+ * valid, or of another application, is ignored: it is no reason to refuse the login.
+ * @param request the normalized request.
+ * @param received its parameters as received.
  */
 export async function withVisitor(
   { challenges }: { challenges: Pick<Challenges, 'spendTicket'> },
@@ -46,7 +50,7 @@ export async function withVisitor(
   return { ...request, [EXTENSIONS_PARAMETER]: JSON.stringify(extensions) };
 }
 
-/** `event.anonymous_session` of a normalized request; nothing where it brings no visitor. */
+/** Returns `event.anonymous_session` of a normalized request, or nothing when it has none. */
 export function anonymousSessionPart(
   params: Readonly<Record<string, unknown>> | undefined,
 ): Record<string, unknown> {

@@ -33,7 +33,7 @@ interface CallerToken {
 }
 
 /**
- * As {@link ApiTokenReader}, and for tokens of applications, too.
+ * Verifies the access token of a request, which may be a user's or an application's own.
  * @returns the token's caller, or why it is not valid.
  */
 export type CallerTokenReader = (
@@ -48,7 +48,7 @@ interface ReaderDependencies extends TokenVerification {
 
 const MACHINE = 'client-credentials';
 
-/** A reader for the tokens that users have of an issuer. */
+/** Makes a reader of users' access tokens. */
 export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   return async (ctx, token, audience) => {
     try {
@@ -70,7 +70,7 @@ export function apiTokenReader(deps: ReaderDependencies): ApiTokenReader {
   };
 }
 
-/** A reader for the tokens of applications and users alike. */
+/** Makes a reader of access tokens of users and of applications. */
 export function callerTokenReader(deps: ReaderDependencies): CallerTokenReader {
   return async (ctx, token, audience) => {
     try {

@@ -17,7 +17,7 @@ import type { OwnCallbacks } from './own-callbacks.ts';
 /** The grant type of RFC 8693 §2.1. */
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-/** What the engine's callbacks need of the application; kept in the client's metadata. */
+/** The settings of an application that the engine's callbacks need, kept in the client's metadata. */
 export interface ApplicationSettings {
   oidcConformant: boolean;
   /** Undefined: the tenant's default. */
@@ -26,7 +26,7 @@ export interface ApplicationSettings {
   appType: ClientRecord['app_type'];
   /** Whether its `auth0-forwarded-for` header is trusted: it authenticates, and the tenant allows it. */
   namesUserAddress: boolean;
-  /** A public application: its requests come from its user's address. */
+  /** Whether it is a public application that runs at its user: its requests come from the user's address. */
   runsAtUser: boolean;
   /** Whether it is a public client, which does not authenticate (RFC 6749 §2.1). */
   isPublic: boolean;
@@ -43,11 +43,11 @@ export interface ApplicationSettings {
   organizationUsage: 'deny' | 'allow' | 'require';
   /** Whether and how it takes and makes session transfers. */
   sessionTransfer: Frozen<Partial<SessionTransfer>>;
-  /** When the user is asked for the organization, where one is required. */
+  /** When the user is asked for an organization, where one is required. */
   organizationPrompt: 'no_prompt' | 'pre_login_prompt' | 'post_login_prompt';
-  /** Codes are only for our internal requests on its behalf. */
+  /** Whether codes are only issued to our own requests on its behalf. */
   codeForUsOnly: boolean;
-  /** What its certificate must be, where it authenticates by mutual TLS. */
+  /** The rules for its certificate, where it authenticates by mutual TLS. */
   certificates: CertificateRules | undefined;
   /** Whether the audience of its assertions is the issuer alone (FAPI 2.0 Security Profile §5.3.2.1). */
   assertsToIssuer: boolean;
@@ -57,8 +57,8 @@ export interface ApplicationSettings {
 export const SETTINGS_PROPERTY = 'gatehouse';
 
 /**
- * How an application learns that its user has approved (OpenID Connect CIBA Core 1.0 §4): the engine refuses one with
- * that grant that does not say so, though the grant is our own.
+ * The metadata member for how an application learns that its user has approved (OpenID Connect CIBA Core 1.0 §4).
+ * The engine refuses an application with the CIBA grant that lacks it, though the grant is our own.
  */
 export const DELIVERY_MODE_PROPERTY = 'backchannel_token_delivery_mode';
 
@@ -79,7 +79,7 @@ const HYBRID_TYPES: ResponseType[] = ['code id_token', 'code token', 'code id_to
 export const RESPONSE_TYPES: ResponseType[] = ['code', ...IMPLICIT_TYPES, ...HYBRID_TYPES];
 
 /**
- * The engine's metadata of an application.
+ * Returns the engine's metadata of an application.
  * @param known grant types of the token endpoint; others in the record are dropped.
  * @param own the callbacks of logins that we ask for ourselves.
  * @param now epoch milliseconds: keys that have expired are left out.
@@ -146,8 +146,8 @@ export function clientMetadata(
 }
 
 /**
- * The callbacks of our own requests on its behalf. With a compliance level only those for grants that the level
- * allows. Their codes are good for no token.
+ * Returns the callbacks of our own requests on the application's behalf. With a compliance level only those for
+ * grants that the level allows. The codes of these requests yield no tokens.
  */
 function callbacksForUs(client: Client, allowed: string[], own: OwnCallbacks): string[] {
   return own.of(profileOf(client) === undefined ? client : { ...client, addons: {}, grant_types: allowed });
@@ -164,8 +164,9 @@ function responseTypes(grantTypes: readonly string[]): ResponseType[] {
 }
 
 /**
- * `password` allows the password-realm grant, too: the hosted service has one switch for both. A login by a provider's kit
- * for apps has a switch of its own, beside the grants, and so has the exchange of tokens that actions judge.
+ * Adds the grants that other settings imply. `password` allows the password-realm grant too, because the hosted
+ * service has one switch for both. `native_social_login` and `token_exchange` are switches beside `grant_types`
+ * that allow token exchange.
  */
 function impliedGrants(
   { native_social_login: native, token_exchange: exchange }: Client,
@@ -184,7 +185,10 @@ function isEnabled(setting: unknown): boolean {
   return typeof setting === 'object' && setting !== null && 'enabled' in setting && setting.enabled === true;
 }
 
-/** When the metadata of an application changes by itself, because a key of it expires; epoch milliseconds. */
+/**
+ * Returns when the next key of the application expires, which changes its metadata; epoch milliseconds, infinite
+ * when no key expires.
+ */
 export function metadataExpiry(client: Client, now: number): number {
   return Math.min(
     ...credentialsOf(client)
@@ -214,7 +218,7 @@ function authentication(client: Client, now: number): AdapterPayload {
   }
 }
 
-/** What the application authenticates with. */
+/** Returns the credentials that the application authenticates with. */
 function credentialsOf(client: Client): readonly { readonly expires_at?: string | undefined }[] {
   const method = credentialMethod(client);
   return (method && client.client_authentication_methods?.[method]?.credentials) ?? [];

@@ -14,14 +14,14 @@ import { permittedScopes } from './permitted.ts';
 
 const PREFIX = 'urn:gatehouse:api:';
 
-/** The resource indicator of an API identifier. */
+/** Returns the resource indicator of an API identifier. */
 export function toResource(audience: string): string {
   return PREFIX + encodeURIComponent(audience);
 }
 
 /**
- * The API identifier of a resource indicator made by {@link toResource}.
- * @throws errors.InvalidTarget (RFC 8707 §2) for one that was not.
+ * Returns the API identifier of a resource indicator made by {@link toResource}.
+ * @throws errors.InvalidTarget (RFC 8707 §2) for any other.
  */
 export function toAudience(resource: string): string {
   if (!resource.startsWith(PREFIX)) throw new errors.InvalidTarget(FOREIGN);
@@ -36,8 +36,8 @@ const FOREIGN = 'the requested resource is no API identifier';
 const SEVERAL = 'tokens are for one API: audience and resource must name the same one, once';
 
 /**
- * The API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty parameters count
- * as omitted (RFC 6749 §3.1).
+ * Returns the API that a request names by `audience` or, with the same meaning, `resource` (RFC 8707 §2). Empty
+ * parameters count as omitted (RFC 6749 §3.1).
  * @returns its identifier, or the description of `invalid_target`.
  */
 export function namedApi(params: {
@@ -55,9 +55,9 @@ export function namedApi(params: {
 }
 
 /**
- * The API of a normalized request.
+ * Returns the API of a normalized request.
  * @param params the engine's.
- * @throws errors.InvalidTarget when it names several, or an unknown form.
+ * @throws errors.InvalidTarget when it names several, or not in the form of {@link toResource}.
  */
 export function requestedAudience(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const resource = params?.resource;
@@ -116,7 +116,10 @@ export function resourceIndicators(deps: AudienceDependencies): ResourceIndicato
   };
 }
 
-/** What an application may have of an API for a user. @throws errors.AccessDenied where it may have nothing. */
+/**
+ * Returns the scopes of an API that an application may get for a user.
+ * @throws errors.AccessDenied when it may get none.
+ */
 async function userScope(
   deps: AudienceDependencies,
   ctx: KoaContextWithOIDC,
@@ -138,8 +141,8 @@ function notGranted({ identifier }: Api) {
 }
 
 /**
- * The scopes of an API that the token of a request can have. A permission that was taken away since the user logged in
- * is in no token from then on, nor is that of a role; whose token it will be is not known yet at /authorize, where the
+ * Returns the scopes of an API that a token of this request can have. With `enforce_policies` a permission that was
+ * removed since the login, also from a role, is not among them. At /authorize the user is not known yet, and the
  * grant decides.
  */
 async function presentScopes(
@@ -153,7 +156,10 @@ async function presentScopes(
   return userScopes(api).filter((scope) => permitted.includes(scope));
 }
 
-/** The scopes of an API that a user's token can have: of our own APIs those for the user's own record. */
+/**
+ * Returns the scopes of an API that a user's token can have. Of our own APIs these are the scopes for the user's
+ * own record.
+ */
 function userScopes({ scopes, is_system }: Api): string[] {
   const all = scopes.map(({ value }) => value);
   return is_system === true ? all.filter(isForOneself) : all;
@@ -165,7 +171,10 @@ function isClientCredentials(ctx: KoaContextWithOIDC): boolean {
   return ctx.oidc.params?.grant_type === 'client_credentials';
 }
 
-/** Seconds; tokens straight from /authorize have the shorter "web" lifetime. */
+/**
+ * Returns the lifetime of an access token, seconds; one that a single-page application gets from /authorize has the
+ * shorter "web" lifetime.
+ */
 function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
   const frontChannel = ctx.oidc.params?.response_type !== undefined;
   const web = frontChannel && applicationSettings(client).appType === 'spa';
@@ -175,12 +184,13 @@ function lifetime(api: Api, ctx: KoaContextWithOIDC, client: Client): number {
 function signing(api: Api, client: Client): NonNullable<NonNullable<ResourceServer['jwt']>['sign']> {
   const alg = tokenAlgorithm(api, client);
   if (alg !== 'HS256') return { alg };
-  // The tenant file guarantees it; a store edited by hand must fail instead of signing with nothing.
+  // The tenant file is checked for it; with a store that was edited by hand this fails instead of signing with
+  // nothing.
   if (api.signing_secret === undefined) throw new Error(`the API ${api.identifier} has no signing_secret`);
   return { alg, key: Buffer.from(api.signing_secret) };
 }
 
-/** The client grant's scopes; all of them when none is requested, as with the hosted service. */
+/** Returns the scopes of the client grant; all of them when none is requested, as with the hosted service. */
 async function clientScope(
   { config, machines }: AudienceDependencies,
   ctx: KoaContextWithOIDC,
@@ -190,7 +200,7 @@ async function clientScope(
   const audience = api.identifier;
   const grant = await config.clientGrant(client.clientId, audience);
   const isClosed = api.subject_type_authorization?.client?.policy === 'deny_all';
-  // One for users, or for visitors, says nothing of what the application may do for itself.
+  // A grant for users, or for anonymous sessions, does not allow the application anything for itself.
   if (isClosed || grant === undefined || (grant.subject_type ?? 'client') !== 'client') throw notGranted(api);
   await machines.check(ctx.req, grant);
   const { params } = ctx.oidc;

@@ -1,5 +1,5 @@
-// Rich authorization requests (RFC 9396): `authorization_details` of types that the requested API has registered. The user
-// is asked for each request anew: what was allowed once is no leave to do it again.
+// Rich authorization requests (RFC 9396): `authorization_details` of types that the requested API has registered.
+// The user consents to each request anew: an earlier consent does not cover the next one.
 import { isDeepStrictEqual } from 'node:util';
 import {
   type AccessToken,
@@ -15,30 +15,30 @@ import { jsonOf } from '../runtime/json.ts';
 import type { Config } from '../tenant/config.ts';
 import { requestedAudience, toAudience } from './audience.ts';
 
-/** One of them; what it has beside its type is the API's. */
+/** One authorization detail; its members beside `type` are the API's. */
 export type AuthorizationDetail = { type: string } & UnknownObject;
 
-/** Where a page can show the user what is asked for. */
+/** The routes of requests whose details a page can show to the user. */
 const ASKED_AT = ['authorization', 'pushed_authorization_request'];
 
-/** The details in a parameter. @param parameter as the engine has checked it. */
+/** Returns the details in a parameter. @param parameter as the engine has checked it. */
 export function detailsIn(parameter: unknown): AuthorizationDetail[] {
   return typeof parameter === 'string' && parameter !== ''
     ? (JSON.parse(parameter) as AuthorizationDetail[])
     : [];
 }
 
-/** The engine's types of them: those that any API has registered. */
+/** The engine's configuration of types: those that any API has registered. */
 export type DetailTypes = Record<
   string,
   { validate(ctx: KoaContextWithOIDC, detail: AuthorizationDetail): Promise<void> }
 >;
 
-/** The engine's types, for what the APIs have at the moment. */
+/** Returns the engine's configuration of types for the APIs as they are now. */
 export function detailTypes(config: Config): DetailTypes {
   const validate = async ({ oidc }: KoaContextWithOIDC, detail: AuthorizationDetail) => {
     const { type } = detail;
-    // There, what was granted decides.
+    // At the token endpoint the granted details decide (detailsOfToken).
     if (oidc.route === 'token') return;
     if (!ASKED_AT.includes(oidc.route)) throw invalid('they cannot be asked for here');
     if (isDeep(detail)) throw invalid('they are nested too deep');
@@ -49,13 +49,13 @@ export function detailTypes(config: Config): DetailTypes {
   return Object.fromEntries([...config.authorizationDetailsTypes()].map((type) => [type, { validate }]));
 }
 
-/** Characters of details that are kept while a user is asked elsewhere. */
+/** The most characters of details that are kept while a user is asked by CIBA. */
 const LONGEST = 4_000;
 
 /**
- * The details that a request asks for whose user is not in this browser (CIBA): the same rules as at /authorize.
- * @param audience the identifier of the API that is asked for, or the tenant's default one.
- * @throws AuthError 400 `invalid_authorization_details` (RFC 9396 §5), `invalid_request` for none.
+ * Verifies the details of a CIBA request by the rules of /authorize.
+ * @param audience the identifier of the requested API, or of the tenant's default one.
+ * @throws AuthError 400 `invalid_authorization_details` (RFC 9396 §5), `invalid_request` for an empty list.
  */
 export async function detailsAskedFor(
   config: Pick<Config, 'resourceServer'>,
@@ -91,7 +91,7 @@ const DETAILS = z.array(
   }),
 );
 
-/** Levels of nesting at most: more than anybody could read on a page. */
+/** The most levels of nesting: more than a user could read on a page. */
 const DEEPEST = 10;
 
 function isDeep(value: unknown, left = DEEPEST): boolean {
@@ -103,11 +103,11 @@ function hasType(api: Api | undefined, type: string): boolean {
   return api?.authorization_details?.some((one) => one.type === type) === true;
 }
 
-/** The engine's configuration of them. */
+/** Returns the engine's configuration of rich authorization requests. */
 export function richAuthorizationRequests(config: Config) {
   return {
     enabled: true,
-    // Replaced before each request by those of that moment.
+    // Replaced before each request by the types of that moment.
     types: {},
     authorizationDetailsForGrantSource: detailsOfCode,
     authorizationDetailsForAccessToken: detailsOfToken(config),
@@ -115,12 +115,15 @@ export function richAuthorizationRequests(config: Config) {
   } as const;
 }
 
-/** What a code is made with: all that the user has allowed. */
+/** Returns the details of a code: all that the user has allowed. */
 function detailsOfCode({ oidc }: KoaContextWithOIDC): AuthorizationDetail[] | undefined {
   return nonEmpty(detailsIn(oidc.params?.authorization_details));
 }
 
-/** What an access token says: of what was granted that which is asked for (RFC 9396 §6.1), and its API still has. */
+/**
+ * Returns the details of an access token: those granted, or the requested ones of them (RFC 9396 §6.1), as far as
+ * the API still has their types.
+ */
 function detailsOfToken(
   config: Config,
 ): (
@@ -135,7 +138,8 @@ function detailsOfToken(
     if (source === undefined) return nonEmpty(await ofClient(config, String(token.clientId), api, asked));
     const granted = grantedIn(source);
     refuseOthers(asked, granted);
-    // They were allowed for the API that was asked for then, not for another that the refresh token is good for, too.
+    // The details were allowed for the API of the authorization request, not for another one that the refresh token
+    // may be used for.
     if (resource !== undefined && !isFor(source, resource)) return undefined;
     return nonEmpty((asked.length > 0 ? asked : granted).filter(({ type }) => hasType(api, type)));
   };
@@ -156,9 +160,9 @@ function refuseOthers(asked: readonly unknown[], granted: readonly Authorization
 }
 
 /**
- * Looks whether a token request asks for no others than were granted (RFC 9396 §6.1).
- * @param parameter as it came.
- * @throws errors.InvalidAuthorizationDetails
+ * Verifies that a token request asks only for details that were granted (RFC 9396 §6.1).
+ * @param parameter as received.
+ * @throws errors.InvalidAuthorizationDetails when it asks for others.
  */
 export function checkFewer(parameter: string, source: object): void {
   const asked = jsonOf(parameter);
@@ -167,7 +171,7 @@ export function checkFewer(parameter: string, source: object): void {
   refuseOthers(asked, grantedIn(source));
 }
 
-/** Of a client for itself: the types that its client grant has. */
+/** Verifies the details that a client asks for itself: its client grant has to have their types. */
 async function ofClient(
   config: Config,
   clientId: string,

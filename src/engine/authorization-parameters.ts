@@ -11,7 +11,7 @@ import { answerParameters } from './request-object.ts';
 /** The scope when none is requested, as with the hosted service. */
 const DEFAULT_SCOPE = 'openid profile email';
 
-/** Parameters known here besides the engine's; unknown ones are kept for upstream providers. */
+/** Parameters known here besides the engine's. Unknown ones are kept for upstream providers. */
 export const VENDOR_PARAMETERS = [
   'audience',
   'connection',
@@ -48,7 +48,7 @@ const ENGINE_PARAMETERS = [
   'ui_locales',
 ];
 
-/** A session that is handed over. */
+/** The parameter of a session transfer token. */
 const TRANSFER_PARAMETER = 'session_transfer_token';
 
 /** Never forwarded upstream: internal parameters, and those that SDKs add for themselves. */

@@ -34,20 +34,17 @@ export interface AuthorizationEndpoint {
   refuse(ctx: Context, parameters: ParsedUrlQuery, refusal: Refusal): Promise<void>;
 }
 
-/**
- * What else a request must fulfil before the engine sees it.
- * @throws AuthError for one that does not.
- */
+/** Checks a request before the engine sees it. @throws AuthError for a request that is refused. */
 export type CheckRequest = (query: Readonly<ParsedUrlQuery>) => Promise<void>;
 
 /**
- * Where the browser of a new waiting request goes instead of our login page: to the provider that the request names
- * (docs/wire/authorize.md).
+ * Returns the URL where the browser of a new waiting request goes instead of our login page: that of the provider
+ * that the request names (docs/wire/authorize.md).
  * @returns undefined for our pages.
  */
 export type DirectRedirect = (ctx: Context, request: WaitingRequest) => Promise<string | undefined>;
 
-/** What the application is told. */
+/** The error that the application gets. */
 type Refusal = Pick<AuthError, 'error' | 'error_description'>;
 
 interface AuthorizationDependencies extends ResumeDependencies {
@@ -64,7 +61,7 @@ interface AuthorizationDependencies extends ResumeDependencies {
   browsers: WeakMap<IncomingMessage, string>;
 }
 
-/** The endpoint, with the hosted service's status codes. */
+/** Makes the endpoint, with the hosted service's status codes. */
 export function authorizationEndpoint({
   checkRequest,
   enter,
@@ -125,7 +122,7 @@ function postedParameters(ctx: Context): ParsedUrlQuery {
   for (const [name, value] of Object.entries(body)) {
     if (typeof value === 'string') fields[name] = value;
     else if (Array.isArray(value) && value.every((one) => typeof one === 'string')) fields[name] = value;
-    // OIDC Core §3.1.2.1 has form bodies only. Some send JSON, whose values may be other than strings.
+    // OIDC Core §3.1.2.1 knows form bodies only. Some clients send JSON, whose values may be other than strings.
     else throw new AuthError(400, 'invalid_request', `Invalid parameter: ${name.slice(0, 100)}`);
   }
   return fields;

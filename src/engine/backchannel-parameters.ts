@@ -1,4 +1,5 @@
-// What a request at /bc-authorize asks for: its form, or a request object that its application has signed (CIBA Core §7.1.1).
+// Reads the parameters of a request to /bc-authorize, from its form or from a request object that its application
+// has signed (CIBA Core §7.1.1).
 import { AuthError } from '../http/errors.ts';
 import type { Client } from '../records/collections.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -10,14 +11,16 @@ import { USED, useOnce } from './request-replay.ts';
 export interface BackchannelParameters {
   issuer: string;
   store: Store;
-  /** What the dates in JWTs are judged by. */
+  /** The clock that dates in JWTs are compared with. */
   wallClock: Clock;
 }
 
 /**
- * The parameters of a request, as texts. Those of an object count alone, and each object once.
- * @param sent the form without what authenticates the client.
- * @throws AuthError 400 `invalid_request` (CIBA Core §13), also for one that is weaker than the client's level allows.
+ * Returns the parameters of a request. With a request object only its parameters count, and each object is accepted
+ * once.
+ * @param sent the form without the client's authentication.
+ * @throws AuthError 400 `invalid_request` (CIBA Core §13), also for a request that is weaker than the client's
+ *   compliance level allows.
  */
 export async function backchannelParameters(
   deps: BackchannelParameters,

@@ -1,6 +1,6 @@
-// Logins that an application asks for without a browser (CIBA): the application holds a ticket, which is good once the
-// user has approved, on a device or at a page. Kept here because devices are second factors, too, which know nothing of
-// the grant.
+// CIBA requests: an application asks for a login without a browser and holds a ticket, which yields tokens once the
+// user has approved on a device or at a page. They are kept here and not with the grant because devices that
+// approve are second factors, and these do not know the grant.
 
 import type { Challenges } from '../protection/challenges.ts';
 import type { Login } from '../users/login.ts';
@@ -10,40 +10,43 @@ const PURPOSE = 'backchannel_login';
 
 /** Seconds between two polls. */
 export const BACKCHANNEL_INTERVAL = 5;
-/** Less than the interval: answers take their time, and the next request does not wait for that again. Milliseconds. */
+/**
+ * The shortest accepted pause between two polls, milliseconds. Less than the interval, because an answer takes its
+ * time and clients do not add that to the pause.
+ */
 const PAUSE = BACKCHANNEL_INTERVAL * 1000 - 500;
-/** How many open requests a user has: of more the oldest end. */
+/** The most open requests of a user. A further one ends the oldest. */
 const MOST_WAITING = 5;
 
-/** What an application asks for. */
+/** A request of an application. */
 interface BackchannelRequest {
   clientId: string;
   scope: string;
-  /** The identifier of an API. */
+  /** The identifier of the API. */
   audience?: string;
-  /** The id of one. */
+  /** The id of the organization. */
   organization?: string;
-  /** What is asked for in the API's own terms: only a page shows it. */
+  /** The authorization details (RFC 9396). A request with details is approved at a page, which shows them. */
   authorizationDetails?: AuthorizationDetail[];
-  /** The API has its users asked each time: only a page shows what for. */
+  /** Whether the API requires consent each time, which only a page can ask for. */
   asksEachTime?: boolean;
-  /** The context classes that are asked for, of those that there are. */
+  /** The requested authentication context classes, as far as the server supports them. */
   acrValues?: string[];
-  /** What the user compares with what the application shows. */
+  /** The message that the user compares with the one that the application shows. */
   bindingMessage?: string;
-  /** The connection that the user belongs to. */
+  /** The connection of the user. */
   connection: string;
-  /** Where the application is. */
+  /** The address of the application. */
   ip: string;
 }
 
-/** What is kept beside a request that was answered. */
+/** A request that was approved, with the login that approved it. */
 interface Approved extends BackchannelRequest {
   login?: Login;
   isRecorded?: boolean;
 }
 
-/** One that waits for its user. */
+/** A request that waits for its user. */
 export interface WaitingBackchannel extends BackchannelRequest {
   id: string;
   userId: string;
@@ -55,7 +58,7 @@ export interface WaitingBackchannel extends BackchannelRequest {
 
 type Deps = { challenges: Challenges };
 
-/** Makes a request. @returns the ticket of the application. */
+/** Stores a request. @returns the ticket for the application. */
 export async function issueBackchannel(
   { challenges }: Deps,
   userId: string,
@@ -67,7 +70,7 @@ export async function issueBackchannel(
   return (await challenges.issueForApproval({ ...about, most: MOST_WAITING, pause: PAUSE })).secret;
 }
 
-/** The requests that wait for a user, newest first. */
+/** Returns the requests that wait for a user, newest first. */
 export async function waitingBackchannel(
   { challenges }: Deps,
   userId: string,
@@ -82,10 +85,10 @@ export async function waitingBackchannel(
 }
 
 /**
- * The user's answer, once.
- * @param login what it is worth; undefined: it is no.
- * @param isRecorded whether the login made a session, and was recorded with it.
- * @returns false when there is nothing of the user's to answer.
+ * Records the user's answer, once.
+ * @param login the login that approves the request; undefined when the user rejects it.
+ * @param isRecorded whether the login made a session and was recorded with it.
+ * @returns false when the user has no such request that waits.
  */
 export function answerBackchannel(
   { challenges }: Deps,
@@ -98,8 +101,8 @@ export function answerBackchannel(
 }
 
 /**
- * Ends the requests of a user, those that were approved and not fetched yet, too.
- * @param of those of an application, and for an API, where they are named.
+ * Ends the requests of a user, including approved ones whose tokens were not fetched yet.
+ * @param of ends only those of this application and for this API, where they are given.
  */
 export function endBackchannelOf(
   { challenges }: Deps,
@@ -115,14 +118,14 @@ export function endBackchannelOf(
   );
 }
 
-/** What an application that polls is told. */
+/** The result of a poll. */
 export type PolledBackchannel =
   | { is: 'pending' | 'too-fast' | 'rejected' | 'unknown' }
   | { is: 'approved'; request: BackchannelRequest; login: Login; isRecorded: boolean };
 
 /**
- * Asks for a ticket. One that was approved is used up: of any number of racers one gets it. One of another client is
- * unknown to this one, and stays as it is.
+ * Polls a request by its ticket. An approved request is used up: of any number of concurrent polls one gets its
+ * login. The ticket of another client counts as unknown and stays valid.
  */
 export async function pollBackchannel(
   { challenges }: Deps,
@@ -133,7 +136,7 @@ export async function pollBackchannel(
   if (found?.data.clientId !== clientId) return { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, ticket, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
-  // Read again: it may have been approved after it was read.
+  // Read again: the approval may have come after the first read.
   const used = await challenges.find<Approved>(PURPOSE, ticket);
   const login = used?.data.login;
   if (login === undefined) return { is: 'unknown' };

@@ -1,28 +1,29 @@
-// When a session or a refresh token ends, as actions say, or the provider of the user: within what tenant and application allow.
+// Bounds of a session or refresh token: ends that actions or the user's provider set. They can only shorten the
+// lifetimes of tenant and application.
 
 /** Epoch seconds. */
 export interface Bounds {
-  /** Whatever is done with it. */
+  /** The absolute end. */
   expiresAt?: number;
-  /** When the session ends at the provider that its user came from; the earlier end counts. */
+  /** When the session at the user's provider ends. The earlier of the two ends counts. */
   providerExpiresAt?: number;
-  /** Unless it is used until then: in place of the idle lifetime, until actions say so again. */
+  /** The end unless it is used before. It replaces the idle lifetime until actions set another one. */
   idleExpiresAt?: number;
 }
 
-/** The bounds of what the engine keeps. */
+/** Returns the bounds of a session or refresh token. */
 export function boundsOf(kept: object | undefined): Bounds {
   return (kept as { bounds?: Bounds } | undefined)?.bounds ?? {};
 }
 
-/** When it ends by bounds, epoch seconds; infinite where they say nothing of it. */
+/** Returns the end that bounds set, epoch seconds; infinite when they set none. */
 export function endOf({ expiresAt = Infinity, providerExpiresAt = Infinity }: Bounds): number {
   return Math.min(expiresAt, providerExpiresAt);
 }
 
 /**
- * The bounds after a login whose actions asked for these: what they do not say stays, but for the idle time. An end that they
- * say comes before that of the provider.
+ * Returns the bounds after a login whose actions asked for others. Bounds that they do not set stay, except the
+ * idle end. An end that they set replaces that of the provider.
  */
 export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
   const { idleExpiresAt } = asked;
@@ -35,8 +36,10 @@ export function boundsAfter(before: Bounds, asked: Bounds): Bounds {
 }
 
 /**
- * Seconds left within bounds.
- * @param left what is left by the absolute lifetime. @param idle the idle lifetime. @param now epoch seconds.
+ * Returns the seconds left within bounds.
+ * @param left seconds left of the absolute lifetime.
+ * @param idle the idle lifetime, seconds.
+ * @param now epoch seconds.
  */
 export function leftWithin(bounds: Bounds, left: number, idle: number, now: number): number {
   const { idleExpiresAt } = bounds;

@@ -32,26 +32,26 @@ interface LoginAnswer extends InteractionResults {
   isSettled?: true;
 }
 
-/** The answer that a login is. */
+/** Returns the answer to a waiting request that contains a login. */
 export function loginAnswer(login: Login): LoginAnswer {
   const { userId, amr, acr, authTime } = login;
-  // A later step of the request does not make the login later.
+  // The time of the login, also when a later step answers the request.
   const engine = { accountId: userId, amr: [...amr], ...(acr !== undefined && { acr }), ts: authTime };
   return { login: engine, select_account: {}, proved: login };
 }
 
-/** The login that answers a request and has made no session yet. */
+/** Returns the login of an answer that has not made a session yet. */
 export function newLogin(answer: object | undefined): Login | undefined {
   const { proved, isSettled } = (answer ?? {}) as LoginAnswer;
   return isSettled === true ? undefined : proved;
 }
 
-/** What a session keeps of its login in addition to the engine's own members. */
+/** The members that a session has for its login in addition to the engine's own. */
 interface Kept {
   connection?: string;
   credentialVersion?: number;
   factors?: string;
-  /** Where it was begun and last used. */
+  /** The devices that began it and used it last. */
   device?: Device;
   /** Epoch seconds of the last authorization in it. */
   lastUsed?: number;
@@ -60,35 +60,35 @@ interface Kept {
   isTimeUnproved?: boolean | undefined;
 }
 
-/** The version of the credential that a session, or what was granted in one, was proved by. */
+/** Returns the version of the credential that the login of a session or grant was verified with. */
 export function credentialVersionOf(kept: object): number {
   return (kept as Kept).credentialVersion ?? FIRST_VERSION;
 }
 
 /**
- * {@link SecondFactor.factorsOf} at the time when the session began. Sessions of older releases lack it, and count
- * as older than any change.
+ * Returns {@link SecondFactor.factorsOf} as it was when the session began. Sessions of older releases lack it and
+ * count as older than any change.
  */
 export function factorsOf(session: object): string {
   return (session as Kept).factors ?? 'unknown';
 }
 
-/** The name of the connection that a session's user came by, where it is known. */
+/** Returns the name of the connection that a session's user logged in with, where it is known. */
 export function connectionOf(session: object): string | undefined {
   return (session as Kept).connection;
 }
 
-/** {@link Login.isTimeUnproved} of the login that a session was begun by. */
+/** Returns {@link Login.isTimeUnproved} of the login that began a session. */
 export function isTimeUnproved(session: object): boolean {
   return (session as Kept).isTimeUnproved === true;
 }
 
-/** {@link Login.providerSession} of the login that a session was begun by. */
+/** Returns {@link Login.providerSession} of the login that began a session. */
 export function providerSessionOf(session: object): Login['providerSession'] {
   return (session as Kept).providerSession;
 }
 
-/** A session in the form in which it is judged for a second factor. */
+/** Returns the members of a session that {@link SecondFactor.isDemanded} needs. */
 function judged(session: Session & { accountId: string }): JudgedLogin {
   return {
     userId: session.accountId,
@@ -110,15 +110,15 @@ interface BrowserLoginDependencies {
   executions: LoginExecutions;
   /** @see HandedSessions.goOn */
   handed: { goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void> };
-  /** How long a session lasts from now, seconds. */
+  /** Returns how long a session lasts from now, seconds. */
   sessionLifetime(session: Session): number;
 }
 
-/** What is worked out for an authorization request before its user is asked for anything. */
+/** Prepares an authorization request before the prompt policy. */
 export interface BrowserLogins {
   /**
    * Wraps the engine's `findAccount`: at the authorization endpoint the session of a new login is stored first, and
-   * that of an earlier login judged again.
+   * that of an earlier login is checked again.
    * @returns a function that throws errors.OIDCProviderError, for the application, when the login does not hold any
    *   more.
    */
@@ -127,7 +127,7 @@ export interface BrowserLogins {
   lacksSecondFactor(ctx: KoaContextWithOIDC): boolean;
 }
 
-/** The browser logins of one provider. */
+/** Makes the preparation of authorization requests for one provider. */
 export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   const lacking = new WeakSet<object>();
   const prepare = async (ctx: KoaContextWithOIDC): Promise<void> => {
@@ -147,7 +147,7 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
   };
   return {
     before: (findAccount) => async (ctx, sub, token) => {
-      // At other endpoints the account is that of a token.
+      // At other endpoints the account belongs to a token.
       if (ctx.oidc.route === 'authorization' || ctx.oidc.route === 'resume') await prepare(ctx);
       return findAccount(ctx, sub, token);
     },
@@ -156,8 +156,8 @@ export function browserLogins(deps: BrowserLoginDependencies): BrowserLogins {
 }
 
 /**
- * The session transfer by which the request's session came about: that of the login that answers it, else that of
- * the session.
+ * Returns the session transfer that the request's session came from: that of the login that answers the request, or
+ * else that of the session.
  */
 function transferNow(session: Session, result: object | undefined): Transfer | undefined {
   const { login, proved } = (result ?? {}) as LoginAnswer;
@@ -165,8 +165,8 @@ function transferNow(session: Session, result: object | undefined): Transfer | u
 }
 
 /**
- * A silent request without an organization is for the one that its session was last used for, because nobody can be
- * asked.
+ * A silent request without an organization is for the one that its session was last used for, because the user
+ * cannot be asked.
  */
 function nameOrganization({ oidc }: KoaContextWithOIDC, session: Session): void {
   const { client, params, prompts } = oidc;
@@ -210,7 +210,7 @@ async function conclude(
   const takeBack = () => session.destroy();
   if (answer.isSettled !== true) {
     Object.assign(session, { factors: await deps.secondFactor.factorsOf(userId) });
-    // Set once, here: what actions say of the session's end comes later and counts.
+    // Set once, here: an end that actions set comes later and replaces it.
     if (providerExpiresAt !== undefined)
       Object.assign(session, { bounds: { ...boundsOf(session), providerExpiresAt } });
     const outside = await deps.organizations.enter(proved, { clientId, ...wantedOf(oidc.params) });
@@ -219,7 +219,7 @@ async function conclude(
     throwRefusal(
       await deps.settle.settle(proved, clientId, { store, takeBack, execution: deps.executions.of(ctx) }),
     );
-    // Kept with the answer, so that further steps of this request do not store the session again.
+    // Stored with the answer, so that further steps of this request do not store the session again.
     answer.isSettled = true;
     return;
   }
@@ -229,7 +229,11 @@ async function conclude(
   throwRefusal(refusal);
 }
 
-/** @throws errors.OIDCProviderError, for the application. */
+/**
+ * Throws a refusal, if there is one, as an error for the application.
+ * @throws errors.OIDCProviderError `login_required` when the user can log in again, otherwise the refusal's own
+ *   error.
+ */
 export function throwRefusal(refusal: AuthError | undefined): void {
   if (refusal === undefined) return;
   if (refusal.error === 'invalid_grant') throw new errors.LoginRequired('Login required');

@@ -15,9 +15,9 @@ interface BindingDependencies {
 }
 
 /**
- * The certificate that a client shows to the token endpoint; a browser's says nothing of the application that it was
- * sent from.
- * @throws errors.CustomOIDCProviderError `invalid_client` for one that is not good.
+ * Returns the certificate that a client shows to the token endpoint. At /authorize a certificate is the browser's
+ * and does not identify the application.
+ * @throws errors.CustomOIDCProviderError `invalid_client` for a certificate that is not valid.
  */
 function shownCertificate(
   { certificates }: Pick<BindingDependencies, 'certificates'>,
@@ -29,13 +29,19 @@ function shownCertificate(
   return shown?.certificate;
 }
 
-/** RFC 6749 §5.2, with what the owner of the certificate can mend. */
+/**
+ * Returns `invalid_client` (RFC 6749 §5.2) with a description that tells the owner of the certificate what is
+ * wrong.
+ */
 export function certificateRefusal(fault: string): errors.CustomOIDCProviderError {
   const refusal = new errors.CustomOIDCProviderError('invalid_client', fault);
   return Object.assign(refusal, { status: 401, statusCode: 401 });
 }
 
-/** Binds tokens of APIs that take certificates, and of applications that get no others. */
+/**
+ * Makes the function that binds access tokens to certificates: for APIs that require it, and for applications that
+ * get only bound tokens.
+ */
 export function certificateBinding(deps: BindingDependencies): BindToken {
   return async (ctx, token) => {
     const client = ctx?.oidc.client;
@@ -65,7 +71,10 @@ export async function refuseUnboundRefresh(
   refuseUnbound(ctx, client, api, { jkt, ...certificateConfirmation(deps, ctx, { client, api }) });
 }
 
-/** What tokens for an API are bound to by the certificate of their request. */
+/**
+ * Returns the confirmation of tokens for an API that are bound to the certificate of their request; empty when they
+ * are not.
+ */
 export function certificateConfirmation(
   deps: Pick<BindingDependencies, 'certificates'>,
   ctx: KoaContextWithOIDC,

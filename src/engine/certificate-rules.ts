@@ -1,18 +1,21 @@
-// What the certificate of an application must be, by its credentials (RFC 8705 §2).
+// Rules for the certificate of an application, from its registered credentials (RFC 8705 §2).
 import type { AdapterPayload } from 'oidc-provider';
 import { expiryOf } from '../records/client-keys.ts';
 import type { Client } from '../records/collections.ts';
 import { type DistinguishedName, parseName } from '../records/distinguished-name.ts';
 
-/** What the certificate of a client must be: signed by a trusted authority for one of its names, or one of its own. */
+/**
+ * `signed`: the certificate is signed by a trusted authority for one of these subjects. `registered`: it is one of
+ * these certificates.
+ */
 export type CertificateRules =
   | { is: 'signed'; subjects: readonly DistinguishedName[] }
   | { is: 'registered'; thumbprints: readonly string[] };
 
 /**
- * The rules of an application, by those of its credentials that are good.
+ * Returns the rules of an application, from its credentials that have not expired.
  * @param now epoch milliseconds.
- * @returns undefined where it does not authenticate by a certificate.
+ * @returns undefined when it does not authenticate by a certificate.
  */
 export function certificateRules(
   { client_authentication_methods: methods = {} }: Pick<Client, 'client_authentication_methods'>,
@@ -35,8 +38,8 @@ export function certificateRules(
 }
 
 /**
- * The engine's metadata of a client with {@link CertificateRules}. It knows certificates of a client by whole key sets
- * and a subject by one text; both are asked of us as the latter.
+ * The engine's metadata of a client with {@link CertificateRules}. The engine knows only key sets and a single
+ * subject; it asks our own check in mtls.ts for both when the method is the latter.
  */
 export const certificateAuthentication = {
   token_endpoint_auth_method: 'tls_client_auth',

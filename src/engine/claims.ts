@@ -1,4 +1,4 @@
-// Which claims a scope gives (OpenID Connect Core §5.4; docs/claims.md), and the engine's account.
+// The claims that each scope gives (OpenID Connect Core §5.4; docs/claims.md), and the engine's account.
 import { type Account, errors, type FindAccount, type KoaContextWithOIDC } from 'oidc-provider';
 import { PROFILE_CLAIMS } from '../records/users.ts';
 import type { Config } from '../tenant/config.ts';
@@ -31,15 +31,15 @@ const SCOPE_BY_CLAIM = new Map(
 );
 
 /**
- * The scopes whose consent covers individually requested claims (OpenID Connect Core §5.5). Claims about the login
- * (`sub`, `auth_time`, `acr` …) need none.
+ * Returns the scopes whose consent covers individually requested claims (OpenID Connect Core §5.5). Claims about
+ * the login (`sub`, `auth_time`, `acr` …) need none.
  */
 export function scopesOfClaims(claims: Iterable<string>): string[] {
   return [...new Set([...claims].flatMap((claim) => SCOPE_BY_CLAIM.get(claim) ?? []))];
 }
 
 /**
- * The names in a `claims` parameter, of `userinfo` and `id_token` together.
+ * Returns the names in a `claims` parameter, of `userinfo` and `id_token` together.
  * @param claims the parameter as the engine has checked it; undefined when there is none.
  */
 export function requestedClaims(claims: unknown): string[] {
@@ -49,7 +49,8 @@ export function requestedClaims(claims: unknown): string[] {
 }
 
 /**
- * The users whose logins were judged in the current request, by its engine context: they need not be read again.
+ * The users that were read when the login of the current request was checked, by the engine's context: they need
+ * not be read again.
  */
 export type JudgedUsers = WeakMap<object, User>;
 
@@ -61,8 +62,8 @@ interface AccountDependencies {
 }
 
 /**
- * Refuses a code or refresh token for an organization whose user is no member any more, or whose connection the
- * organization does not have any more.
+ * Refuses a code or refresh token for an organization when the user is no longer a member, or the organization no
+ * longer has the user's connection.
  */
 async function refuseFormerMember(
   organizations: AccountDependencies['organizations'],

@@ -1,5 +1,5 @@
-// What an assertion of a client has to say beside what the engine asks of it (RFC 7523 §3): its signature, issuer, subject,
-// audience, expiry and `jti` are the engine's; each `jti` counts once, in src/engine/adapter.ts.
+// Checks of client assertions beside the engine's own (RFC 7523 §3). The engine checks signature, issuer, subject,
+// audience, expiry and `jti`; that each `jti` is used once is in adapter.ts.
 import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { type Configuration, errors } from 'oidc-provider';
@@ -9,23 +9,26 @@ import { applicationSettings } from './applications.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { REPLAY_MODEL, useHash } from './request-replay.ts';
 
-/** An assertion is made for one request: seconds that it may be good for. A stolen one is good for no longer. */
+/**
+ * The longest accepted lifetime of an assertion, seconds. An assertion is made for one request; a short lifetime
+ * limits the use of a stolen one.
+ */
 const LONGEST = 300;
 
-/** Clocks differ: seconds (FAPI 2.0 Security Profile §5.3.2.1). */
+/** Tolerated difference of clocks, seconds (FAPI 2.0 Security Profile §5.3.2.1). */
 const TOLERANCE = 10;
 
 export interface ClientAssertions {
   /** The engine's `assertJwtClientAuthClaimsAndHeader`. */
   check: NonNullable<Configuration['assertJwtClientAuthClaimsAndHeader']>;
   /**
-   * Lets an assertion be sent again whose request was answered 429: nothing came of it. SDKs then send the same request once more by
-   * themselves, with the same assertion, and their callers would be told of a wrong client in place of the limit.
+   * Lets an assertion be used again when its request was answered 429 and did nothing. SDKs then repeat the same
+   * request with the same assertion, and would otherwise report a wrong client instead of the limit.
    */
   reuseAfterLimit: Middleware;
 }
 
-/** The assertions of one tenant's clients. */
+/** Makes the checks of client assertions for one tenant. */
 export function clientAssertions({
   settings: { issuer },
   store,
@@ -35,7 +38,7 @@ export function clientAssertions({
   store: Store;
   wallClock: Clock;
 }): ClientAssertions {
-  /** What the use of a request's assertion is known by. */
+  /** The issuer and `jti` of the assertion that a request has used. */
   const uses = new WeakMap<IncomingMessage, string[]>();
   return {
     check: ({ req }, { iss, jti, exp, iat, aud }, _header, client) => {
@@ -45,7 +48,7 @@ export function clientAssertions({
         throw new errors.InvalidClientAuth('iat is in the future');
       if (applicationSettings(client).assertsToIssuer && aud !== issuer)
         throw new errors.InvalidClientAuth('aud must be the issuer alone');
-      // The signature was verified. One that was used before is answered 401.
+      // The signature is verified by now. An assertion that was used before was answered 401 already.
       uses.set(req, [String(iss), String(jti)]);
     },
     reuseAfterLimit: async (ctx, next) => {

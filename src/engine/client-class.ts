@@ -1,10 +1,10 @@
-// What the engine knows of an application, where its metadata has no word for it.
+// Changes of the engine's client class, for what client metadata cannot express.
 import Provider, { type Client, errors } from 'oidc-provider';
 import { isCallback } from '../http/schemes.ts';
 import { matchKeysWithoutId } from './nameless-keys.ts';
 import { readExtensions } from './request-extensions.ts';
 
-/** The engine's class of applications, in the parts that are adapted. */
+/** The members of the engine's client class that are changed. */
 export interface ClientClass {
   find(id: string): Promise<Client | undefined>;
   adapter: { find(id: string): Promise<object | undefined> };
@@ -17,7 +17,7 @@ interface SchemaInstance {
   invalidate(message: string): never;
 }
 
-/** Adapts the applications of one engine. @param Client its class of them. */
+/** Changes the client class of one engine. @param Client its client class. */
 export function adaptClients(Client: ClientClass): void {
   keepClients(Client);
 
@@ -32,14 +32,15 @@ export function adaptClients(Client: ClientClass): void {
     throw new errors.UnauthorizedClient(`Grant type '${grantType}' not allowed for the client.`);
   };
 
-  // Which types of authorization_details an application may ask for is up to the API, and no metadata of the application.
+  // The API decides which types of authorization_details an application may ask for, not metadata of the
+  // application.
   Object.defineProperty(Client.prototype, 'authorizationDetailsTypes', {
     get: () => undefined,
     set: () => undefined,
   });
 
-  // What is known of a request before the engine sees it is answered as if the engine had found it: at the application,
-  // in its response mode. This is the first thing that the engine asks of a client.
+  // A fault that is found before the engine sees a request is answered as if the engine had found it: at the
+  // application, in its response mode. This method is the first that the engine calls on a client.
   const { responseModeAllowed } = Client.prototype;
   Client.prototype.responseModeAllowed = function allowed(this: Client, ...asked) {
     const { refused } = readExtensions(Provider.ctx?.oidc.params ?? {});

@@ -1,18 +1,19 @@
-// What a token response stores, in one commit: its grant, its tokens, and the record of the login.
+// Stores what a token response creates in one commit: its grant, its tokens, and the record of the login.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Store, Write } from '../store/contract.ts';
 
 export interface Commits {
   /**
-   * Does work whose grants and tokens are stored together, in one commit, when it is done, and not at all when it fails.
+   * Runs a function and stores the grants and tokens that it creates in one commit when it is done, or not at all
+   * when it fails.
    * @param also further writes of the same commit.
    */
   together<T>(also: readonly Write[], work: () => Promise<T>): Promise<T>;
-  /** Adds a write to the commit under way. @returns false where there is none, and the caller has to write. */
+  /** Adds a write to the commit under way. @returns false when there is none and the caller has to write. */
   take(write: Write): boolean;
 }
 
-/** The commits of one engine. */
+/** Makes the commits of one engine. */
 export function createCommits(store: Store): Commits {
   const open = new AsyncLocalStorage<Write[]>();
   return {

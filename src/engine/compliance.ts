@@ -1,5 +1,5 @@
-// What an application's level (`compliance_level`) demands of its authorization requests and of the access tokens that it
-// is issued. The rules are records/compliance.ts; a level is kept on every path, or nothing is given.
+// Enforces an application's `compliance_level` on its authorization requests and on its access tokens. The rules
+// are in records/compliance.ts; a request or token that breaks them is refused on every path.
 import { type Client as EngineClient, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Rule } from '../records/client-compliance.ts';
 import type { Client, ResourceServer } from '../records/collections.ts';
@@ -18,14 +18,14 @@ import type { OwnCallbacks } from './own-callbacks.ts';
 const UNFIT = 'The application is not as its compliance_level demands';
 
 /**
- * What keeps an authorization request of an application from being answered.
- * @returns the description of `invalid_request`; undefined where nothing does.
+ * Returns why an authorization request breaks its application's level.
+ * @returns the description of `invalid_request`; undefined when it breaks no rule.
  */
 export function requestFault(client: Client, request: ProfiledRequest): string | undefined {
   return faultOf(client, REQUEST_RULES, request);
 }
 
-/** The same for a request that a user is to approve (CIBA). */
+/** Returns why a CIBA request breaks its application's level; undefined when it breaks no rule. */
 export function backchannelFault(
   client: Client,
   request: Omit<ProfiledRequest, 'isPushed'>,
@@ -43,10 +43,10 @@ function faultOf<S>(client: Client, rules: readonly Rule<S>[], request: S): stri
 }
 
 /**
- * Refuses an access token that is weaker than its application's level allows, whichever grant or endpoint it comes from.
- * @param api whose token it is; undefined for an opaque one.
- * @throws errors.UnauthorizedClient for an application that is itself not as its level demands; errors.InvalidDpopProof;
- *   errors.InvalidRequest.
+ * Refuses an access token that is weaker than its application's level allows, from whichever grant or endpoint.
+ * @param api the API of the token; undefined for an opaque one.
+ * @throws errors.UnauthorizedClient when the application itself breaks its level; errors.InvalidDpopProof or
+ *   errors.InvalidRequest when the token does.
  */
 export function refuseNoncompliant(
   client: EngineClient,
@@ -68,8 +68,8 @@ export function refuseNoncompliant(
 }
 
 /**
- * What an API's tokens for an application are signed with. Those for our own APIs, which have no setting, are signed as the
- * application's ID tokens are where its level allows no RS256.
+ * Returns the signing algorithm of an API's tokens for an application. Our own APIs have no setting for it: with a
+ * compliance level, which forbids RS256, their tokens are signed like the application's ID tokens.
  */
 export function tokenAlgorithm(
   { is_system, signing_alg }: ResourceServer,
@@ -80,9 +80,9 @@ export function tokenAlgorithm(
 }
 
 /**
- * A client's level as the engine has it: some of what FAPI 1.0 wants is in its hands alone, such as `s_hash` in the ID token
- * beside a code (Part 2 §5.1.1).
- * A request of our own, for an approval by CIBA, is outside of it: its code is for us, and good for no token.
+ * Returns the FAPI profile of a client for the engine, which alone can do some of what FAPI 1.0 requires, such as
+ * `s_hash` in the ID token beside a code (Part 2 §5.1.1). Our own requests on the client's behalf, for an approval
+ * by CIBA, are exempt: their codes yield no tokens.
  */
 export function engineProfile(
   { oidc }: KoaContextWithOIDC,

@@ -75,7 +75,7 @@ export interface EngineDependencies {
   log: Logger;
   challenges: Challenges;
   events: Events;
-  /** Told which login a request belongs to. */
+  /** Records which login a request belongs to, for the log. */
   trail: Pick<Trail, 'follow' | 'id'>;
   tickets: LoginTickets;
   signing: Signing;
@@ -92,15 +92,15 @@ export interface EngineDependencies {
   connectionFault: ConnectionFault;
   /** The certificates that clients show. */
   certificates: ClientCertificates;
-  /** Told when a session ends. */
+  /** How applications learn that a session has ended. */
   logoutChannels: LogoutChannels;
   measures?: Pick<Measures, 'tokensIssued'> | undefined;
 }
 
-/** Binds a waiting request to its browser. */
+/** Binds a waiting request to its browser, by a cookie. */
 export type BindInteraction = (ctx: Context, uid: string) => void;
 
-/** The engine's configuration. */
+/** Returns the engine's configuration. */
 export function engineConfiguration(
   deps: EngineDependencies & {
     commits: Commits;
@@ -170,7 +170,7 @@ export function engineConfiguration(
   };
 }
 
-/** The engine's errors on our page. */
+/** Shows the engine's errors on our error page. */
 function errorsOn(page: ErrorPage): NonNullable<Configuration['renderError']> {
   return (ctx, { error, error_description: description = 'The request is invalid.' }, cause) => {
     const shown = new AuthError(ctx.status, error, description, { cause });

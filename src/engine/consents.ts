@@ -1,9 +1,10 @@
-// The API that a consent is for.
+// Names the API of a consent.
 import { toAudience } from './audience.ts';
 import { OIDC } from './grants.ts';
 
 /**
- * The API that a consent's key stands for; what of OpenID Connect a user has allowed is at the userinfo endpoint.
+ * Returns the identifier of the API that a consent's key means. Consents for OpenID Connect scopes belong to the
+ * userinfo endpoint.
  * @returns undefined for a key that names none.
  */
 export function consentAudience(issuer: string, key: string): string | undefined {

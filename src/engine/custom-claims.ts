@@ -1,5 +1,5 @@
-// Claims that the tenant declares, in tokens and wherever else an application is told of a user: always with the
-// latest value (docs/claims.md).
+// Claims that the tenant declares, for tokens and wherever else an application reads a user. Their values are
+// always the current ones (docs/claims.md).
 import type { CustomClaim } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Config } from '../tenant/config.ts';
@@ -14,7 +14,7 @@ import {
 import { primaryIdentity } from '../users/identities.ts';
 import type { Users } from '../users/users.ts';
 
-/** Whose claims, and where. */
+/** The user, application and place that claims are for. */
 interface ClaimsAbout extends ClaimsWanted {
   /** Undefined for a token that an application gets for itself. */
   userId?: string | undefined;
@@ -29,9 +29,9 @@ export interface ClaimFound {
 }
 
 export interface CustomClaims {
-  /** The claims with a value, by name. */
+  /** Returns the claims that have a value, by name. */
   of(about: ClaimsAbout): Promise<Record<string, unknown>>;
-  /** The same, one by one. */
+  /** Returns the claims that have a value, each with its declaration. */
   list(about: ClaimsAbout): Promise<ClaimFound[]>;
 }
 
@@ -43,7 +43,7 @@ interface CustomClaimsDependencies {
 
 const NONE: readonly never[] = [];
 
-/** The declared claims of a tenant; nothing is read where it declares none for the place. */
+/** Makes the reader of a tenant's declared claims. It reads nothing when none is declared for the place. */
 export function createCustomClaims(deps: CustomClaimsDependencies): CustomClaims {
   const wantedBy = (about: ClaimsAbout) => claimsWanted(deps.config.settings().customClaims ?? NONE, about);
   const list: CustomClaims['list'] = async (about) => {

@@ -1,8 +1,8 @@
-// The engine's requests for the document of the API. The engine itself checks them, by the standards.
+// Schemas of the engine's requests, for the OpenAPI document only: the engine itself checks requests.
 import { z } from 'zod';
 import { CLIENT_FIELDS, optional, required } from '../http/described.ts';
 
-/** Of /authorize (OpenID Connect Core §3.1.2.1); what is not known is kept for upstream providers. */
+/** Parameters of /authorize (OpenID Connect Core §3.1.2.1); unknown ones are kept for upstream providers. */
 export const authorizationParameters = z.looseObject({
   client_id: required('The application.'),
   request_uri: optional(
@@ -43,15 +43,15 @@ export const authorizationParameters = z.looseObject({
   connection_scope: optional('For the upstream provider.'),
 });
 
-/** Of /oauth/par (RFC 9126 §2.1): all that /authorize takes, and who asks. */
+/** Body of /oauth/par (RFC 9126 §2.1): the parameters of /authorize and the client's authentication. */
 export const pushedBody = authorizationParameters.omit({ client_id: true }).extend({
   ...CLIENT_FIELDS,
-  // Each may be in the object instead.
+  // Optional here, because they may be in the request object instead.
   response_type: optional('As at `/authorize`.'),
   redirect_uri: optional('As at `/authorize`.'),
 });
 
-/** What is answered to a pushed request (RFC 9126 §2.2). */
+/** Response of /oauth/par (RFC 9126 §2.2). */
 export const pushedAnswer = z.object({
   request_uri: z.string().describe('For `/authorize`, once, with the `client_id` alone.'),
   expires_in: z.number().int().describe('Seconds until the browser has to come.'),
@@ -66,7 +66,7 @@ const scopeAndAudience = {
 
 const organization = optional('The organization that the tokens are for, by id or name.');
 
-/** The grants that are the engine's own, by `grant_type`. */
+/** Parameters of the engine's own grants, by `grant_type`. */
 export const STANDARD_GRANTS = {
   authorization_code: z.object({
     code: required('As it came to the callback.'),
@@ -81,10 +81,10 @@ export const STANDARD_GRANTS = {
 } as const;
 
 /**
- * The body of a request for tokens.
- * @param grantType whole.
+ * Returns the schema of a token request.
+ * @param grantType the complete `grant_type`.
  * @param parameters those of the grant.
- * @param isStandard whether it is one of {@link STANDARD_GRANTS}, which say all.
+ * @param isStandard whether it is one of {@link STANDARD_GRANTS}, whose parameters are complete.
  */
 export function tokenBody(grantType: string, parameters: z.ZodObject, isStandard: boolean): z.ZodObject {
   return z.object({
@@ -95,7 +95,7 @@ export function tokenBody(grantType: string, parameters: z.ZodObject, isStandard
   });
 }
 
-/** What is answered to a request for tokens (RFC 6749 §5.1). */
+/** Response of the token endpoint (RFC 6749 §5.1). */
 export const tokenAnswer = z.object({
   access_token: z.string(),
   token_type: z.enum(['Bearer', 'DPoP']),
@@ -106,27 +106,27 @@ export const tokenAnswer = z.object({
   recovery_code: optional('A new one, where one was used.'),
 });
 
-/** Of /oauth/revoke (RFC 7009 §2.1). */
+/** Body of /oauth/revoke (RFC 7009 §2.1). */
 export const revocationBody = z.object({
   ...CLIENT_FIELDS,
   token: required('A refresh token.'),
   token_type_hint: optional('`refresh_token`'),
 });
 
-/** Of /oauth/introspect (RFC 7662 §2.1). */
+/** Body of /oauth/introspect (RFC 7662 §2.1). */
 export const introspectionBody = z.object({
   ...CLIENT_FIELDS,
   token: required('An access token that the API was given.'),
   token_type_hint: optional('`access_token`'),
 });
 
-/** What is answered to it (RFC 7662 §2.2): the claims of the token, where it is good. */
+/** Response of /oauth/introspect (RFC 7662 §2.2): the claims of the token, when it is active. */
 export const introspectionAnswer = z.looseObject({ active: z.boolean() });
 
-/** Of /userinfo: the claims of the scopes of the token (OpenID Connect Core §5.4). */
+/** Response of /userinfo: the claims of the token's scopes (OpenID Connect Core §5.4). */
 export const userinfoAnswer = z.looseObject({ sub: z.string() });
 
-/** Of discovery (RFC 8414 §2; OpenID Connect Discovery 1.0 §3), of which it has more. */
+/** The discovery document (RFC 8414 §2; OpenID Connect Discovery 1.0 §3); it has further members. */
 export const discoveryAnswer = z.looseObject({
   issuer: z.string(),
   authorization_endpoint: z.url(),
@@ -135,5 +135,5 @@ export const discoveryAnswer = z.looseObject({
   jwks_uri: z.url(),
 });
 
-/** Of the key set (RFC 7517 §5). */
+/** The key set (RFC 7517 §5). */
 export const keySetAnswer = z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) });

@@ -1,7 +1,7 @@
-// Where a session or a refresh token was begun and last used: what administrators are shown of it.
+// The devices that began a session or refresh token and used it last, as the Management API shows them.
 import type { Context } from 'koa';
 
-/** As the hosted service names it. */
+/** Member names are those of the hosted service's API. */
 export interface Device {
   initial_ip: string;
   initial_user_agent: string;
@@ -9,10 +9,10 @@ export interface Device {
   last_user_agent: string;
 }
 
-/** Characters kept of what a client calls itself. */
+/** The most characters of a user agent that are stored. */
 const LONGEST = 255;
 
-/** The device of a request: what was noted before stays the beginning. */
+/** Returns the device of a request. @param before the device stored before, whose initial values stay. */
 export function deviceOf(ctx: Pick<Context, 'ip' | 'get'>, before: unknown): Device {
   const ip = ctx.ip;
   const agent = ctx.get('user-agent').slice(0, LONGEST);

@@ -2,14 +2,14 @@
 import type { Context } from 'koa';
 import type { Config } from '../tenant/config.ts';
 
-/** Answers with the document. @param make leaves it at `ctx.body`. */
+/** Answers with the document. @param make makes it and sets `ctx.body`. */
 export type SendDocument = (ctx: Context, make: () => Promise<void>) => Promise<void>;
 
-/** Answers with the same bytes until the configuration is another. */
+/** Makes a {@link SendDocument} that answers with the same bytes until the configuration changes. */
 export function keptDocument(config: Pick<Config, 'revision'>): SendDocument {
   let kept: { revision: number; document: Buffer } | undefined;
   return async (ctx, make) => {
-    // Read before the document is made: one that is made while the configuration changes is made again at the next
+    // Read before the document is made, so that one made while the configuration changes is made again at the next
     // request.
     const revision = config.revision();
     if (kept?.revision !== revision) {

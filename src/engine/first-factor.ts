@@ -1,4 +1,4 @@
-// A login between its first and second factor, kept on the server with the request.
+// Finds the login that waits for its second factor.
 import type Provider from 'oidc-provider';
 import type { Login, Transfer } from '../users/login.ts';
 import type { Users } from '../users/users.ts';
@@ -11,10 +11,10 @@ import type { SecondFactor } from './second-factor.ts';
 type Interaction = InstanceType<Provider['Interaction']>;
 
 /**
- * The login that lacks its second factor: that of this request, or of the browser's session (step-up).
+ * Returns the login that lacks its second factor: that of this request, or of the browser's session (step-up).
  * @param ip the user's present address.
- * @returns undefined when there is none, or no longer: a new password ends logins by the old one, the end of a session its
- *   step-ups.
+ * @returns undefined when there is none or it does not hold any more: a new password ends logins with the old one,
+ *   and the end of a session ends its step-ups.
  */
 export async function firstFactorOf(
   provider: Provider,
@@ -35,7 +35,7 @@ export async function firstFactorOf(
   if (!lacksNothingElse || userId === undefined || session?.uid === undefined) return undefined;
   const open = await provider.Session.findByUid(session.uid);
   if (open?.accountId !== userId) return undefined;
-  // A session may be kept when a new password is set; for a second factor the password is then asked for again.
+  // A session may survive the change of a password, but a step-up in it then asks for the password again.
   const credentialVersion = credentialVersionOf(open);
   if (!(await isCurrent(users, { userId, credentialVersion }))) return undefined;
   const transfer = transferOf(open);
@@ -45,7 +45,7 @@ export async function firstFactorOf(
     connection: connectionOf(open) ?? '',
     amr: [...(open.amr ?? [])],
     authTime: open.loginTs ?? 0,
-    // The present address: whoever has the session's cookie goes on in it, wherever they are now.
+    // The present address, not that of the login: the session may be used from elsewhere now.
     ip,
     credentialVersion,
     providerSession: providerSessionOf(open),

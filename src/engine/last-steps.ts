@@ -1,6 +1,6 @@
-// What is done when nobody is asked for anything more, right before a request is answered: the tenant's actions run, which may ask for
-// more themselves, and a pushed request is used up. To the engine these are the last prompts of its policy, because it runs nothing else
-// of ours there, and goes on to the answer where none of them prompts.
+// The steps that run right before a request is answered, when nothing more has to be asked: the tenant's actions,
+// which may ask for more themselves, and using up a pushed request. They are the last prompts of the engine's
+// policy, because the engine offers no other hook there; it answers the request when none of them prompts.
 import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginActions } from './login-actions.ts';
 import { LACKS_SECOND_FACTOR, LOGIN_REQUIRED } from './policy.ts';
@@ -15,7 +15,7 @@ interface LastStepDependencies {
   loginActions: Pick<LoginActions, 'atAuthorization'>;
 }
 
-/** The prompts, in the order in which they are to stand after all others. */
+/** Returns the prompts that come after all others, in their order. */
 export function lastSteps({
   lacksDescription,
   pushedRequests,
@@ -29,8 +29,8 @@ export function lastSteps({
 }
 
 /**
- * What actions ask for: a second factor, as any login that lacks one, or that the user goes elsewhere first. They run once for a
- * request, however many prompts ask for what came of it.
+ * The prompts for what actions ask for: a second factor, a redirect, or a login as another user. The actions run
+ * once for a request, however many of these prompts ask for their outcome.
  */
 function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDescription: string) {
   const asks = (step: 'factor' | 'redirect' | 'primary') => async (ctx: KoaContextWithOIDC) =>
@@ -39,7 +39,7 @@ function actionPrompts(actions: Pick<LoginActions, 'atAuthorization'>, lacksDesc
     actions: (await actions.atAuthorization(ctx))?.waiting,
   });
   const factor = [LACKS_SECOND_FACTOR, lacksDescription, 'login_required', asks('factor'), details] as const;
-  // What applications know of a user who would have to go elsewhere.
+  // SDKs know this error for a silent request whose user would have to be redirected.
   const elsewhere = ['redirect', 'External interaction required', 'interaction_required'] as const;
   return [
     new Prompt({ name: 'login' }, new Check(...factor)),

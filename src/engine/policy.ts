@@ -1,6 +1,6 @@
-// When the browser's user is asked for something: log in, choose an account, consent. The checks here look at what is known of a
-// request and change nothing; what they need was worked out before (browser-login.ts). What is done once nobody is asked for anything
-// more, and changes something, is in last-steps.ts.
+// Decides when the user is asked for something in the browser: to log in, to choose an account, to consent. The
+// checks only read what browser-login.ts has worked out and change nothing. Steps that change something run last,
+// in last-steps.ts.
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { mayLogInTo } from '../records/administrators.ts';
 import { asksEachTime } from '../records/apis.ts';
@@ -19,11 +19,11 @@ import { takesDelegation } from './session-transfer-use.ts';
 
 const { Check, Prompt, base } = interactionPolicy;
 
-/** The descriptions of login_required and consent_required that SDKs know. */
+/** SDKs compare these descriptions of `login_required` and `consent_required`. */
 export const LOGIN_REQUIRED = 'Login required';
 const CONSENT_REQUIRED = 'Consent required';
 
-/** Why a session is not enough: it lacks a second factor. */
+/** The reason of a login prompt for a session that lacks a second factor. */
 export const LACKS_SECOND_FACTOR = 'second_factor';
 
 interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
@@ -32,11 +32,14 @@ interface PolicyDependencies extends Pick<BrowserLogins, 'lacksSecondFactor'> {
   organizations: Pick<Organizations, 'isMember'>;
   /** @see SecondFactor.description */
   lacksDescription: string;
-  /** What is done when nobody is asked for anything more (last-steps.ts). */
+  /** The steps that run when nothing more has to be asked (last-steps.ts). */
   lastSteps: readonly interactionPolicy.Prompt[];
 }
 
-/** The engine's interaction policy: its own, with the account choice, our texts, and our consent rules. */
+/**
+ * Builds the interaction policy: the engine's own prompts, with the choice of an account, our descriptions, and our
+ * rules for consent.
+ */
 export function policy({
   lacksSecondFactor,
   lacksDescription,
@@ -57,7 +60,7 @@ export function policy({
   login.checks.add(
     new Check('delegation', LOGIN_REQUIRED, 'login_required', isDelegatedElsewhere(ownCallbacks)),
   );
-  // The engine would ask for one login after another.
+  // The engine's checks would ask for a login again and again when the user cannot reach the class.
   for (const name of ['essential_acrs', 'essential_acr']) login.checks.remove(name);
   const lacksClass = (ctx: KoaContextWithOIDC) => lacksEssentialClass(ctx, lacksSecondFactor(ctx));
   login.checks.add(new Check('essential_acr', LOGIN_REQUIRED, 'login_required', lacksClass));
@@ -78,13 +81,13 @@ export function policy({
   return prompts;
 }
 
-/** An API of the request has its users asked each time, and they have not been asked within this request. */
+/** Whether an API of the request requires consent each time and the user has not been asked within this request. */
 function isAskedAgain(
   config: PolicyDependencies['config'],
   ownCallbacks: PolicyDependencies['ownCallbacks'],
 ) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
-    // A login of our own is for no API, though the request has the tenant's usual one.
+    // A login that we ask for ourselves is for no API, even where the tenant's default API is added to its request.
     const isInternal = ownCallbacks.isWithoutConsent(String(oidc.params?.redirect_uri));
     if (isInternal || oidc.result?.consent !== undefined) return Check.NO_NEED_TO_PROMPT;
     const audiences = Object.keys(oidc.resourceServers ?? {}).map(toAudience);
@@ -93,14 +96,16 @@ function isAskedAgain(
   };
 }
 
-/** A login that a request brings is used by the login page, even when somebody is logged in. */
+/**
+ * A login ticket or a transferred login in the request goes to the login page even when the browser has a session.
+ */
 function bringsTicket({ oidc }: KoaContextWithOIDC): boolean {
   const { loginTicket, handed } = readExtensions(oidc.params ?? {});
   const brings = loginTicket !== undefined || handed !== undefined;
   return brings && oidc.result?.login === undefined ? Check.REQUEST_PROMPT : Check.NO_NEED_TO_PROMPT;
 }
 
-/** A session in which somebody acts for its user answers the requests alone of applications that take such sessions. */
+/** A session in which somebody acts for the user only answers applications that take such sessions. */
 function isDelegatedElsewhere(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
   return ({ oidc: { session, client, params = {}, result } }: KoaContextWithOIDC): boolean => {
     if (transferOf(session)?.act === undefined || client === undefined || result?.login !== undefined)
@@ -109,7 +114,10 @@ function isDelegatedElsewhere(ownCallbacks: Pick<OwnCallbacks, 'has'>) {
   };
 }
 
-/** An organization is required, and is asked for now. */
+/**
+ * The application requires an organization, the request names none, and this is when it is asked for.
+ * @param when the value of `organization_require_behavior` that asks now.
+ */
 function lacksOrganization(when: string) {
   return ({ oidc: { client, params } }: KoaContextWithOIDC): boolean => {
     if (client === undefined || params?.organization !== undefined) return Check.NO_NEED_TO_PROMPT;
@@ -119,9 +127,9 @@ function lacksOrganization(when: string) {
 }
 
 /**
- * Whether a session answers a request for an organization: its user is a member at this moment, and came by a connection
- * of the organization. A silent request has to be for the organization that the session was last used for; an
- * invitation takes a login of its own.
+ * Whether a session may not answer a request for an organization. It may when its user is a member now and logged
+ * in with a connection of the organization. A silent request also has to name the organization that the session was
+ * last used for, and an invitation requires a new login.
  */
 function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
   return async ({ oidc }: KoaContextWithOIDC): Promise<boolean> => {
@@ -134,13 +142,13 @@ function wrongOrganization(organizations: Pick<Organizations, 'isMember'>) {
     const connection = connectionOf(session) ?? '';
     if (await organizations.isMember(organization, session.accountId, connection))
       return Check.NO_NEED_TO_PROMPT;
-    // The login was for it and is no more: asking again would go round and round.
+    // The login was for this organization and the membership ended meanwhile. Asking again would loop.
     if (isNew) throw new errors.AccessDenied(notPart(organization));
     return Check.REQUEST_PROMPT;
   };
 }
 
-/** The session of an administrator answers no application's request, and that of nobody else the console's. */
+/** An administrator's session only answers the console, and the console only accepts an administrator's session. */
 function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
   const { session, client, result } = oidc;
   // A login within this request was already judged.
@@ -150,7 +158,7 @@ function wrongDirectory({ oidc }: KoaContextWithOIDC): boolean {
     : Check.REQUEST_PROMPT;
 }
 
-/** A session by another connection does not answer a request that names one. */
+/** A request that names a connection is not answered by a session of another connection. */
 function wrongConnection({ oidc }: KoaContextWithOIDC): boolean {
   const { session, params, result } = oidc;
   // A login within this request was already judged.

@@ -1,5 +1,5 @@
-// An action says whose login it is to be: of the user whom it, or somebody before it, has linked the identity to that was
-// logged in with. Nobody else's: it would be a way into any account.
+// `setPrimaryUser` of an action: the login becomes that of another user. It is allowed only for the user to whom
+// the identity that was logged in with has been linked; otherwise an action could log in to any account.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { isAdministratorId } from '../records/administrators.ts';
 import type { Users } from '../users/users.ts';
@@ -7,7 +7,7 @@ import type { LoginToJudge } from './login-event.ts';
 import { aboutOf, type LoginRunDependencies, TRIGGER } from './login-runs.ts';
 import type { PrimaryLogin } from './waiting-actions.ts';
 
-/** The user whom a login is to be of. */
+/** The user that an action has made the login's user. */
 export interface PrimaryUser {
   userId: string;
   /** @see PrimaryLogin.identities */
@@ -19,8 +19,8 @@ export interface PrimaryUser {
 const REFUSED = 'The identity that was logged in with is none of the named user.';
 
 /**
- * Whom an action names.
- * @throws errors.CustomOIDCProviderError when the identities that the login may have been by are not that user's.
+ * Verifies the user that an action has named.
+ * @throws errors.CustomOIDCProviderError when the identities that the login may have used are not that user's.
  */
 export async function primaryOf(
   { users, actions }: LoginRunDependencies,
@@ -29,9 +29,9 @@ export async function primaryOf(
   userId: string,
 ): Promise<PrimaryUser> {
   const { connection, user, identities: before } = login;
-  // As they were before the actions ran: the user may be gone by now.
+  // The identities as they were before the actions ran: an action that links the user to another one deletes it.
   const identities = before.filter((one) => one.connection === connection).map(({ id }) => id);
-  // Read first: who is parted from an identity after that has another.
+  // Read before the identities: unlinking one after this changes the version, and ends the login.
   const credentialVersion = await users.credentialVersion(userId);
   if (identities.length > 0 && !isAdministratorId(userId) && (await areOf(users, identities, userId)))
     return { userId, identities, credentialVersion };
@@ -39,7 +39,10 @@ export async function primaryOf(
   throw new errors.CustomOIDCProviderError('access_denied', REFUSED);
 }
 
-/** Looked at again when the login goes on. @throws errors.CustomOIDCProviderError when they are that user's no more. */
+/**
+ * Verifies the named user again when the login resumes.
+ * @throws errors.CustomOIDCProviderError when the identities are no longer that user's.
+ */
 export async function stillPrimary(
   { users }: { users: Pick<Users, 'identitiesOf'> },
   { login, identities }: PrimaryLogin,

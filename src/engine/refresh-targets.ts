@@ -10,31 +10,31 @@ import { toResource } from './audience.ts';
 import { checkFewer } from './authorization-details.ts';
 import { OIDC_SCOPES } from './claims.ts';
 
-/** What a request for a refresh names. */
+/** The target parameters of a refresh request. */
 interface Asked {
   /** The API's identifier. */
   identifier: string | undefined;
   /**
-   * Whether the API was named by `resource` (RFC 8707), which is checked always, where `audience` may be ignored.
+   * Whether the API was named by `resource` (RFC 8707), which is always checked. An `audience` is ignored where the
+   * application has no policies.
    */
   isResource: boolean;
   scope: string | undefined;
-  /** `authorization_details` (RFC 9396 §6.1), as they came. */
+  /** `authorization_details` (RFC 9396 §6.1), as received. */
   details: string | undefined;
 }
 
 export interface RefreshTargets {
-  /** Keeps what a request asks for, before the engine sees it. */
+  /** Remembers the target of a refresh request, before the engine handles the request. */
   ask(req: IncomingMessage, asked: Asked): void;
   /**
-   * Decides what a refresh is for, when its token was found good and before it is used up.
-   * @throws errors.InvalidTarget for an API that the token is not for; errors.InvalidScope and
-   *   errors.InvalidAuthorizationDetails for more than was granted.
+   * Sets the API, scope and authorization details of a refresh, after its token was verified and before it is used
+   * up.
    */
   decide(ctx: KoaContextWithOIDC, client: Client, token: RefreshToken): Promise<void>;
 }
 
-/** Those of one engine. */
+/** Makes the functions that decide for which API a refresh is. */
 export function refreshTargets(config: Config): RefreshTargets {
   const requests = new WeakMap<IncomingMessage, Asked>();
   return {
@@ -64,7 +64,7 @@ export function refreshTargets(config: Config): RefreshTargets {
 const NOT_FOR_IT = 'The refresh token is not for this API.';
 const NOT_GRANTED = 'refresh token missing requested scope';
 
-/** Exchanges a token for one of another API. @returns false where no policy of the application allows it. */
+/** Directs the refresh at another API. @returns false when no policy of the application allows it. */
 async function useOther(
   config: Config,
   { oidc: { params } }: KoaContextWithOIDC,
@@ -74,14 +74,15 @@ async function useOther(
   const { refreshToken, firstParty } = applicationSettings(client);
   const policy = refreshToken.policies?.find(({ audience }) => audience === identifier);
   const api = policy && (await config.resourceServer(identifier));
-  // The user of a third-party application has consented to what was asked for at the login, and to nothing else.
+  // The user of a third-party application has consented to nothing but what was asked for at the login.
   if (policy === undefined || !firstParty || api?.allow_offline_access !== true) return false;
   if (asksEachTime(api)) return false;
   const ofUser = OIDC_SCOPES.filter((one) => token.scopes.has(one));
   const allowed = [...ofUser, ...policy.scope.filter((one) => api.scopes.some(({ value }) => value === one))];
   const wanted = scope ? allowed.filter((one) => scope.split(' ').includes(one)) : allowed;
   const resource = toResource(identifier);
-  // Of this request alone: the grant is not stored again, and the next refresh token is for what this one was for.
+  // Only for this request: the grant is not stored again, and the next refresh token is for the same API as this
+  // one.
   grant.addResourceScope(resource, wanted.join(' '));
   Object.assign(params ?? {}, { resource, scope: wanted.join(' ') });
   return true;

@@ -1,4 +1,5 @@
-// The second factor that a login may lack: what the end of a login asks, and what a feature answers.
+// The contract between the engine, which needs to know whether a login lacks a second factor, and the feature that
+// decides it.
 import type { Context } from 'koa';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { AuthError } from '../http/errors.ts';
@@ -6,21 +7,22 @@ import type { Login } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 
-/** What a token request asked for that a second factor was missing for. */
+/** A token request that was refused for lack of a second factor, kept until the factor is given. */
 export interface CompletedRequest {
   scope: string;
-  /** A resource indicator, as the engine has it. */
+  /** The API, as a resource indicator (RFC 8707). */
   resource?: string;
-  /** The id of the organization that it was for. */
+  /** The id of the organization that the login is for. */
   organization?: string;
   gty: string;
   firstFactor: Login;
-  /** What its user has allowed in the API's own terms (RFC 9396). */
+  /** The authorization details that the user has allowed (RFC 9396). */
   authorizationDetails?: AuthorizationDetail[];
 }
 
 /**
- * The request that a login of another kind completes: one that waited for its user elsewhere, or quotes a token.
+ * Returns the token request to complete when a login at CIBA, a device code or token exchange lacks a second
+ * factor.
  * @param gty the grant type, as access tokens have it in `gty`.
  */
 export function completedRequest(
@@ -48,82 +50,94 @@ interface RequestedAccess {
   authorizationDetails?: AuthorizationDetail[] | undefined;
 }
 
-/** Whether a login needs a second factor, and what is answered where it lacks one. */
+/** Decides whether a login needs a second factor, and how it is asked for. */
 export interface SecondFactor {
   /** Whether a second factor is needed that the login has not had. */
   isDemanded(login: JudgedLogin, asked: AskedOfLogin): Promise<boolean>;
-  /** What stands for the second factors that a user has: another text after each change of them. */
+  /** Returns a text that changes whenever the second factors of a user change. */
   factorsOf(userId: string): Promise<string>;
-  /** Whether a user can be asked for one of these at the pages. */
+  /**
+   * Whether the login pages can ask a user for one of these factors.
+   * @param amr the methods of the login so far.
+   */
   standingOf(user: User, asked: FactorsAsked, amr: readonly string[]): Promise<FactorStanding>;
-  /** Whether the user wants no second factor in this browser. */
+  /** Whether the user has chosen to skip the second factor in this browser. */
   isRemembered(ctx: Context, login: JudgedLogin): Promise<boolean>;
-  /** Whether a login has had one of these, as far as its methods tell. */
+  /** Whether the methods of a login include one of these factors. */
   wasGiven(asked: FactorsAsked, amr: readonly string[]): boolean;
   /**
-   * Sends the browser to pages where its user gives one of these, who is at no login; once, in this browser alone.
-   * @returns where it is sent. Afterwards it goes to `back.path`, with a ticket for what was given.
+   * Starts a challenge for one of these factors outside a login. It can be answered once, in this browser.
+   * @returns the URL of its page, which sends the browser on to `back.path` with a ticket for the factor that was
+   *   given.
    */
   challenge(ctx: Context, asked: FactorChallenge): Promise<string>;
-  /** The second factors that a user has, by their types. */
+  /** Returns the types of the second factors that a user has enrolled. */
   enrolled(user: User): Promise<{ type: string }[]>;
-  /** What an access token for an API says of its login, beside what those of all APIs say. */
+  /** Returns the claims that access tokens for this API have in addition to those of all APIs. */
   tokenClaims(audience: string, login: JudgedLogin): Promise<Record<string, unknown>>;
-  /** The refusal at the token endpoint, with which the application goes on to the second factor. */
+  /** Returns the `mfa_required` error of the token endpoint, with the token for the MFA API. */
   refusal(userId: string, clientId: string, request: CompletedRequest): Promise<AuthError>;
-  /** The error of such a refusal: the exchange goes on by another request. */
+  /** The error code of {@link refusal}. */
   error: string;
-  /** What a silent request is told (OpenID Connect Core §3.1.2.6) where the second factor is missing. */
+  /**
+   * The description of `login_required` (OpenID Connect Core §3.1.2.6) for a silent request that lacks the second
+   * factor.
+   */
   description: string;
 }
 
-/** A second factor that is asked for beside a login. */
+/** A challenge for a second factor outside a login. */
 export interface FactorChallenge {
   user: User;
   clientId: string | undefined;
   factors: FactorsAsked;
-  /** What they were at, and where they go on. */
+  /** The request that waits for the factor, the path where it resumes, and its step. */
   back: { uid: string; path: string; step: string };
 }
 
 /**
- * `open`: one can be asked for. `had`: those that were to be enrolled are. `later`: one that the user has is given before
- * another is enrolled. `none`: nobody can give one.
+ * `open`: one can be asked for. `had`: the factor to enroll is enrolled already. `later`: the user has to give a
+ * factor that they have before they enroll another. `none`: no factor can be given.
  */
 type FactorStanding = 'open' | 'had' | 'later' | 'none';
 
-/** What of a login tells whether its second factor was given. */
+/** The members of a login from which {@link SecondFactor.isDemanded} decides. */
 export interface JudgedLogin extends Pick<Login, 'userId' | 'amr' | 'credentialVersion'> {
-  /** {@link SecondFactor.factorsOf} when its session began; undefined for a login without one, which is just over. */
+  /**
+   * {@link SecondFactor.factorsOf} when the session began; undefined for a login that has just ended and has no
+   * session yet.
+   */
   factors?: string | undefined;
-  /** When its last proof was given, epoch seconds; undefined where whoever gets the tokens was not there then. */
+  /**
+   * When the last proof was given, epoch seconds; undefined when it was not given by the one who gets the tokens.
+   */
   authTime?: number | undefined;
-  /** The `sid` of its session, where there is one. */
+  /** The `sid` of the session, where there is one. */
   sessionId?: string | undefined;
-  /** What stands for the grant of its tokens, those by refresh tokens included. */
+  /** An identifier of the grant, which the tokens of all its refreshes share. */
   grant?: string | undefined;
 }
 
-/** What a request asks of the login that answers it. */
+/** The requirements of a request for the login that answers it. */
 export interface AskedOfLogin {
   clientId: string;
-  /** The connection that the login must have come by, where the request names one. */
+  /** The connection that the user has to log in with, where the request names one. */
   connection?: string | undefined;
   /** The organization that the login must be for, by id. */
   organization?: string | undefined;
   /** The ticket of the invitation that the login accepts. */
   invitation?: string | undefined;
-  /** The context classes that the application asks for. */
+  /** The authentication context classes that the application asks for. */
   acrValues: readonly string[];
-  /** The API that tokens are asked for; undefined for none, or the tenant's default one. */
+  /** The identifier of the API that tokens are for; undefined for none, or for the tenant's default. */
   audience: string | undefined;
-  /** The login ended at our pages, which asked for a second factor where one was needed. */
+  /** Whether the login ended at our pages, which have asked for a second factor already. */
   isComplete?: boolean | undefined;
-  /** In the browser a device may be known. */
+  /** Whether the request comes from the user's browser, which may be remembered. */
   browser: boolean;
-  /** At the token endpoint: where the user is; undefined when a server speaks for them and does not say. */
+  /** At the token endpoint: the user's address; undefined when a server asks and does not send it. */
   userAddress?: string | undefined;
-  /** The user as just read, where that was done. */
+  /** The user's record, where the caller has just read it. */
   user?: User;
   /** The request, for the browser's cookies and address. */
   ctx: Context;

@@ -1,5 +1,5 @@
-// The sessions of users as administrators see them. A session is named by its `sid`, which ID tokens and logout tokens
-// contain anyway and which gives no access: the cookie has another value, of which the store has a hash.
+// The sessions of users, as the Management API shows them. A session is identified by its `sid`, which is no
+// secret: ID tokens and logout tokens contain it. The cookie has another value, of which the store keeps a hash.
 import type { CookieMode } from '../actions/kept-asked.ts';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
@@ -30,12 +30,12 @@ export interface SessionView {
 }
 
 export interface SessionDirectory {
-  /** The open sessions of a user, the oldest first. */
+  /** Returns the open sessions of a user, the oldest first. */
   of(userId: string): Promise<SessionView[]>;
   get(id: string): Promise<SessionView | undefined>;
-  /** Ends one, and tells the applications of it. */
+  /** Ends a session and tells its applications. */
   end(id: string): Promise<void>;
-  /** Ends all of a user's; the refresh tokens too, where asked. */
+  /** Ends all sessions of a user. @param refreshTokens whether to revoke the user's refresh tokens too. */
   endAllOf(userId: string, refreshTokens: boolean): Promise<void>;
   /**
    * Replaces the metadata of a session; undefined removes it.
@@ -47,17 +47,17 @@ export interface SessionDirectory {
 interface SessionDirectoryDependencies {
   store: Store;
   config: Config;
-  /** @see steadyClock; what the store's records expire by. */
+  /** The steady clock, by which records of the store expire. */
   clock: Clock;
   wallClock: Clock;
   sessions: Pick<Sessions, 'end' | 'endAllOf'>;
-  /** The first authentication method of a connection's users, such as `pwd`; undefined where it is not known. */
+  /** Returns the authentication method of a connection, such as `pwd`; undefined where it is not known. */
   firstMethod(connection: string): Promise<string | undefined>;
 }
 
 const HOUR = 3600;
 
-/** The sessions of a tenant. */
+/** Makes the functions that list and end the sessions of a tenant. */
 export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDirectory {
   const { store, config, clock, wallClock, sessions } = deps;
   const artifacts = store.collection('artifacts');
@@ -99,9 +99,9 @@ export function sessionDirectory(deps: SessionDirectoryDependencies): SessionDir
 type Payload = Readonly<Record<string, unknown>>;
 
 /**
- * A session as it is shown.
- * @param payload what the engine keeps of it.
- * @param method the first authentication method of its user.
+ * Describes a session as the Management API shows it.
+ * @param payload the engine's session.
+ * @param method the authentication method of its connection.
  */
 export function describeSession(
   payload: Payload,
@@ -124,7 +124,7 @@ export function describeSession(
     last_interacted_at: isoDate(lastUsed),
     ...(device === undefined ? {} : { device: device as Device }),
     clients: applicationsOf(payload).map((client_id) => ({ client_id })),
-    // Only the time of the last proof is known.
+    // Only the time of the last method is known.
     authentication: {
       methods: proofs.map((name, index) => ({ name, ...(index === proofs.length - 1 ? at : {}) })),
     },
@@ -133,7 +133,7 @@ export function describeSession(
   };
 }
 
-/** The applications that took part in a session: those with a grant in it. */
+/** Returns the client_ids of the applications that took part in a session: those with a grant in it. */
 function applicationsOf({ authorizations }: Payload): string[] {
   return Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>)
     .filter(([, { grantId }]) => grantId !== undefined)

@@ -1,5 +1,6 @@
-// A session transfer token at /authorize: it stands for a login, where everything that it is bound to is as it was. One that
-// is not taken leaves the request as it is, which then asks for a login; the log says why.
+// Spends session transfer tokens at /authorize. A token stands for a login as long as everything that it is bound
+// to is unchanged. A token that is refused does not fail the request: the user is asked to log in, and the log says
+// why the token was refused.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Challenges } from '../protection/challenges.ts';
 import { scopeValues } from '../records/scope.ts';
@@ -17,10 +18,10 @@ import type { SecondFactor } from './second-factor.ts';
 import { type HandedLogin, SESSION_TRANSFER } from './session-transfer.ts';
 import type { Sessions } from './sessions.ts';
 
-/** The cookie that an app puts into its own browser, where the token is in no address. */
+/** The cookie in which a native app hands the token to a web view that it opens, so that the token is in no URL. */
 const COOKIE = 'auth0_session_transfer_token';
 
-/** The log's words, which are the hosted service's. */
+/** Descriptions in the log, in the words of the hosted service. */
 const WHY = {
   unknown: 'Session Transfer Token not found or expired. This may indicate token reuse or expiration.',
   device: 'Session Transfer Token device binding validation failed due to IP/ASN mismatch.',
@@ -43,33 +44,45 @@ interface UseDependencies {
   isOpen: Sessions['isOpen'];
 }
 
-/** What is done with the session of an authorization request before it is looked at. */
+/** Session transfer tokens at /authorize, and the sessions and grants that came from them. */
 export interface HandedSessions {
   /**
-   * Uses the session transfer token of a request up.
-   * @param leave ends the session of the browser.
-   * @returns the login that it stands for, which is kept with the request; undefined where there is none.
-   * @throws errors.OIDCProviderError, for the application, where somebody would act for a user in a browser that has a session.
+   * Spends the session transfer token of an authorization request, if it has one.
+   * @param leave ends the session that the browser has.
+   * @returns the login that the token stands for, which is also kept in the request's parameters; undefined when
+   *   there is no token, it is refused, or the browser already has a session of its user.
+   * @throws errors.OIDCProviderError, for the application, when the token is for acting on behalf of a user and the
+   *   browser has a session.
    */
   use(ctx: KoaContextWithOIDC, leave: () => Promise<void>): Promise<Login | undefined>;
-  /** Looks at what a refresh token was given in. @throws errors.InvalidGrant where that holds no more, and it neither. */
+  /**
+   * Verifies that the transferred session in which a refresh token was issued still holds; a refresh token of
+   * another session passes.
+   * @throws errors.InvalidGrant when that session, or the refresh token that it was transferred for, has ended.
+   */
   checkRefresh(ctx: KoaContextWithOIDC): Promise<void>;
-  /** Whether a session that was handed over, or what was granted in it, still holds: not without what it was handed over for. */
+  /**
+   * Whether a transferred session, or a grant that was made in one, is still valid: both end with the refresh token
+   * that the session was transferred for, unless the application has switched `enforce_cascade_revocation` off.
+   */
   holds(transfer: Transfer | undefined): Promise<boolean>;
   /**
-   * Has a request in a session in which somebody acts for its user ask for nothing.
-   * @throws errors.OIDCProviderError, for the application, for what is for the user alone.
+   * Makes a request silent (`prompt=none`) when somebody acts for the user in its session: the user is not there to
+   * answer.
+   * @throws errors.OIDCProviderError, for the application, when the request asks for something that only the user
+   *   may do.
    */
   restrict(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
   /**
-   * Looks at a request that goes on after it waited: its browser may have been handed a session meanwhile, or have one that
-   * holds no more.
-   * @throws errors.OIDCProviderError, for the application, as {@link restrict} does, and `login_required`.
+   * Checks a request that is resumed after an interaction: meanwhile its browser may have got a transferred
+   * session, or the transferred session may have ended. Removes the scope `offline_access` where the application
+   * gets no refresh token in the session.
+   * @throws errors.LoginRequired when the session has ended, and what {@link restrict} throws.
    */
   goOn(ctx: KoaContextWithOIDC, transfer: Transfer | undefined): Promise<void>;
 }
 
-/** Those of one engine. */
+/** Makes the functions that spend session transfer tokens and check transferred sessions. */
 export function handedSessions(deps: UseDependencies): HandedSessions {
   const { challenges, config, store } = deps;
   const holds: HandedSessions['holds'] = async (transfer) => {
@@ -105,7 +118,7 @@ export function handedSessions(deps: UseDependencies): HandedSessions {
         warn(deps, ctx, why ?? 'unknown', handed);
         return undefined;
       }
-      // Who is logged in there already stays so.
+      // The browser keeps the session that it has: it is of the same user.
       if (ctx.oidc.session?.accountId !== undefined) return undefined;
       return keptLogin(ctx, await withFactors(deps, handed));
     },
@@ -129,7 +142,8 @@ function restricts({
   return async ({ oidc }, transfer) => {
     const { params = {}, client, prompts } = oidc;
     if (transfer?.act === undefined || client === undefined) return;
-    // It answers no request of such an application: its user is asked to log in there.
+    // Such a session does not answer requests of an application that takes no delegation: the policy asks for a
+    // login there.
     if (!takesDelegation(client, params, ownCallbacks)) return;
     const audience = requestedAudience(params) ?? config.settings().tenant.default_audience;
     const api = audience === undefined ? undefined : await config.resourceServer(audience);
@@ -141,7 +155,10 @@ function restricts({
   };
 }
 
-/** Whether an application is given refresh tokens in a session, by how that was handed over. */
+/**
+ * Whether an application may get refresh tokens in a session that was transferred so; always in a session that was
+ * not.
+ */
 export function mayRefresh(client: object, transfer: Transfer | undefined): boolean {
   if (transfer === undefined) return true;
   return (
@@ -149,18 +166,21 @@ export function mayRefresh(client: object, transfer: Transfer | undefined): bool
   );
 }
 
-/** Whether an application takes sessions in which somebody acts for the user, for itself and by a code. */
+/**
+ * Whether a request may be answered in a session in which somebody acts for the user: the application has to allow
+ * it, and to ask for a code at its own redirect URI.
+ */
 export function takesDelegation(
   client: object,
   params: Readonly<Record<string, unknown>>,
   ownCallbacks: Pick<OwnCallbacks, 'has'>,
 ): boolean {
   const { allow_delegated_access: allows } = applicationSettings(client).sessionTransfer.delegation ?? {};
-  // What is asked for on its behalf would not say who acts.
+  // At a callback of ours we are the client, and what the application gets from us would not name the actor.
   return allows === true && params.response_type === 'code' && !ownCallbacks.has(String(params.redirect_uri));
 }
 
-/** The request would have to ask a user who is not there. */
+/** The error for a request that would have to ask the user. */
 function needsUser(): Error {
   return new errors.CustomOIDCProviderError(
     'interaction_required',
@@ -168,7 +188,7 @@ function needsUser(): Error {
   );
 }
 
-/** The token of a request, where the application takes it in that way. */
+/** Returns the session transfer token of a request, where the application's settings allow the way that it came. */
 function tokenOf(ctx: KoaContextWithOIDC): { token: string; by: 'query' | 'cookie' } | undefined {
   const { client, params } = ctx.oidc;
   if (client === undefined || params === undefined) return undefined;
@@ -184,7 +204,7 @@ function tokenOf(ctx: KoaContextWithOIDC): { token: string; by: 'query' | 'cooki
 
 type Brought = HandedLogin & { by: 'query' | 'cookie'; leave: () => Promise<void> };
 
-/** Why a login that was handed over is not taken; undefined where it is. */
+/** Returns why the login that a token stands for is refused; undefined when it is accepted. */
 async function faultOf(
   deps: UseDependencies & Pick<HandedSessions, 'holds'>,
   ctx: KoaContextWithOIDC,
@@ -197,7 +217,7 @@ async function faultOf(
   if (isDelegated && (by !== 'query' || !takesDelegation(client, params, deps.ownCallbacks)))
     return 'delegation';
   const binding = applicationSettings(client).sessionTransfer.enforce_device_binding ?? 'ip';
-  // Networks have no names here: one address is one network.
+  // `asn` binding compares addresses too: we have no table of networks.
   if ((isDelegated || binding !== 'none') && transfer.ip !== ctx.ip) return 'device';
   if ((params.organization ?? undefined) !== organization) return 'organization';
   if (!(await deps.holds(transfer))) return 'parent';
@@ -213,18 +233,20 @@ async function faultOf(
   return isOld ? 'recent' : undefined;
 }
 
-/** Who acts for a user does so in a browser of nobody: they log out first. */
+/**
+ * The error for acting on behalf of a user in a browser that has a session: that one has to be logged out first.
+ */
 function isLoggedIn(): Error {
   return new errors.AccessDenied('This browser has a session already: log out before acting for a user.');
 }
 
-/** The login, with the second factor that it had where that is one of the user's still. */
+/** Returns the login, without its second factor when the user's factors have changed since it was given. */
 async function withFactors(deps: UseDependencies, { login, factors }: HandedLogin): Promise<Login> {
   if (factors === undefined || factors === (await deps.secondFactor.factorsOf(login.userId))) return login;
   return { ...login, amr: methodsOfFirstFactor(login.amr), acr: undefined };
 }
 
-/** Keeps the login with the request, in place of the token. */
+/** Keeps the login in the request's parameters, in place of the token. */
 function keptLogin({ oidc: { params = {} } }: KoaContextWithOIDC, handed: Login): Login {
   const { transferToken: _used, ...others } = readExtensions(params);
   Object.assign(params, { [EXTENSIONS_PARAMETER]: JSON.stringify({ ...others, handed }) });

@@ -1,6 +1,6 @@
-// Sessions that an application hands over to a browser: for its refresh token, or for a token that an action has judged, it is
-// given a session transfer token, by which one request to /authorize begins a session without a login page. Here it is
-// asked for and given; session-transfer-use.ts uses it.
+// Issues session transfer tokens. An application exchanges its refresh token, or a token that an action has
+// checked, for one, and opens a browser with it: a single request to /authorize then begins a session without a
+// login page. session-transfer-use.ts spends the tokens.
 import type { Context } from 'koa';
 import { errors, type Grant, type KoaContextWithOIDC, type RefreshToken } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -23,38 +23,43 @@ import { deviceOf } from './device.ts';
 import { transferOf } from './handed-over.ts';
 import { familyKey } from './refresh-families.ts';
 
-/** The type of such tokens (RFC 8693 §3). */
+/** The token type identifier of session transfer tokens (RFC 8693 §3). */
 const SESSION_TRANSFER_TOKEN = 'urn:auth0:params:oauth:token-type:session_transfer_token';
 
-/** How long one is good: from being asked for to the request, seconds. */
+/** Lifetime of a session transfer token, seconds. */
 const TRANSFER_SECONDS = 60;
 
-/** What one proves, as the ticket that it is. */
+/** The purpose of the ticket that a session transfer token is. */
 export const SESSION_TRANSFER = 'session_transfer';
 
-/** The audience by which one is asked for: it names our host as the application knows it. */
+/** The `audience` that asks for a session transfer token. It contains our host as the application knows it. */
 const AUDIENCE = /^urn:(?:https:\/\/)?([^/]+):session_transfer$/;
 
-/** What one stands for. */
+/** The login that a session transfer token stands for. */
 export interface HandedLogin {
   login: Login & { transfer: Transfer };
   organization?: string | undefined;
-  /** What the login knew of its user's second factors, where it had them given. */
+  /** {@link SecondFactor.factorsOf} when the second factor was given; undefined for a login without one. */
   factors?: string | undefined;
 }
 
-/** Whether an audience asks for a session transfer token. */
+/** Whether an audience asks for a session transfer token of this host. */
 export function isTransferAudience({ host, hostname }: Context, audience: string | undefined): boolean {
   const named = AUDIENCE.exec(audience ?? '')?.[1];
   return named !== undefined && (named === host || named === hostname);
 }
 
-/** Keeps that a token request asks for one. @param audience by which it does. */
+/**
+ * Notes in the request's context that a token request asks for a session transfer token.
+ * @param audience the audience that asked for it.
+ */
 export function keepTransferAsked(ctx: Context, audience: string): void {
   Object.assign(ctx.state, { transferAudience: audience });
 }
 
-/** The audience by which a token request asks for one; undefined where it does not. */
+/**
+ * Returns the audience with which a token request asks for a session transfer token; undefined when it does not.
+ */
 export function transferAsked(ctx: Context | KoaContextWithOIDC): string | undefined {
   return (ctx.state as { transferAudience?: string }).transferAudience;
 }
@@ -64,14 +69,18 @@ interface Giving {
   random: Random;
 }
 
-/** Gives one. @returns the answer of the token endpoint, without what else is given. */
+/**
+ * Issues a session transfer token.
+ * @returns the members of the token response that describe it (RFC 8693 §2.2.1).
+ */
 export async function giveTransferToken(
   { challenges, random }: Giving,
   handed: HandedLogin,
 ): Promise<Record<string, unknown>> {
   const { secret } = await challenges.issueTicket({
     purpose: SESSION_TRANSFER,
-    // Another does not take its place: an application may open two windows at once.
+    // A random subject, so that a second token does not replace the first: an application may open two windows at
+    // once.
     subject: random(16).toString('base64url'),
     userId: handed.login.userId,
     ttlSeconds: TRANSFER_SECONDS,
@@ -85,7 +94,10 @@ export async function giveTransferToken(
   };
 }
 
-/** Where a session is handed over from, and for what. @param scope of the token request. */
+/**
+ * Describes a transfer: the application, the time, and the device that asks.
+ * @param scope the scope of the token request.
+ */
 export function transferFrom(
   ctx: Context,
   { clientId, scope }: { clientId: string; scope: string | undefined },
@@ -95,7 +107,10 @@ export function transferFrom(
   return { clientId, at: epochSeconds(wallClock), ip, userAgent, scopes: scopeValues(scope) };
 }
 
-/** @throws AuthError 403 for an application that hands no sessions over. */
+/**
+ * Checks that an application may create session transfer tokens.
+ * @throws AuthError 403 `unauthorized_client` when it may not.
+ */
 export function refuseTransfer({ session_transfer: settings }: Pick<Client, 'session_transfer'>): void {
   if (!handsOver(settings)) throw new AuthError(403, 'unauthorized_client', NOT_ENABLED);
 }
@@ -106,9 +121,13 @@ function handsOver(settings: Frozen<Partial<SessionTransfer>> | null | undefined
 
 const NOT_ENABLED = 'Session transfer is not enabled for this client.';
 
-/** Of refreshes. */
+/** Session transfer tokens at the refresh_token grant. */
 export interface SessionTransfers {
-  /** Before the token is used up. @throws errors.CustomOIDCProviderError where it is not for that. */
+  /**
+   * Checks, before the refresh token is used up, that it may be exchanged for a session transfer token, where one
+   * is asked for.
+   * @throws errors.CustomOIDCProviderError when it may not.
+   */
   check(ctx: KoaContextWithOIDC): void;
   /** Puts a session transfer token in place of the access token, where a refresh has asked for one. */
   handOver(ctx: KoaContextWithOIDC): Promise<void>;
@@ -120,7 +139,7 @@ interface TransferDependencies extends Giving {
   wallClock: Clock;
 }
 
-/** The session transfer tokens for refresh tokens. */
+/** Makes the functions that issue session transfer tokens for refresh tokens. */
 export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
   return {
     check: (ctx) => {
@@ -128,7 +147,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
       const { Client: client, Grant: grant } = ctx.oidc.entities;
       if (client === undefined || !handsOver(applicationSettings(client).sessionTransfer))
         throw new errors.CustomOIDCProviderError('unauthorized_client', NOT_ENABLED);
-      // Else one refresh token would beget another without end.
+      // Otherwise each transferred session could yield the next refresh token, without end.
       if (transferOf(grant) === undefined) return;
       throw new errors.InvalidRequest('A session that was handed over is not handed over again.');
     },
@@ -152,7 +171,7 @@ export function sessionTransfers(deps: TransferDependencies): SessionTransfers {
   };
 }
 
-/** What grants keep of their login. */
+/** The members of a grant that describe its login. */
 interface KeptLogin {
   amr?: readonly string[];
   authTime?: number;
@@ -176,7 +195,8 @@ async function ofRefreshToken(
       connection: known,
       amr,
       ...(acr !== undefined && { acr }),
-      // Nobody has proved anything anew: what asks for a recent login is not content with this one.
+      // The user has proved nothing now. Without a known time of login, a request that demands a recent one is not
+      // satisfied.
       authTime: authTime ?? token.authTime ?? 0,
       isTimeUnproved: authTime === undefined,
       ip: transfer.ip,

@@ -1,5 +1,5 @@
-// The end of every login, at the token endpoint and in the browser: admission, second factor, what is stored, and the log
-// event. Success is recorded when a session or tokens are stored.
+// The end of every login, at the token endpoint and in the browser: admission, second factor, storing, and the log
+// event. Success is logged once a session or tokens are stored.
 import { executionDetails } from '../actions/actions.ts';
 import { AuthError } from '../http/errors.ts';
 import { mayLogInTo } from '../records/administrators.ts';
@@ -27,15 +27,15 @@ type Verdict =
   /** The user as read when the login was judged. */
   | { is: 'complete'; user: User };
 
-/** What a login creates: a session, or a grant with its tokens. */
+/** What a login creates (a session, or a grant with its tokens), as functions. */
 interface Made {
-  /** @param loginWrites what records the login with the user: in the same commit, or beside it. */
+  /** Stores it. @param loginWrites record the login with the user; stored in the same commit, or beside it. */
   store(...loginWrites: Write[]): Promise<unknown>;
-  /** Removes what was stored, where the login turns out not to hold any more. */
+  /** Removes what was stored, when the login does not hold any more. */
   takeBack(): Promise<unknown>;
   /** The id of the run of the tenant's actions for this login, for the log. */
   execution: string | undefined;
-  /** Whether the login was recorded already, when it made its session: it counts once. */
+  /** Whether the login was already counted and logged when its session was made. */
   isRecorded?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface Settle {
   settle(login: Login, clientId: string, made: Made): Promise<AuthError | undefined>;
 }
 
-/** Makes the functions by which all logins of the tenant end. */
+/** Makes the functions that end all logins of the tenant. */
 export function createSettle({ users, events, secondFactor, organizations }: SettleDependencies): Settle {
   const tell = (type: 's' | 'sdel' | 'f' | 'mfar', login: Login, clientId: string, about: About) => {
     const { user, description, execution } = about;
@@ -90,7 +90,7 @@ export function createSettle({ users, events, secondFactor, organizations }: Set
     },
     settle: async (login, clientId, { store, takeBack, execution, isRecorded = false }) => {
       const isDelegated = login.transfer?.act !== undefined;
-      // Somebody else acts for the user here: it does not count as a login of the user.
+      // A login in which somebody acts for the user does not count as a login of the user.
       await store(...(isRecorded || isDelegated ? [] : [users.loginNote(login.userId, login.ip)]));
       const { user, refusal } = await admissionOf(users, login);
       if (refusal === undefined) {

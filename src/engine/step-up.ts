@@ -1,10 +1,10 @@
-// What a request demands of its login: connection, context classes, API.
+// Reads from an authorization request what it demands of the login.
 import { requestedAudience } from './audience.ts';
 import type { AskedOfLogin } from './second-factor.ts';
 
 /**
- * The connection, the organization, the context classes and the API that an authorization request asks for. `acr` in the `claims` parameter
- * means the same as `acr_values` (OIDC Core §5.5.1.1); ignoring an essential one would loop.
+ * Returns the connection, the organization, the context classes and the API that an authorization request asks for.
+ * `acr` in the `claims` parameter means the same as `acr_values` (OIDC Core §5.5.1.1).
  * @param params the engine's, already checked.
  */
 export function wantedOf(

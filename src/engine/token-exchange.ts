@@ -1,5 +1,5 @@
-// Token exchange of tokens of our own (RFC 8693): an application gets another token for the same user by one that it was
-// given, for the same API or less.
+// Token exchange (RFC 8693) for tokens that we have issued: an application exchanges a token for another one of the
+// same user, for the same API, with the same scopes or fewer.
 import type { JWTPayload } from 'jose';
 import { AuthError } from '../http/errors.ts';
 import { authenticationMethod } from '../records/client-authentication.ts';
@@ -32,16 +32,16 @@ export interface ExchangeDependencies {
   keys: PublishedKeys;
   config: Config;
   users: Users;
-  /** The wall clock, by which tokens end. */
+  /** The clock that `exp` of tokens is compared with. */
   wallClock: Clock;
   readIdTokenHint: ReadIdTokenHint;
-  /** Whether a session is still there. */
+  /** @see Sessions.isOpen */
   isOpen(sid: string): Promise<boolean>;
   /** @see Organizations.isMember */
   isMember: Organizations['isMember'];
 }
 
-/** The user of a token, and what it may be exchanged for. */
+/** A verified token: its user, and what it may be exchanged for. */
 interface Subject {
   userId: string;
   /** The API; undefined for an ID token. */
@@ -55,17 +55,19 @@ interface Subject {
 /**
  * Exchanges a token.
  * @returns undefined for a subject token of another type, and for an application without the grant.
- * @throws AuthError 400 `invalid_request` for a token that is not good or not the application's, `invalid_target` and
- *   `invalid_scope` for more than it is good for, 403 `unauthorized_client` for an application that may not.
+ * @throws AuthError 400 `invalid_request` for a token that is not valid or not the application's, `invalid_target`
+ *   and `invalid_scope` for an API or a scope that the token does not have, 403 `unauthorized_client` for a public
+ *   client.
  */
 export type ExchangeToken = (request: GrantRequest) => Promise<Granted | Handed | undefined>;
 
-/** The exchange of a tenant's tokens. */
+/** Makes the exchange of a tenant's own tokens. */
 export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
   return async ({ clientId, params, ip, ctx }) => {
     const { subject_token_type: type = '', subject_token: token = '' } = params;
     if (type !== ID_TOKEN && type !== ACCESS_TOKEN) return undefined;
-    // Only an action may decide who acts for the user.
+    // A session may only be transferred for a token that an action has checked: the action says who acts for the
+    // user.
     if (transferAsked(ctx) !== undefined)
       throw new AuthError(
         400,
@@ -73,7 +75,7 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
         'A session is handed over for a token that an action judges.',
       );
     const client = await deps.config.client(clientId);
-    // One with native logins alone has the grant for those.
+    // An application that may use this grant only for native social logins does not have it in `grant_types`.
     if (client?.grant_types?.includes(TOKEN_EXCHANGE) !== true) return undefined;
     refuseUnfit(client, params.requested_token_type);
     const subject = await subjectOf(deps, clientId, type, token);
@@ -101,7 +103,10 @@ export function tokenExchange(deps: ExchangeDependencies): ExchangeToken {
   };
 }
 
-/** @throws AuthError for an application that does not prove who it is, and for another kind of token. */
+/**
+ * Checks the application and the requested token type.
+ * @throws AuthError 403 for a public client, and 400 for another type than an access token.
+ */
 function refuseUnfit(client: Client, requested: string | undefined): void {
   if (authenticationMethod(client) === 'none')
     throw new AuthError(
@@ -113,7 +118,10 @@ function refuseUnfit(client: Client, requested: string | undefined): void {
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
 }
 
-/** Whose a token is. @throws AuthError 400 `invalid_request` for one that is not good, or not the application's. */
+/**
+ * Verifies a subject token and returns what it says.
+ * @throws AuthError 400 `invalid_request` when it is not valid, or was not issued to the application.
+ */
 export async function subjectOf(
   deps: ExchangeDependencies,
   clientId: string,
@@ -128,7 +136,10 @@ export async function subjectOf(
   return found;
 }
 
-/** Whether a token names a login, as those for the APIs by which users change their account do ({@link SecondFactor.tokenClaims}). */
+/**
+ * Whether a token names its login. Access tokens for the APIs by which users change their account do ({@link
+ * SecondFactor.tokenClaims}).
+ */
 function namesLogin({ factors_changed: factors }: JWTPayload): boolean {
   return typeof factors === 'string';
 }
@@ -137,7 +148,9 @@ function sessionOf(claims: JWTPayload): string | undefined {
   return namesLogin(claims) && typeof claims.sid === 'string' ? claims.sid : undefined;
 }
 
-/** Whether the login that a token names still holds: these APIs refuse one whose session or credential is no more. */
+/**
+ * Whether the login that a token names still holds: its session is open, and the user's credential is unchanged.
+ */
 async function isByGoodLogin(
   { users, isOpen }: ExchangeDependencies,
   { userId, claims }: Subject,
@@ -151,7 +164,7 @@ async function isByGoodLogin(
 const NOT_GOOD = (which = 'subject_token') =>
   new AuthError(400, 'invalid_request', `The ${which} is not good for this client.`);
 
-/** An ID token that the application itself was given, whose session has not ended. */
+/** Verifies an ID token: it was issued to the application itself, and its session has not ended. */
 async function ofIdToken(
   deps: ExchangeDependencies,
   clientId: string,
@@ -166,24 +179,26 @@ async function ofIdToken(
   return { userId: read.userId, audience: undefined, scopes, amr, organization, claims };
 }
 
-/** A user's access token for an API, given to the application, or to the API that the application is. */
+/** Verifies a user's access token for an API: it was issued to the application, or the application is that API. */
 async function ofAccessToken(
   { issuer, keys, config, wallClock }: ExchangeDependencies,
   clientId: string,
   token: string,
 ): Promise<Subject | undefined> {
   const claims = await readOwnToken({ issuer, keys, clock: wallClock }, token);
-  // A bound token is proved with its key, which a request that only quotes it does not have.
+  // A sender-constrained token needs a proof with its key, which a request that only quotes the token does not
+  // have.
   if (claims === undefined || claims.gty === 'client-credentials' || claims.cnf !== undefined)
     return undefined;
-  const party = claims.azp ?? claims.client_id;
+  const authorizedParty = claims.azp ?? claims.client_id;
   const audience = [claims.aud ?? []].flat().find((one) => one !== `${issuer}userinfo`);
-  if (typeof party !== 'string' || audience === undefined || claims.sub === undefined) return undefined;
+  if (typeof authorizedParty !== 'string' || audience === undefined || claims.sub === undefined)
+    return undefined;
   const client = await config.client(clientId);
   if ((await config.resourceServer(audience)) === undefined || client === undefined) return undefined;
   // Tokens of an application end when the application is deleted.
-  if ((await config.client(party)) === undefined) return undefined;
-  if (party !== clientId && !isOfApi(client, audience)) return undefined;
+  if ((await config.client(authorizedParty)) === undefined) return undefined;
+  if (authorizedParty !== clientId && !isOfApi(client, audience)) return undefined;
   const organization = typeof claims.org_id === 'string' ? claims.org_id : undefined;
   const scopes = String(claims.scope ?? '').split(' ');
   return { userId: claims.sub, audience, scopes, amr: [], organization, claims };
@@ -193,7 +208,10 @@ function isOfApi({ app_type, resource_server_identifier }: Client, audience: str
   return app_type === 'resource_server' && resource_server_identifier === audience;
 }
 
-/** Who acts (RFC 8693 §4.1), by a token that the application was given itself; who acted before stays beneath. */
+/**
+ * Returns the `act` claim (RFC 8693 §4.1) for an actor token, which has to be issued to the application itself. An
+ * actor that the subject token already names is nested in it.
+ */
 async function actorOf(
   deps: ExchangeDependencies,
   clientId: string,
@@ -213,7 +231,7 @@ async function actorOf(
   return { sub: user.id, ...before };
 }
 
-/** The scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
+/** Returns the scopes that were asked for, or all of the token's. Never `offline_access`: nobody has logged in. */
 function scopeOf({ scopes }: Subject, asked: string | undefined): string {
   const own = scopes.filter((scope) => scope !== '' && scope !== 'offline_access');
   if (!asked) return own.join(' ');
@@ -223,7 +241,11 @@ function scopeOf({ scopes }: Subject, asked: string | undefined): string {
   throw new AuthError(400, 'invalid_scope', `The subject_token lacks scopes: ${refused.join(' ')}`);
 }
 
-/** The API that the token is for, and no other. @param asked a resource indicator. */
+/**
+ * Returns the API of the new token, which is that of the subject token.
+ * @param asked a resource indicator.
+ * @throws AuthError 400 `invalid_target` for another API.
+ */
 function resourceOf(
   { config }: ExchangeDependencies,
   { audience }: Subject,

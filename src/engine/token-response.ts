@@ -23,11 +23,11 @@ export interface TokenDependencies extends GrantDependencies, JudgeDependencies 
   executions: LoginExecutions;
 }
 
-/** What a token request needs besides its parameters. */
+/** What issuing tokens needs besides the parameters of the request. */
 interface AskedTokens extends AskedOfToken {
   /** The log event of the exchange, if it has one besides the login's. */
   event: EventType | undefined;
-  /** What the tokens are bound to. */
+  /** The keys that the tokens are bound to. */
   keys: ProvedKeys;
   /** @see CompletedRequest.authorizationDetails */
   authorizationDetails?: AuthorizationDetail[] | undefined;

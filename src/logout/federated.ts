@@ -1,5 +1,5 @@
 // Logout at the upstream identity provider of a session (`federated`), and the way back.
-import type { UserSession } from '../engine/sessions.ts';
+import type { UserSession } from '../engine/user-session.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
 

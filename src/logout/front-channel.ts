@@ -1,6 +1,6 @@
 // Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): application addresses that the signed-out page
 // loads in frames, so that they end their own sessions in this browser.
-import type { UserSession } from '../engine/sessions.ts';
+import type { UserSession } from '../engine/user-session.ts';
 import type { Config } from '../tenant/config.ts';
 
 /** The frames of a session's applications, with `iss` and `sid`. */

@@ -1,6 +1,6 @@
 // The pages of a logout: consent, "still logged in", "logged out".
 import type { Context } from 'koa';
-import type { UserSession } from '../engine/sessions.ts';
+import type { UserSession } from '../engine/user-session.ts';
 import type { Csrf } from '../http/csrf.ts';
 import type { Views } from '../pages/views.ts';
 import { nameOf } from '../users/profile.ts';

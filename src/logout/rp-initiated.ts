@@ -1,7 +1,7 @@
 // GET and POST /oidc/logout: validates the request and decides whether the user is asked first (docs/wire/logout.md; OpenID
 // Connect RP-Initiated Logout 1.0 §2).
 import type { IdTokenHint, ReadIdTokenHint } from '../engine/id-token-hint.ts';
-import type { UserSession } from '../engine/sessions.ts';
+import type { UserSession } from '../engine/user-session.ts';
 import { matchLanguage } from '../http/languages.ts';
 import type { Client } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';

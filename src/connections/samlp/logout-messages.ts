@@ -2,7 +2,8 @@
 // the answer.
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
-import type { Sessions, UserSession } from '../../engine/sessions.ts';
+import type { Sessions } from '../../engine/sessions.ts';
+import type { UserSession } from '../../engine/user-session.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Views } from '../../pages/views.ts';
 import type { Challenges } from '../../protection/challenges.ts';

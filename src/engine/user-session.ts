@@ -1,0 +1,42 @@
+// The session of a logged-in user, as the rest of the server sees it.
+import type { Login } from '../users/login.ts';
+import { providerSessionOf } from './browser-login.ts';
+
+/** A session with a logged-in user. */
+export interface UserSession {
+  /** The session id, as in the `sid` of its ID tokens. */
+  sid: string;
+  userId: string;
+  /** The client_ids of the applications that got a grant in it. */
+  clientIds: readonly string[];
+  /** The connection that the user logged in with, if known. */
+  connection?: string | undefined;
+  /** @see Login.providerSession */
+  providerSession?: Login['providerSession'];
+}
+
+/** The engine's session, as it has it in memory or in the store. */
+interface EngineSession {
+  uid?: unknown;
+  accountId?: unknown;
+  connection?: unknown;
+  authorizations?: unknown;
+}
+
+/**
+ * Describes a session of the engine.
+ * @returns undefined when nobody is logged in to it.
+ */
+export function userSessionOf(session: EngineSession): UserSession | undefined {
+  const { uid, accountId, connection, authorizations } = session;
+  if (typeof uid !== 'string' || typeof accountId !== 'string') return undefined;
+  const applications = Object.entries((authorizations ?? {}) as Record<string, { grantId?: string }>);
+  return {
+    sid: uid,
+    userId: accountId,
+    // An application without a grant did not take part in the session.
+    clientIds: applications.filter(([, { grantId }]) => grantId !== undefined).map(([clientId]) => clientId),
+    connection: typeof connection === 'string' ? connection : undefined,
+    providerSession: providerSessionOf(session),
+  };
+}
