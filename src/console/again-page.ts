@@ -1,4 +1,5 @@
-// What an administrator had sent before they had to log in anew: shown, and sent by them once more or not at all.
+// The page that shows the form which an administrator had sent before they had to log in again, and lets them send or
+// discard it.
 import type { RouteDeclarations } from '../http/routes.ts';
 import { CONSOLE } from './callbacks.ts';
 import { AGAIN, AGAIN_FIELD, type KeptForm, waitingForm } from './kept-form.ts';
@@ -7,10 +8,10 @@ import { back, type ConsolePageDependencies, consolePage } from './page.ts';
 import { renderConsole } from './render.ts';
 import { isSecretName } from './resources/secrets.ts';
 
-/** Characters of a text that are shown; of a longer one it is said how long it is. */
+/** The maximum length of a text that is shown, characters; for a longer one only its length is shown. */
 const LONGEST_SHOWN = 120;
 
-/** A field as the page shows it: its text, or how much there is. */
+/** A field as the page shows it: its text, or only its length. */
 interface ShownField {
   name: string;
   text?: string;
@@ -20,7 +21,7 @@ interface ShownField {
 export const againRoutes: RouteDeclarations<ConsolePageDependencies> = {
   [`GET ${AGAIN}` as const]: consolePage('', { scopes: [] }, async (deps, ctx, here) => {
     const form = await waitingForm(deps, here);
-    // Sent already, in another tab say.
+    // It was already sent, for example in another tab.
     if (form === undefined) return back(ctx, CONSOLE);
     const { section, path, from } = form;
     await renderConsole(deps, ctx, here, {
@@ -32,10 +33,10 @@ export const againRoutes: RouteDeclarations<ConsolePageDependencies> = {
   }),
 };
 
-/** What a page had put into its form for itself. */
+/** Names of fields that hold state of the page rather than input. */
 const OF_THE_PAGE = /^(_.*|seen|stamp|.*_stamp|step|as|switches|was\..*|switch\..*)$/;
 
-/** What somebody typed or chose, without secrets, nor JSON, in which there may be some. */
+/** Returns the fields that the administrator filled in. Secrets are not shown, nor JSON, which may contain some. */
 function shownOf({ body }: KeptForm): ShownField[] {
   return Object.entries(body).flatMap(([name, value]) => {
     const texts = [value].flat().filter((one): one is string => typeof one === 'string' && one !== '');
@@ -46,7 +47,7 @@ function shownOf({ body }: KeptForm): ShownField[] {
   });
 }
 
-/** What pages call a secret whose own name says nothing: that of an action, and a new password once more. */
+/** Field names of secrets that do not say so themselves: the value of an action's secret, and a repeated password. */
 const SECRETS: readonly string[] = ['value', 'repeat'];
 
 const isSecret = (name: string): boolean =>

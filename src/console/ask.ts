@@ -1,5 +1,5 @@
-// The console asks what the Management API is asked, by the very same code: the scopes are those of the administrator's role,
-// and the log says who it was.
+// Calls of the Management API made by the console run the API's own code, with the scopes of the administrator's
+// role, and are logged under the administrator's name.
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
 import type { AnswerDependencies } from '../management/answer.ts';
@@ -16,23 +16,23 @@ import type { AtConsole } from './session.ts';
 import { asShownTo, mayAsk } from './support.ts';
 
 export interface AskDependencies {
-  /** What the calls of the Management API are given. */
+  /** What the calls of the Management API depend on. */
   management: ManagementDependencies & AnswerDependencies;
   views: Views;
 }
 
-/** What a call is asked with. */
+/** The parameters and body of a call. */
 interface Asked {
   params?: Readonly<Record<string, string>>;
-  /** Texts, as they are in an address. */
+  /** Strings, as in a URL. */
   query?: Readonly<Record<string, string | undefined>>;
   body?: unknown;
 }
 
 /**
- * Asks a call of the Management API as the administrator who is there.
- * @param name method and path as they are declared, such as `GET /clients/:id`.
- * @throws AuthError 403 where the role does not allow it; 4xx as the call answers.
+ * Runs a call of the Management API as the logged-in administrator.
+ * @param name method and path as declared, for example `GET /clients/:id`.
+ * @throws AuthError 403 when the role does not allow it; 4xx as the call answers.
  * @throws Error when there is no such call.
  */
 export async function ask(
@@ -67,13 +67,13 @@ export async function ask(
   const given = await inWords(carryOut(management, call, about, { query: defined(query), body }), () =>
     wordingIn(views.locale(ctx).tag),
   );
-  // As it would have gone out, in JSON: a page shows nothing that the API does not.
+  // Converted as JSON would be: a page must show nothing that the API would not send.
   const answer =
     given.body === undefined ? given : { ...given, body: JSON.parse(JSON.stringify(given.body)) };
   return seesSecrets(role) ? answer : { ...answer, body: withoutSecrets(asShownTo(role, answer.body)) };
 }
 
-/** What a schema has refused is told in the reader's words. */
+/** Words the refusal of a schema in the reader's language. */
 async function inWords<T>(answer: Promise<T>, wording: () => ReturnType<typeof wordingIn>): Promise<T> {
   try {
     return await answer;
@@ -82,7 +82,7 @@ async function inWords<T>(answer: Promise<T>, wording: () => ReturnType<typeof w
   }
 }
 
-/** Asks as {@link ask} does. @returns undefined where there is nothing of the kind: 404. */
+/** Runs a call as {@link ask} does. @returns undefined when it answers 404. */
 export async function askIfThere(...asked: Parameters<typeof ask>): Promise<Answer | undefined> {
   try {
     return await ask(...asked);
@@ -92,14 +92,14 @@ export async function askIfThere(...asked: Parameters<typeof ask>): Promise<Answ
   }
 }
 
-/** The declaration of a call. @throws Error when there is none. */
+/** Returns the declaration of a call. @throws Error when there is none. */
 export function callOf(name: string): Call<ManagementDependencies> {
   const found = MANAGEMENT_CALLS.find(({ method, path }) => `${method} ${path}` === name);
   if (found === undefined) throw new Error(`there is no call ${name}`);
   return found;
 }
 
-/** As the log is to have it: the text of a file is not in it. */
+/** Returns the body for the log, without the content of an uploaded file. */
 function withoutFile({ file }: Call<ManagementDependencies>, body: unknown): unknown {
   if (file === undefined || typeof body !== 'object' || body === null) return body;
   return Object.fromEntries(Object.entries(body).filter(([name]) => name !== file.field));

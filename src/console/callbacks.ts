@@ -1,28 +1,33 @@
-// Where the logins end that are for the console.
+// Addresses of the console, and the callback of its own login.
 import type { OwnCallback } from '../engine/own-callbacks.ts';
 import { addressesBelow } from '../engine/own-callbacks.ts';
 import { CONSOLE_CLIENT } from '../records/administrators.ts';
 
-/** The first page of the console. */
+/** Path of the console's first page. */
 export const CONSOLE = '/console';
 
-/** The public origins of the console and of everything else: the same, unless the console has a host of its own. */
+/** The public URLs of the console and of everything else. They are the same unless the console has its own host. */
 export interface ConsoleOrigins {
   baseUrl: string;
   consoleUrl: string;
 }
 
-/** Where a page outside of the console is, for links and redirects of the console. @param path of it, with its query. */
+/**
+ * Returns the address of a page outside the console, for links and redirects.
+ * @param path the page's path with its query.
+ */
 export function outsideOf({ baseUrl, consoleUrl }: ConsoleOrigins, path: string): string {
   return consoleUrl === baseUrl ? path : `${baseUrl}${path}`;
 }
 
-/** What a page of the console says of its forms: they may lead to a login, which is at another host where the console has its own. */
+/**
+ * Returns the page options for forms that may lead to a login, which is on another host when the console has its own.
+ */
 export function formsLeadOutside({ baseUrl, consoleUrl }: ConsoleOrigins): { formAction?: string } {
   return consoleUrl === baseUrl ? {} : { formAction: baseUrl };
 }
 
-/** The one callback of the console. @param consoleUrl the console's public origin. */
+/** Returns the one callback of the console. @param consoleUrl the public URL of the console. */
 export function consoleCallbacks(consoleUrl: string): OwnCallback {
   return {
     isFor: ({ client_id }) => client_id === CONSOLE_CLIENT,

@@ -1,5 +1,5 @@
-// The console's application and the directory of its administrators, beside what the tenant has: in no store, in no export,
-// and in no list, so that nothing that changes the tenant changes who comes to the console, or how.
+// The console's application and the directory of its administrators. They are in no store, export or list, so that no
+// change of the tenant can change who may log in to the console, or how.
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../records/administrators.ts';
 import { clientSchema } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
@@ -8,13 +8,13 @@ import type { DatabaseOptions } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** What is asked of the passwords of administrators. */
+/** The password policy of administrators. */
 export const DIRECTORY_OPTIONS: DatabaseOptions = databaseOptionsSchema.parse({
   passwordPolicy: 'good',
   disable_signup: true,
 });
 
-/** The tenant as it is, with its console. */
+/** Returns the configuration with the console's application and directory added. */
 export function withConsole(config: Config, random: Random): Config {
   const client: Client = {
     ...clientSchema.parse({
@@ -24,7 +24,7 @@ export function withConsole(config: Config, random: Random): Config {
       oidc_conformant: true,
       custom_login_page_on: false,
       callbacks: [],
-      // Nobody is told it: what the console logs in with is taken in without the token endpoint.
+      // A random secret that is never used or shown: the console redeems its codes without the token endpoint.
       client_secret: random(32).toString('base64url'),
       token_endpoint_auth_method: 'client_secret_post',
       grant_types: ['authorization_code'],

@@ -1,4 +1,4 @@
-// Kinds of log events that people ask for together: what the overview counts, and what the log can be filtered by.
+// Groups of log event types that the overview counts and the log can be filtered by.
 import type { EventType } from '../records/log-events.ts';
 
 export const EVENT_GROUPS = {
@@ -11,7 +11,7 @@ export const EVENT_GROUPS = {
 
 export type EventGroup = keyof typeof EVENT_GROUPS;
 
-/** The types that a name means: those of a group, or the one type of that name. */
+/** Returns the event types of a group, or the one type with that name. */
 export function typesNamed(name: string): readonly string[] {
   return Object.hasOwn(EVENT_GROUPS, name) ? EVENT_GROUPS[name as EventGroup] : [name];
 }

@@ -1,4 +1,4 @@
-// The console: where administrators see and run the tenant in a browser.
+// The console, where administrators manage the tenant in a browser.
 import { feature } from '../engine/feature.ts';
 import { PAGE, type RouteDeclarations } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
@@ -27,7 +27,7 @@ import { leaveConsole } from './session.ts';
 import type { UsersDependencies } from './users/dependencies.ts';
 import { USERS_PAGES, usersRoutes } from './users/routes.ts';
 
-/** What the console is given: each area adds its own. */
+/** The dependencies of all areas of the console. */
 export type ConsoleDependencies = ConsolePageDependencies &
   AskDependencies &
   ActionsDependencies &
@@ -49,7 +49,7 @@ const limits = {
     per: 'user',
     where: 'e-mails that administrators send themselves to see them',
   },
-  // Each costs money, and the number is anybody's.
+  // An SMS costs money, and the administrator may enter any number.
   consoleSms: {
     capacity: 3,
     perMinute: 0.2,
@@ -75,7 +75,7 @@ const shellRoutes: RouteDeclarations<ConsolePageDependencies> = {
   [`GET ${CONSOLE}/callback` as const]: { ...PAGE, limit: 'console', handle: finishLogin },
 };
 
-/** All routes of the console: each area's are spread here. */
+/** All routes of the console. */
 export const consoleRoutes: RouteDeclarations<ConsoleDependencies> = {
   ...shellRoutes,
   ...overviewRoutes,
@@ -121,7 +121,7 @@ export const consoleFeature = feature<ConsoleDependencies>({
   ],
 });
 
-/** The addresses of its pages: the navigation names none that is not there. */
+/** The paths of the console's pages. The navigation links to no others. */
 export const CONSOLE_PATHS: ReadonlySet<string> = new Set(
   Object.keys(consoleRoutes).flatMap((key) => (key.startsWith('GET ') ? [key.slice('GET '.length)] : [])),
 );

@@ -1,25 +1,25 @@
-// A refusal of a form: by the Management API, in its words, or by a page, in the reader's.
+// Refusals of a form: by the Management API in its own words, or by a page in the reader's language.
 import { AuthError } from '../http/errors.ts';
 import { RefusedBySchema } from '../management/errors.ts';
 
-/** What a form says of a refusal. */
+/** A refusal as a form shows it. */
 export interface FormFault {
   status: number;
-  /** In the words of the API. */
+  /** The message of the API. */
   message?: string;
-  /** Whether those are English, whatever the reader's language is. */
+  /** Whether the message is in English, whatever the reader's language. */
   isEnglish?: boolean;
-  /** In place of a message: a message's key, and where in a text it is. */
+  /** The key of a message, used in place of `message`, with the position in a text that the message names. */
   key?: string;
   line?: number | undefined;
   column?: number | undefined;
-  /** The field that it is about, where it is about one. */
+  /** The name of the faulty field, if one is to blame. */
   field?: string;
-  /** The same from the top, of a member inside of others: `colors.primary`. */
+  /** The full path of a nested member: `colors.primary`. */
   at?: string;
 }
 
-/** @throws what was thrown, where it is nothing that whoever filled in the form can mend: the error page tells of it. */
+/** Converts an error to a refusal. @throws the error itself when the user cannot mend it by changing the form. */
 export function faultOf(thrown: unknown): FormFault {
   if (!(thrown instanceof AuthError) || thrown.status >= 500 || thrown.status === 403) throw thrown;
   const { status, error_description: said } = thrown;
@@ -36,18 +36,18 @@ export function faultOf(thrown: unknown): FormFault {
   };
 }
 
-/** What is wrong with a member of a body, or with something inside of it, whose place is said then. */
+/** Returns the fault of a member of a body, or of something inside it, whose place the message then names. */
 export function faultIn(fault: FormFault | undefined, member: string): FormFault | undefined {
   const { at = '', message = '' } = fault ?? {};
   if (fault === undefined || at === member) return fault;
   const inside = at.startsWith(member) ? at.slice(member.length) : '';
   if (!/^[.[]/.test(inside)) return undefined;
-  // A list has an entry in each line, and people count lines from one.
+  // A list is entered one item per line, and people count lines from one.
   const place = inside.replace(/^\./, '').replace(/^\[(\d+)\]/, (_all, index) => String(Number(index) + 1));
   return { ...fault, message: `${place}: ${message}` };
 }
 
-/** What the page of a form is given of a refusal: all of it, and each field's own. */
+/** Returns the refusal as a page's model: the whole of it, and by field. */
 export function faultModel(fault: FormFault | undefined): object {
   if (fault === undefined) return { faults: {} };
   return { fault, faults: fault.field === undefined ? {} : { [fault.field]: fault } };

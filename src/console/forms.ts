@@ -1,4 +1,4 @@
-// What forms of the console have in common: their fields, long texts, and what is refused of them.
+// Helpers for the console's forms: their fields, long texts, and refusals.
 import type { Context } from 'koa';
 import { bodyTexts } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -8,13 +8,13 @@ import { type ConsolePageDependencies, logInFirst, requirePage } from './page.ts
 import type { FaultyField, Words } from './render.ts';
 import { atConsole, wasAtConsole } from './session.ts';
 
-/** Bytes of a form with a script. */
+/** The default maximum length of a form with a script, bytes. */
 const LARGEST_FORM = 400 * 1024;
 
 /**
- * A form with long texts. It is read for who has a session, or had one until its eight hours were over; anybody else is led
- * to the login, and nothing is read.
- * @param largest bytes.
+ * Declares a form with long texts. Its body is only read for a browser whose session is open, or has expired after
+ * its eight hours; any other is redirected to the login before the body is read.
+ * @param largest the maximum length of the body, bytes.
  */
 export function withLongTexts<D extends ConsolePageDependencies>(
   route: RouteDeclaration<D>,
@@ -32,19 +32,21 @@ export function withLongTexts<D extends ConsolePageDependencies>(
   };
 }
 
-/** The fields of a form whose names begin so, without that. */
+/** Returns the form fields whose names begin with a prefix, by the rest of their names. */
 export function fieldsBelow(ctx: Context, prefix: string): Record<string, string> {
   const all = Object.entries(bodyTexts(ctx)).filter(([name]) => name.startsWith(prefix));
   return Object.fromEntries(all.map(([name, value]) => [name.slice(prefix.length), value]));
 }
 
-/** What a call refuses, for the page to tell; anything else is thrown. */
+/** Returns the refusal of a call that answered 400 or 409. @throws any other error. */
 export function refusalOf(thrown: unknown): FormFault {
   if (!(thrown instanceof AuthError) || ![400, 409].includes(thrown.status)) throw thrown;
   return faultOf(thrown);
 }
 
-/** How a page tells a refusal: it leads to the first field that says it, or says it above a form that has none for it. */
+/**
+ * Returns the page options that show a refusal: a link to the faulty field, or an alert when no field is to blame.
+ */
 export function told(
   fault: FormFault | undefined,
   faulty: FaultyField | undefined,
@@ -56,5 +58,5 @@ export function told(
     : { status, faulty };
 }
 
-/** A text of a form as it was written: browsers send CRLF for the ends of lines (HTML §4.10.22.4). */
+/** Undoes the line endings of forms: browsers send CRLF (HTML §4.10.22.4). */
 export const withoutReturns = (text: string): string => text.replaceAll('\r\n', '\n');

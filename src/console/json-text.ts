@@ -1,24 +1,24 @@
-// JSON objects that people write into a form.
+// Reads JSON objects that people enter in a form.
 import { checkedJson } from '../http/body.ts';
 import { jsonFaultAt } from '../http/json-fault.ts';
 import { jsonOf } from '../runtime/json.ts';
 import { sha256 } from '../runtime/secrets.ts';
 
-/** What is wrong with a text: a message's key, and its values. */
+/** A fault in an entered text: the key of a message and its values. */
 interface TextFault {
   key: string;
   line?: number;
   column?: number;
 }
 
-/** What is wrong with a text that is no JSON: where. */
+/** Returns the fault of a text that is not JSON, with its position. */
 export const syntaxFault = (text: string): TextFault & { status: number } => ({
   status: 400,
   key: 'console.json.syntax',
   ...jsonFaultAt(text),
 });
 
-/** Reads an object; an empty text is an empty one. */
+/** Parses an object; an empty text is an empty object. */
 export function readObject(text: string): { value: Record<string, unknown> } | { fault: TextFault } {
   if (text.trim() === '') return { value: {} };
   const value = jsonOf(text);
@@ -28,22 +28,23 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
   try {
     return { value: checkedJson(text) as Record<string, unknown> };
   } catch {
-    // Nested too deep, or a name or text that is refused in any body.
+    // Nested too deeply, or with a member name or text that every body is refused for.
     return { fault: { key: 'console.json.refused' } };
   }
 }
 
-/** An object as people read and edit it. */
+/** Formats an object for reading and editing. */
 export const writtenObject = (value: unknown): string => JSON.stringify(value ?? {}, null, 2);
 
-/** Tells whether an object is still the one that a form was opened with. */
+/** Returns a stamp of an object, from which a form detects that the object has changed since the form was opened. */
 export function stampOf(value: unknown): string {
   return sha256(JSON.stringify(value ?? {})).slice(0, 22);
 }
 
 /**
- * What makes one object another where members are merged, and null removes one (`user_metadata`, `app_metadata`).
- * @returns undefined where they are the same.
+ * Returns the changes between two objects, for an API that merges members and removes those that are null
+ * (`user_metadata`, `app_metadata`).
+ * @returns undefined when there are none.
  */
 export function mergePatch(
   before: Readonly<Record<string, unknown>>,
@@ -53,7 +54,7 @@ export function mergePatch(
   const gone = Object.keys(before).filter((name) => !kept.some(([one]) => one === name));
   const changed = kept.filter(([name, value]) => JSON.stringify(before[name]) !== JSON.stringify(value));
   if (gone.length === 0 && changed.length === 0) return undefined;
-  // With nothing left: an empty object takes all away.
+  // An empty object removes all members.
   if (kept.length === 0) return {};
   return Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
 }

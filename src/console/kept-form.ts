@@ -1,8 +1,8 @@
-// A form that was sent with a login of too long ago, or after the session's eight hours. What was typed waits for the new login,
-// and is shown to the same administrator then, who sends it or leaves it: nothing is carried out by the login alone, because
-// whoever found an open browser could have filled the form in. It is kept sealed, for a quarter of an hour, one for each
-// administrator; the session of the new login alone names it, so that no address and no page has anything by which it could be
-// asked for.
+// Keeps a form that was sent when the login was too old for it, or after the session's eight hours. After the next
+// login the form is shown to the same administrator, who sends or discards it. It is not carried out by the login
+// alone, because someone who found an open browser could have filled it in. It is stored encrypted for 15 minutes,
+// one per administrator. Only the session of the new login refers to it: no URL and no page contains anything by
+// which it could be fetched.
 import type { Context } from 'koa';
 import { bodyObject } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -12,20 +12,20 @@ import { sharedKey } from '../store/shared-secret.ts';
 import { CONSOLE } from './callbacks.ts';
 import type { AtConsole, ConsoleSessionDependencies } from './session.ts';
 
-/** The page that shows a form again after a new login. */
+/** Path of the page that shows the form again after the login. */
 export const AGAIN = `${CONSOLE}/again`;
-/** The field by which that page's form asks for what was kept in place of its own fields. */
+/** Name of the field by which that page asks to send the kept form in place of its own fields. */
 export const AGAIN_FIELD = '_again';
 
-/** What was sent. */
+/** A kept form. */
 export interface KeptForm {
-  /** Where to, with its query. */
+  /** The address that it was sent to: path and query. */
   path: string;
-  /** The page that it was on. */
+  /** Path of the console page that the form was sent from. */
   from: string;
-  /** Of the navigation, as the form's route names it. */
+  /** The section of the navigation that the form belongs to. */
   section: string;
-  /** All fields but the session's token. */
+  /** All fields except the session's token. */
   body: Readonly<Record<string, unknown>>;
 }
 
@@ -33,12 +33,12 @@ type Deps = Pick<ConsoleSessionDependencies, 'challenges' | 'store' | 'random'>;
 
 const PURPOSE = 'console_form';
 const KEPT_SECONDS = 900;
-/** Characters; the largest form of the console is a file of 500 kB. */
+/** The maximum size, characters of JSON; the largest form of the console is a file of 500 kB. */
 const LARGEST = 640 * 1024;
 
 /**
- * Keeps what a request has sent, in place of what the administrator sent before.
- * @returns by what it is taken again; undefined where it is too long.
+ * Keeps the form of a request, replacing the one that the administrator sent before.
+ * @returns the secret by which it is read again; undefined when it is too large.
  */
 export async function keepForm(
   deps: Deps,
@@ -59,15 +59,16 @@ export async function keepForm(
   return secret;
 }
 
-/** What waits for who is here, without taking it. */
+/** Returns the form that is kept for this session, and leaves it there. */
 export async function waitingForm(deps: Deps, here: AtConsole): Promise<KeptForm | undefined> {
   if (here.form === undefined) return undefined;
   return opened(deps, here, await deps.challenges.peekTicket(PURPOSE, here.form));
 }
 
 /**
- * Takes what waits for who is here, and leaves it as the request's body: of any number of racers one gets it.
- * @throws AuthError 400 where nothing waits, or what waits was sent elsewhere.
+ * Takes the form that is kept for this session, and makes it the request's body. Of concurrent requests only one gets
+ * it.
+ * @throws AuthError 400 when no form is kept, or it was sent to another address.
  */
 export async function takeForm(deps: Deps, ctx: Context, here: AtConsole): Promise<void> {
   const gone = new AuthError(400, 'invalid_request', 'What you had filled in is not kept any more.');
@@ -86,7 +87,7 @@ async function opened(
   try {
     return openValue(await keyOf(deps), placeOf(userId), met.data.form) as KeptForm;
   } catch (thrown) {
-    // The key was lost with others and is a new one.
+    // The key was lost and has been replaced.
     if (thrown instanceof SealFault) return undefined;
     throw thrown;
   }

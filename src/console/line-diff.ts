@@ -1,18 +1,18 @@
-// What makes one text another, line by line.
+// Compares two texts line by line.
 
-/** A line: there before, there after, or both. */
+/** A line of the first text, of the second, or of both. */
 interface DiffLine {
   kind: 'same' | 'removed' | 'added';
   text: string;
-  /** Numbers of the line, from 1. */
+  /** Line numbers in the first and the second text, from 1. */
   before?: number;
   after?: number;
 }
 
-/** Pairs of lines that are compared at most: beyond, all of the one goes and all of the other comes. */
+/** The maximum number of pairs of lines to compare. Beyond it all lines count as removed and added. */
 const MOST_PAIRS = 4_000_000;
 
-/** The lines of two texts. */
+/** Returns the lines of two texts, each marked as the same, removed or added. */
 export function lineDiff(before: string, after: string): DiffLine[] {
   const [left, right] = [before.split('\n'), after.split('\n')];
   let head = 0;
@@ -39,10 +39,10 @@ const replaced = (one: readonly string[], other: readonly string[]): DiffLine['k
   ...other.map((): 'added' => 'added'),
 ];
 
-/** By the longest lines in common. */
+/** Compares by a longest common subsequence. */
 function compared(one: readonly string[], other: readonly string[]): DiffLine['kind'][] {
   const width = other.length + 1;
-  // How many lines the rests from there have in common.
+  // For each pair of positions, the length of the longest common subsequence of the lines from there.
   const common = new Uint16Array((one.length + 1) * width);
   const at = (i: number, j: number) => common[i * width + j] ?? 0;
   for (let i = one.length - 1; i >= 0; i--) {
@@ -91,7 +91,7 @@ interface Gap {
   kind: 'gap';
 }
 
-/** The changes alone, each with a few lines around it; a gap stands for what is left out. */
+/** Keeps the changed lines with a few lines around each; a gap stands for lines left out. */
 export function withContext(lines: readonly DiffLine[], around = 3): (DiffLine | Gap)[] {
   const isNear = lines.map(() => false);
   for (const [index, { kind }] of lines.entries()) {

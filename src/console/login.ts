@@ -1,4 +1,4 @@
-// The way in to the console: a login of an application of ours, by our own authorization endpoint.
+// The login to the console, which uses the tenant's own authorization endpoint.
 import type { Context } from 'koa';
 import { admissionOf } from '../engine/admission.ts';
 import type { Sessions } from '../engine/sessions.ts';
@@ -14,23 +14,23 @@ import { type AtConsole, type ConsoleSessionDependencies, enterConsole, isProved
 export interface ConsoleLoginDependencies extends ConsoleSessionDependencies, ConsoleOrigins {
   consoleLogins: DelegatedLogins;
   sessions: Pick<Sessions, 'end' | 'forget'>;
-  /** Begins to read what the list of users will show, and waits for nothing. */
+  /** Starts loading what the list of users shows, without waiting for it. */
   readUsersAhead(): void;
 }
 
-/** @param as who has to prove anew who they are. */
+/** A login to begin. `as` is the administrator who has to authenticate again. */
 interface NewLogin {
-  /** The page that the administrator wants: a path of the console, with its query. */
+  /** The page to show after the login: a path of the console with its query. */
   to: string;
   as?: AtConsole | undefined;
-  /** What they had sent, which {@link AGAIN} shows them then. */
+  /** The secret of the kept form, which {@link AGAIN} shows after the login. */
   form?: string | undefined;
 }
 
-/** Characters of a page's address that are remembered. */
+/** The maximum length of an address to return to, characters. */
 const LONGEST_ADDRESS = 2_000;
 
-/** Sends the browser to log in. */
+/** Redirects the browser to the login. */
 export async function goToLogin(
   deps: ConsoleLoginDependencies,
   ctx: Context,
@@ -53,14 +53,15 @@ async function begin(
 ): Promise<void> {
   const address = await deps.consoleLogins.begin(ctx, { clientId: CONSOLE_CLIENT, ...request });
   ctx.redirect(outsideOf(deps, address));
-  // After a post, too (RFC 9110 §15.4.4).
+  // 303, because the request may have been a post (RFC 9110 §15.4.4).
   ctx.status = 303;
 }
 
 /**
- * The end of a login: the browser is at the console. The session of the browser that was needed for it ends at once: no
- * application logs an administrator in by it, and who logs in to one in the same browser does not end the console's.
- * @throws AuthError 403 for who is no administrator.
+ * Ends a login and opens the console's session. The tenant session that the login needed ends at once, so that no
+ * application can log the administrator in by it, and so that a login to an application in the same browser does not
+ * end the console's session.
+ * @throws AuthError 403 for a user who is not an administrator.
  */
 export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context): Promise<void> {
   const { data, login } = await deps.consoleLogins.finish(ctx, CONSOLE_CLIENT);
@@ -77,7 +78,7 @@ export async function finishLogin(deps: ConsoleLoginDependencies, ctx: Context):
   ]);
   const isTheirs = connection === CONSOLE_DIRECTORY && member !== undefined && user !== undefined;
   const isEnough = isTheirs && refusal === undefined && (await isProved(deps, kept));
-  // The second factor is given in the same session.
+  // The second factor is requested in the same tenant session.
   if (isTheirs && refusal === undefined && !isEnough && !amr.includes('mfa') && data.isStepUp !== true) {
     const params = { acr_values: MFA_POLICY };
     return begin(deps, ctx, { params, data: { ...data, to, isStepUp: true } });

@@ -1,12 +1,15 @@
-// Answers of the Management API as those see them who may look at everything, and change nothing: without what opens something.
+// Masks secrets in answers of the Management API, for roles that may read everything but change nothing.
 
 import { isNamedSecret } from '../records/secrets.ts';
 
-/** Beside what is a secret by its name: what viewers need not see of what they may read. */
+/**
+ * Names of members that are masked although they do not name a secret: they grant access, or viewers do not need
+ * them.
+ */
 const HELD_BACK =
   /token|private|assertion|authorization|^(pem|key|code|script|certificate|cert|configuration|customscripts|scripts|ticket|ticket_url|invitation_url|link)$/i;
 
-/** Members whose names have such a word in them, and are none. */
+/** Names of members that match one of these words but hold no secret. */
 const KNOWN: ReadonlySet<string> = new Set([
   'token_endpoint_auth_method',
   'token_dialect',
@@ -19,13 +22,13 @@ const KNOWN: ReadonlySet<string> = new Set([
   'id_token_signed_response_alg',
 ]);
 
-/** Whether a member of that name is no viewer's to see. */
+/** Reports whether the value of a member with this name is masked. */
 export const isHeldBack = (name: string): boolean =>
   (isNamedSecret(name) || HELD_BACK.test(name)) && !KNOWN.has(name);
 
 const MASK = '•••';
 
-/** A copy without secrets: what is said in its place shows that there is one. */
+/** Returns a copy in which secrets are masked; the mask shows that there is one. */
 export function withoutSecrets(value: unknown, isSecret = false): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, isSecret));
   if (typeof value === 'object' && value !== null) {

@@ -1,15 +1,15 @@
-// The navigation of the console, in order: what there is, and for whom.
+// The navigation of the console in its order, with the scopes that each item requires.
 import type { AdministratorRole } from '../records/administrators.ts';
 import { CONSOLE } from './callbacks.ts';
 import { ADMINISTRATORS_SCOPE } from './roles.ts';
 import type { AtConsole } from './session.ts';
 
 interface NavItem {
-  /** The section, as its pages name it: the path below the console. */
+  /** The section, which is its path below the console. */
   section: string;
-  /** One of them is enough; none for everybody. */
+  /** Any one of these scopes is enough; empty when everyone may see it. */
   scopes: readonly string[];
-  /** Who has the scope for something else: support sees the organizations of users, and no others. */
+  /** A role that has the scope for another purpose: support may see the organizations of users, but not the list. */
   except?: AdministratorRole;
 }
 
@@ -29,7 +29,7 @@ const NAV: readonly NavItem[] = [
   { section: 'administrators', scopes: [ADMINISTRATORS_SCOPE] },
 ];
 
-/** A line of the navigation, as the layout shows it. */
+/** An item of the navigation as the layout shows it. */
 interface NavLine {
   path: string;
   /** A message key. */
@@ -37,7 +37,7 @@ interface NavLine {
   isCurrent: boolean;
 }
 
-/** The navigation of an administrator. @param paths the pages that there are. */
+/** Returns the navigation of an administrator. @param paths the paths of the existing pages. */
 export function navOf(here: AtConsole, section: string, paths: ReadonlySet<string>): NavLine[] {
   return NAV.map((item) => ({ ...item, path: pathOf(item.section) }))
     .filter(({ path, except }) => paths.has(path) && except !== here.administrator.role)
@@ -49,7 +49,7 @@ export function navOf(here: AtConsole, section: string, paths: ReadonlySet<strin
     }));
 }
 
-/** The first page of a section. */
+/** Returns the path of a section's first page. */
 export function pathOf(section: string): string {
   return section === '' ? CONSOLE : `${CONSOLE}/${section}`;
 }

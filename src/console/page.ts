@@ -1,5 +1,5 @@
-// What all routes of the console have in common: who is there, what they may do, and that a form or a script was the
-// console's own.
+// What all routes of the console share: they find the administrator's session, check scopes, and verify that a form
+// or script is the console's own.
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';
@@ -23,16 +23,21 @@ export type { AtConsole } from './session.ts';
 
 export interface ConsolePageDependencies extends ConsoleLoginDependencies, RenderDependencies {}
 
-/** What the page or form of a route is for. */
+/** The requirements of a route. */
 interface Rules {
-  /** Those that the role must have, all of them. */
+  /** The scopes that the role must have, all of them. */
   scopes: readonly string[];
 }
 
 interface FormRules extends Rules {
-  /** Whether a login of long ago does not do: the administrator logs in anew, and is then shown what they had sent, to send it. */
+  /**
+   * Whether the login must be recent. Otherwise the administrator logs in again, and is then shown the form to send.
+   */
   isDangerous: boolean;
-  /** For a form with a file (multipart): its text is the field's. It is read for administrators alone. */
+  /**
+   * For a form with a file (multipart): the content of the file becomes the text of its field. It is only read for
+   * administrators.
+   */
   file?: MultipartRules;
 }
 
@@ -41,9 +46,9 @@ type Handle<D> = (deps: D, ctx: Context, here: AtConsole) => Promise<void>;
 const ROUTE = { ...PAGE, limit: 'console' } as const;
 
 /**
- * A page of the console, for who is there and may see it. What a browser says to ask for in another way than as a page (a
- * script, a frame) must bring the console's token, as `X-Console-Token` or in the query as `_csrf`: pages of the same
- * origin may have scripts of the tenant's.
+ * Declares a page of the console for administrators with the scopes. A request that does not load a document (from a
+ * script or a frame) must carry the console's token, in `X-Console-Token` or as `_csrf` in the query: other pages of
+ * the same origin may run scripts of the tenant.
  */
 export function consolePage<D extends ConsolePageDependencies>(
   section: string,
@@ -65,7 +70,7 @@ export function consolePage<D extends ConsolePageDependencies>(
   });
 }
 
-/** Does something; what is not there, or not for the role, is said within the console, whose places stay in reach. */
+/** Runs a handler; a 403 or 404 is shown inside the console's layout, so that its navigation stays available. */
 async function orRefused(
   deps: ConsolePageDependencies,
   ctx: Context,
@@ -96,8 +101,9 @@ async function showRefusal(
 }
 
 /**
- * Tells an administrator within the console that an address of it is not there, or takes no such request.
- * @returns whether it has answered: nobody else learns anything by it.
+ * Answers with an error page inside the console's layout when an administrator requests an unknown address of it or
+ * uses a wrong method.
+ * @returns whether it has answered; for others it has not, so that they learn nothing about the console.
  */
 export async function tellAtConsole(
   deps: ConsoleSessionDependencies & RenderDependencies,
@@ -113,7 +119,7 @@ export async function tellAtConsole(
   return true;
 }
 
-/** What a form of the console does; it answers with {@link back}, or with a page that tells what is wrong. */
+/** Declares a form of the console. The handler answers with {@link back}, or with a page that shows what is wrong. */
 export function consoleForm<D extends ConsolePageDependencies>(
   section: string,
   { scopes, isDangerous, file }: FormRules,
@@ -133,27 +139,34 @@ export function consoleForm<D extends ConsolePageDependencies>(
   });
 }
 
-/** Notes which part of the console a request is for, and where its error page leads back to. */
+/** Records the section of the console that a request belongs to, and where its error page links back to. */
 function enter(ctx: Context, section: string): void {
   ctx.state.section = section;
   ctx.state.home = CONSOLE;
 }
 
-/** Whether a browser asks as for a page, and not as a script or a frame does. */
+/** Reports whether the browser loads a document, rather than a script or a frame. */
 const isPage = (ctx: Context): boolean => ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
 
-/** @throws AuthError 401 `login_required` for a script, a frame or a body that no form sends: they cannot be led to the login. */
+/**
+ * Refuses requests that cannot be redirected to a login: those of scripts and frames, and those with a body that no
+ * form sends.
+ * @throws AuthError 401 `login_required`
+ */
 export function requirePage(ctx: Context): void {
   if (!isPage(ctx) || ctx.is('urlencoded', 'multipart') === false)
     throw new AuthError(401, 'login_required', 'The session is over. Log in again.');
 }
 
-/** That a form came from the console's own page. @throws AuthError as {@link requireOwn}. */
+/** Verifies that a form comes from the console's own page. @throws AuthError as {@link requireOwn}. */
 function requireOwnForm({ consoleUrl }: ConsolePageDependencies, ctx: Context, sender: AtConsole): void {
   requireOwn(ctx, sender, consoleUrl, ctx.get('X-Console-Token') || formFields(ctx, '_csrf')._csrf);
 }
 
-/** Leads who sent a form as nobody to the login, and to the page then that it was on. @param section for where that is not told. */
+/**
+ * Redirects a form that was sent without a session to the login, and then to the page that it was sent from.
+ * @param section where to return to when the browser does not name that page.
+ */
 export async function logInFirst(
   deps: ConsolePageDependencies,
   ctx: Context,
@@ -162,7 +175,7 @@ export async function logInFirst(
   await goToLogin(deps, ctx, { to: cameFrom(deps, ctx, section) });
 }
 
-/** What was sent waits for a new login of who sent it. */
+/** Keeps the form and asks its sender to log in again. */
 async function keepAndLogIn(
   deps: ConsolePageDependencies,
   ctx: Context,
@@ -174,7 +187,10 @@ async function keepAndLogIn(
   await goToLogin(deps, ctx, { to: from, as, form });
 }
 
-/** A form of nobody leads to the login; of a session whose time is over, from the console's own page, it is kept meanwhile. */
+/**
+ * Handles a form without an open session. One of an expired session is kept if it comes from the console's own page;
+ * any other only leads to the login.
+ */
 async function afterTheEnd(
   deps: ConsolePageDependencies,
   ctx: Context,
@@ -189,19 +205,19 @@ async function afterTheEnd(
   await keepAndLogIn(deps, ctx, before, section);
 }
 
-/** A route of the console, which says of itself whom it is for. */
+/** A route of the console, which carries its own requirements. */
 type ConsoleRoute<D> = RouteDeclaration<D> & { console: Readonly<FormRules> };
 
 function declared<D>(rules: FormRules, handle: RouteDeclaration<D>['handle']): ConsoleRoute<D> {
   return { ...ROUTE, console: rules, handle };
 }
 
-/** Whom a route is for; undefined for one of strangers. */
+/** Returns the requirements of a route; undefined for one that needs no session. */
 export function rulesOf<D>(route: RouteDeclaration<D>): Readonly<FormRules> | undefined {
   return (route as Partial<ConsoleRoute<D>>).console;
 }
 
-/** Leaves the fields of a form at `ctx.request.body`, as other forms are left there, its file among them as text. @throws AuthError 4xx */
+/** Reads a multipart form into `ctx.request.body`, with the content of its file as text. @throws AuthError 4xx */
 async function readFile(ctx: Context, rules: MultipartRules): Promise<void> {
   const { fields, file } = await readMultipart(ctx.req, rules);
   const text = file === undefined ? {} : { [file.field]: file.data.toString('utf8') };
@@ -213,7 +229,9 @@ function requireScopes(here: AtConsole, scopes: readonly string[]): void {
   throw roleRefusal();
 }
 
-/** The page that a form was on, where the browser says so. */
+/**
+ * Returns the console page that a form was sent from, if the browser names it, or else the first page of the section.
+ */
 function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section: string): string {
   const url = URL.parse(ctx.get('Referer'));
   const isOfConsole = url?.pathname === CONSOLE || url?.pathname.startsWith(`${CONSOLE}/`) === true;
@@ -222,8 +240,9 @@ function cameFrom({ consoleUrl }: ConsolePageDependencies, ctx: Context, section
 }
 
 /**
- * Back to a page after its form (RFC 9110 §15.4.4).
- * @param path of the console. @param said a message key of the list `SAID`: what was done.
+ * Redirects to a page after a form (RFC 9110 §15.4.4).
+ * @param path a path of the console.
+ * @param said the key of a message to show there, one of the list `SAID`.
  */
 export function back(ctx: Context, path: string, said?: string): void {
   const sign = path.includes('?') ? '&' : '?';

@@ -1,12 +1,12 @@
-// What the address of a page of the console asks for.
+// Reads the query of a console page.
 import type { Context } from 'koa';
 
-/** A text of the query: the last, where it is repeated; empty where there is none. */
+/** Returns a parameter: the last one where it is repeated, an empty string where it is missing. */
 export function queryText(ctx: Context, name: string): string {
   return [ctx.query[name] ?? ''].flat().at(-1) ?? '';
 }
 
-/** The number of a page, as far as pages are counted; 0 for what is none. */
+/** Parses a page number of at most six digits; 0 for anything else. */
 export function pageNumber(text: string): number {
   return /^\d{1,6}$/.test(text) ? Number(text) : 0;
 }

@@ -1,4 +1,4 @@
-// A page of the console as it is answered: its own part within the frame that all have.
+// Renders a page of the console inside the common layout.
 import type { Context } from 'koa';
 import type { PageOptions, Views } from '../pages/views.ts';
 import { CONSOLE, formsLeadOutside } from './callbacks.ts';
@@ -8,34 +8,33 @@ import type { AtConsole } from './session.ts';
 
 export interface RenderDependencies {
   baseUrl: string;
-  /** The origin of the console. */
+  /** The public URL of the console. */
   consoleUrl: string;
   views: Views;
-  /** The addresses of the console's pages. */
+  /** The paths of the console's pages. */
   paths: ReadonlySet<string>;
 }
 
 interface Shown extends Pick<PageOptions, 'status' | 'frames'> {
-  /** Below views/pages: `console/<area>-<name>`. */
+  /** The template below views/pages: `console/<area>-<name>`. */
   template: string;
-  /** That of the route, where nothing else is said. */
+  /** The section of the navigation; by default that of the route. */
   section?: string;
   model: object;
-  /** What the page's title says. */
   title: Words;
-  /** What went wrong. */
+  /** An error message for the whole page. */
   alert?: Words | undefined;
-  /** The first field that says what is wrong with it, which the page leads to in place of the alert. */
+  /** The first faulty field. The page links to it in place of the alert. */
   faulty?: FaultyField | undefined;
 }
 
-/** A field of a form with which something is wrong: its id on the page, and what it is called there. */
+/** A faulty form field: its id on the page and its label. */
 export interface FaultyField {
   id: string;
   label: Words;
 }
 
-/** A message key after `t:`, or a text that somebody else has chosen, which is never read as a key. */
+/** A message key after `t:`, or a text that is shown as it is. */
 export type Words = `t:${string}` | { text: string };
 
 /** Answers with a page of the console. */

@@ -1,11 +1,11 @@
-// What each role of an administrator may do, in scopes of the Management API, and one of the console's own.
+// The scopes of each role: scopes of the Management API, and one of the console itself.
 import { AuthError } from '../http/errors.ts';
 import type { AdministratorRole } from '../records/administrators.ts';
 
-/** Lets an administrator see and change who else is one. */
+/** Allows an administrator to see and change the administrators. */
 export const ADMINISTRATORS_SCOPE = 'console:administrators';
 
-/** Scopes to read what opens something: private keys, providers' tokens. */
+/** Scopes to read secrets: private keys, tokens of providers. */
 const SECRET_READS: ReadonlySet<string> = new Set([
   'read:client_keys',
   'read:connections_keys',
@@ -15,8 +15,8 @@ const SECRET_READS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What whoever helps users may do: all with users as they are, and to look at what they have of it. No links that log
- * somebody in as a user: whoever is asked for help is not who is helped.
+ * Scopes of those who help users: what they need to manage users and to see what users have. Links that log in as a
+ * user are left out, because a person who asks for help may not be the user.
  */
 const SUPPORT: ReadonlySet<string> = new Set([
   'read:users',
@@ -42,7 +42,7 @@ const SUPPORT: ReadonlySet<string> = new Set([
   'read:client_summary',
 ]);
 
-/** The scopes of a role. @param all those of the Management API. */
+/** Returns the scopes of a role. @param all the scopes of the Management API. */
 export function scopesOf(role: AdministratorRole, all: readonly string[]): ReadonlySet<string> {
   switch (role) {
     case 'owner':
@@ -56,12 +56,12 @@ export function scopesOf(role: AdministratorRole, all: readonly string[]): Reado
   }
 }
 
-/** Whether a role may see secrets that stand within what it may read: who can change them. */
+/** Reports whether a role may see secrets within what it may read. Roles that may change them may also see them. */
 export function seesSecrets(role: AdministratorRole): boolean {
   return role === 'owner' || role === 'editor';
 }
 
-/** What is said to whom it is not for. */
+/** Returns the error for an action that the role does not allow. */
 export function roleRefusal(): AuthError {
   return new AuthError(403, 'access_denied', 'Your role does not allow this.');
 }

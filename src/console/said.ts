@@ -1,9 +1,9 @@
-// What pages say of what was done: what an address names as `said` is one of these message keys.
+// Messages about what a form has done. The query parameter `said` of a page names one of these keys.
 import { ACTIONS_SAID } from './actions/said.ts';
 import { SECURITY_SAID } from './security/said.ts';
 import { USERS_SAID } from './users/said.ts';
 
-/** Each area adds its own. */
+/** All keys, including those of each area. */
 const SAID: readonly string[] = [
   'console.said.saved',
   'console.said.created',
@@ -15,7 +15,7 @@ const SAID: readonly string[] = [
   'console.administrators.ended',
 ];
 
-/** Whether the query of a page names one. */
+/** Reports whether a value of the query is one of these keys. */
 export function isSaid(value: unknown): value is string {
   return typeof value === 'string' && SAID.includes(value);
 }

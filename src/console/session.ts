@@ -1,5 +1,5 @@
-// Who is at the console: a login that was made for it, kept by a cookie of its own. What has happened since is asked with
-// every request: whether the administrator is one still, and as what.
+// The sessions of the console, which have a cookie of their own. Every request checks whether the user is still an
+// administrator, with which role, and whether the password and the second factors are unchanged.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { admissionOf } from '../engine/admission.ts';
@@ -23,43 +23,48 @@ export interface ConsoleSessionDependencies extends FactorDependencies {
   scopes: readonly string[];
 }
 
-/** An administrator at the console. */
+/** An administrator with an open session. */
 export interface AtConsole {
   administrator: { userId: string; name: string; email: string; role: AdministratorRole };
-  /** Whether the role has a scope of the Management API, or one of the console's own. */
+  /** Reports whether the role has a scope of the Management API, or one of the console's own. */
   can(scope: string): boolean;
   /** All scopes of the role. */
   scopes: ReadonlySet<string>;
-  /** Whether the login is recent enough for what must not be done by whoever finds an open browser. */
+  /**
+   * Whether the login is recent. Dangerous actions require that, so that someone who finds an open browser cannot do
+   * them.
+   */
   isFresh: boolean;
-  /** What forms and scripts of the console show to be its own. */
+  /** The token by which forms and scripts prove to be the console's own. */
   token: string;
-  /** By which a form is taken that was sent before this login was asked for. */
+  /** The secret of a form that was kept until this login. */
   form: string | undefined;
 }
 
-/** What the tickets of sessions are for. */
+/** Purpose of the sessions' tickets. */
 const CONSOLE_SESSION = 'console_session';
-/** A session of the console lasts so long, seconds. */
+/** Lifetime of a session, seconds. */
 const OPEN_SECONDS = 8 * 3600;
-/** For so long after it is over it says whose form was sent too late, and no more, seconds. */
+/**
+ * How long an expired session can still be recognized as the sender of a late form, seconds. It permits nothing else.
+ */
 const TOLD_SECONDS = 16 * 3600;
-/** How old a login may be that does dangerous things, seconds. */
+/** The maximum age of a login for dangerous actions, seconds. */
 const FRESH_SECONDS = 600;
 
-// `lax`: administrators come by links in mails and chats.
+// `lax`, because administrators follow links in mails and chats.
 const COOKIE = browserCookie('__Host-gatehouse_console', { sameSite: 'lax' });
 
-/** What of a login is kept. */
+/** What is stored of a login. */
 interface Kept {
   login: Login;
-  /** What stood for the administrator's second factors when they logged in. */
+  /** The fingerprint of the administrator's second factors at the login. */
   factors: string;
   /** See {@link AtConsole}. */
   form?: string;
 }
 
-/** Lets a browser in whose administrator has just logged in. */
+/** Opens a session for the administrator who has just logged in. */
 export async function enterConsole(
   { challenges, random }: Pick<ConsoleSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
@@ -68,7 +73,7 @@ export async function enterConsole(
   await leaveConsole({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: CONSOLE_SESSION,
-    // Each is for itself: the same administrator may be there in several browsers.
+    // A subject of its own for each session: the same administrator may use several browsers.
     subject: random(16).toString('hex'),
     userId: kept.login.userId,
     ttlSeconds: OPEN_SECONDS + TOLD_SECONDS,
@@ -77,7 +82,7 @@ export async function enterConsole(
   COOKIE.give(ctx, secret);
 }
 
-/** Ends what {@link enterConsole} began. */
+/** Ends the session of the browser. */
 export async function leaveConsole(
   { challenges }: Pick<ConsoleSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -89,9 +94,9 @@ export async function leaveConsole(
 }
 
 /**
- * Who is there.
- * @returns undefined for nobody: who never came in, or is no administrator any more, or whose session, password or factors
- *   have ended since.
+ * Returns the open session of a request.
+ * @returns undefined when there is none, when it has ended, or when the user is no longer an administrator or has
+ * changed the password or the second factors since.
  */
 export async function atConsole(
   deps: ConsoleSessionDependencies,
@@ -102,8 +107,9 @@ export async function atConsole(
 }
 
 /**
- * Who was there until their eight hours were over: so that what they send then is not lost. They may do nothing by it. Whose
- * session has ended otherwise is nobody, as for {@link atConsole}.
+ * Returns the expired session of a request, within {@link TOLD_SECONDS} after its end, so that a form sent too late
+ * is not lost. It permits nothing.
+ * @returns undefined as {@link atConsole}, and for a session that is still open.
  */
 export async function wasAtConsole(
   deps: ConsoleSessionDependencies,
@@ -147,8 +153,8 @@ async function sessionOf(
 }
 
 /**
- * Whether a login proves what its administrator has by now: the password and the second factors that they have enrolled,
- * whether or not the tenant asks for one. One that was added or removed elsewhere ends what began before.
+ * Reports whether a login is still sufficient: the password is unchanged, and if second factors are enrolled one was
+ * used, whatever the tenant's policy. Adding or removing a factor elsewhere ends earlier sessions.
  */
 export async function isProved(deps: ConsoleSessionDependencies, { login, factors }: Kept): Promise<boolean> {
   const user = isAdministratorId(login.userId) ? await deps.users.get(login.userId) : undefined;
@@ -160,7 +166,10 @@ export async function isProved(deps: ConsoleSessionDependencies, { login, factor
   return (await deps.elevation.rightOf(proof)) !== undefined;
 }
 
-/** An address is none: who may change the tenant's mail could keep all administrators out by it. */
+/**
+ * Reports whether the user has enrolled a second factor. A verified e-mail address does not count: whoever may change
+ * the tenant's mail settings could otherwise lock all administrators out.
+ */
 async function hasEnrolled(deps: ConsoleSessionDependencies, user: User): Promise<boolean> {
   const [counting, enrolled] = await Promise.all([
     activeAuthenticators(deps, user),
@@ -171,19 +180,22 @@ async function hasEnrolled(deps: ConsoleSessionDependencies, user: User): Promis
 
 function isFresh({ wallClock }: Pick<ConsoleSessionDependencies, 'wallClock'>, login: Login): boolean {
   const age = epochSeconds(wallClock) - login.authTime;
-  // One in the future is none that this clock has seen; processes' clocks may differ by a minute.
+  // A login in the future is not accepted; clocks of several processes may differ by a minute.
   return age <= FRESH_SECONDS && age >= -60;
 }
 
-/** Made of the session's own secret: no page but those of the console can show it, and it ends with the session. */
+/**
+ * Derives the token from the session's secret: only pages of the console can contain it, and it ends with the
+ * session.
+ */
 function tokenOf(secret: string): string {
   return createHmac('sha256', secret).update('console form').digest('base64url');
 }
 
 /**
- * That a request comes from the console's own page.
- * @param sent the token that came with it.
- * @throws AuthError 403 `invalid_request`, reason `form_expired`.
+ * Verifies that a request comes from a page of the console.
+ * @param sent the token in the request.
+ * @throws AuthError 403 `invalid_request` with the reason `form_expired`.
  */
 export function requireOwn(ctx: Context, { token }: AtConsole, consoleUrl: string, sent: unknown): void {
   if (typeof sent === 'string' && isOurs(ctx, new URL(consoleUrl).origin) && isSameSecret(sent, token))

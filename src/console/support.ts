@@ -1,12 +1,15 @@
-// What of the Management API the role of support may ask. The scopes to help users are those to take them over, too:
-// `update:users` sets passwords, links identities and gives permissions.
+// Restricts the role of support within its scopes. The scopes needed to help users would also allow taking their
+// accounts over: `update:users` sets passwords, links identities and grants permissions.
 import type { AdministratorRole } from '../records/administrators.ts';
 
-/** What it is shown of nobody, wherever it stands. */
+/** The members that are removed from every answer, whatever object they are in. */
 const UNSHOWN: ReadonlySet<string> = new Set(['user_metadata', 'app_metadata', 'roles', 'permissions']);
 const METADATA_NAME = /(app|user)_metadata/i;
 
-/** The calls that change something, by method and path; those with members take a body of no others. */
+/**
+ * The calls that support may make to change something, by method and path. A list names the only members that the
+ * body may have.
+ */
 const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
   'PATCH /users/:id': ['name', 'given_name', 'family_name', 'nickname', 'picture', 'blocked'],
   'POST /jobs/verification-email': ['user_id'],
@@ -31,7 +34,7 @@ const CHANGES: Readonly<Record<string, 'any' | readonly string[]>> = {
   'DELETE /device-credentials/:credential_id': 'any',
 };
 
-/** What it does not see: who may do what is for those to know who decide it. */
+/** The reads that support may not make: who has which rights is for those who assign them. */
 const UNSEEN: ReadonlySet<string> = new Set([
   'GET /users/:id/roles',
   'GET /users/:id/permissions',
@@ -39,18 +42,21 @@ const UNSEEN: ReadonlySet<string> = new Set([
   'GET /organizations/:id/members/:user_id/roles',
 ]);
 
-/** What the pages that are made of declarations show it: what is of users. Names of other things stand on users' own pages. */
+/**
+ * The lists that the generated pages show to support: those about users. Names of other objects appear on the users'
+ * own pages.
+ */
 const OF_USERS =
   /^GET \/(users|users-by-email|user-blocks|anomaly|sessions|refresh-tokens|grants|device-credentials|guardian\/enrollments|logs)(\/|$)/;
 
 const isSeen = (name: string): boolean => OF_USERS.test(name) && !UNSEEN.has(name);
 
-/** Whether all of a call is a role's, as far as it is not for its scopes to say. @param name method and path. */
+/** Reports whether a role may make a call without restriction, apart from its scopes. @param name method and path. */
 export function isWhollyOf(role: AdministratorRole, name: string): boolean {
   return role !== 'support' || isSeen(name) || CHANGES[name] === 'any';
 }
 
-/** Whether a role may ask a call just so, as far as it is not for its scopes to say. */
+/** Reports whether a role may make this very call, apart from its scopes. */
 export function mayAsk(
   role: AdministratorRole,
   name: string,
@@ -58,7 +64,8 @@ export function mayAsk(
 ): boolean {
   if (role !== 'support') return true;
   if (UNSEEN.has(name)) return false;
-  // Whoever may search what they are not shown learns it, letter by letter. The language reads over backslashes.
+  // Searching by hidden members would reveal them letter by letter. Backslashes are removed because the query
+  // language ignores them.
   if (name.startsWith('GET '))
     return !Object.values(query).some(
       (one) => one !== undefined && METADATA_NAME.test(one.replaceAll('\\', '')),
@@ -68,7 +75,10 @@ export function mayAsk(
   return Object.keys((body ?? {}) as object).every((one) => members.includes(one));
 }
 
-/** A copy of an answer as a role is shown it: what applications note of users, and who may do what, is not for support. */
+/**
+ * Returns a copy of an answer without the members that a role must not see: for support, metadata that applications
+ * keep about users, and rights.
+ */
 export function asShownTo(role: AdministratorRole, value: unknown): unknown {
   if (role !== 'support' || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => asShownTo(role, one));
@@ -84,7 +94,7 @@ interface LoggedCall {
   response?: unknown;
 }
 
-/** Whether a value is what the log has of a call that gave or took rights. */
+/** Reports whether a value is a log event's record of a call that granted or withdrew rights. */
 function isOfRights(value: object): value is LoggedCall {
   const { path } = (value as Partial<LoggedCall>).request ?? {};
   return typeof path === 'string' && /\/(roles|permissions)(\/|$)/.test(path);

@@ -1,4 +1,4 @@
-// The page of one action: its head and tabs.
+// The page of one action: its header and tabs.
 import type { Context } from 'koa';
 import type { RouteDeclaration } from '../../http/routes.ts';
 import { type FormFault, faultModel, faultOf } from '../form-fault.ts';
@@ -17,31 +17,34 @@ import {
   triggerOf,
 } from './view.ts';
 
-/** The tabs of an action's page, in their order; the first is the page itself. */
+/** The tabs in their order; the first one has the address of the page itself. */
 const TABS = ['code', 'deploy', 'versions', 'test', 'runs'] as const;
 type Tab = (typeof TABS)[number];
 
-/** The largest form: code of 100,000 characters, each of which may take nine bytes. */
+/**
+ * The maximum length of a form, bytes: code of 100,000 characters, each of which may take nine bytes when
+ * URL-encoded.
+ */
 const LARGEST_FORM = 1_000_000;
 
-/** What a tab is shown with: after a form that was refused, that, and what was typed into it. */
+/** The data of a tab. After a refused form it includes the fault and the values that were entered. */
 interface Shown {
   action: ActionAnswer;
   fault?: FormFault | undefined;
   values?: Readonly<Record<string, string>>;
-  /** What came of a form that leads nowhere else. */
+  /** Further data of the model, from a form that shows its result on the same tab. */
   result?: object;
 }
 
-/** One tab. */
+/** A tab of the page. */
 export interface ActionTab {
   tab: Tab;
-  /** Each of them is needed. */
+  /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
   model(deps: ActionsDependencies, ctx: Context, here: AtConsole, shown: Shown): Promise<object>;
 }
 
-/** Whether an action decides over logins, or what else of the tenant: bound, it runs as it is deployed. */
+/** Reports whether an action is bound to its trigger. A bound action runs as soon as it is deployed. */
 export async function isBound(
   deps: ActionsDependencies,
   ctx: Context,
@@ -94,20 +97,23 @@ async function showTab(
   });
 }
 
-/** The page of a tab. */
+/** Declares the page of a tab. */
 export function tabPage(tab: ActionTab): RouteDeclaration<ActionsDependencies> {
   return consolePage<ActionsDependencies>('actions', { scopes: tab.scopes }, async (deps, ctx, here) =>
     showTab(deps, ctx, here, tab, { action: await actionOf(deps, ctx, here) }),
   );
 }
 
-/** What came of a form: where the browser goes, and what is said there; what the tab shows; or why not. */
+/** The outcome of a form: a message and where to redirect, a result to show on the tab, or a refusal. */
 type Done =
   | { said: string; to?: string }
   | { result: object; values: Readonly<Record<string, string>> }
   | { refused: FormFault };
 
-/** A form of a tab: a refusal is told above the same tab, with what was typed. */
+/**
+ * Declares a form of a tab. A refusal is shown on the same tab with the values that were entered.
+ * @param rules.typed reads the values to show again from the request.
+ */
 export function tabForm(
   tab: ActionTab,
   rules: { scopes: readonly string[]; isDangerous: boolean; typed?(ctx: Context): Record<string, string> },

@@ -1,4 +1,4 @@
-// The editor of an action: its draft, its packages and modules, its secrets.
+// The editor of an action: its draft, packages, modules and secrets.
 import type { Context } from 'koa';
 import { bodyObject, bodyTexts, formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -21,7 +21,7 @@ interface ModuleAnswer {
   latest_version_number?: number;
 }
 
-/** The draft as a whole, by which it is told whether somebody else has saved one meanwhile. */
+/** Returns a stamp of the draft, from which saving detects that somebody else has saved another draft meanwhile. */
 const draftStamp = ({ code = '', dependencies = [], modules = [] }: ActionAnswer): string =>
   stampOf([code, dependencies, modules]);
 
@@ -55,7 +55,7 @@ const typed = (ctx: Context) => {
 export const codeRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}`]: tabPage(CODE),
   [`POST ${PATH}/draft`]: tabForm(CODE, { ...EDIT, typed }, saveDraft),
-  // A secret may be what a provider is spoken to with: code that has another one does another thing.
+  // Counted as dangerous: code that gets another secret, for example one for another provider, does something else.
   [`POST ${PATH}/secrets`]: tabForm(CODE, { ...EDIT, isDangerous: true }, async (deps, ctx, here, action) => {
     const { name, value } = formFields(ctx, 'name', 'value');
     const known = (action.secrets ?? []).filter((one) => one.name !== name.trim());
@@ -92,7 +92,10 @@ async function saveDraft(deps: ActionsDependencies, ctx: Context, here: AtConsol
   return { said: 'console.actions.said.saved' };
 }
 
-/** The modules that are ticked: those that were there in their version, unless the newest is asked for; others in the newest. */
+/**
+ * Returns the ticked modules. One that was used before keeps its version unless its newest is asked for; others get
+ * the newest.
+ */
 function modulesIn(ctx: Context, before: readonly ModuleReferenceAnswer[]): ModuleReferenceAnswer[] {
   const newest = ticked(ctx, 'newest');
   return ticked(ctx, 'module').map((module_id) => {
@@ -103,7 +106,7 @@ function modulesIn(ctx: Context, before: readonly ModuleReferenceAnswer[]): Modu
   });
 }
 
-/** The values of the boxes of a name that are ticked. */
+/** Returns the values of the ticked boxes of a name. */
 function ticked(ctx: Context, name: string): string[] {
   const values = [bodyObject(ctx)[name] ?? []].flat();
   return values.filter((one) => typeof one === 'string');

@@ -1,4 +1,4 @@
-// /console/actions: what runs at each trigger, in its order, and what could.
+// /console/actions: the actions of each trigger in their order, and those that are not bound.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -27,7 +27,7 @@ export const listRoutes: RouteDeclarations<ActionsDependencies> = {
     { scopes: ['read:actions'] },
     (deps, ctx, here) => showList(deps, ctx, here),
   ),
-  // What is bound decides who comes in.
+  // Counted as dangerous: bound actions decide who can log in.
   [`POST ${ACTIONS}/order`]: consoleForm<ActionsDependencies>(
     'actions',
     { scopes: ['read:actions', 'update:actions'], isDangerous: true },
@@ -85,7 +85,7 @@ async function triggerView(
   return { id: trigger, bound, free: free.map(rowOf), stamp: stampOfBindings(bindings) };
 }
 
-/** An action in a list. */
+/** Returns an action as a row of a list. */
 function rowOf(action: ActionAnswer) {
   return {
     id: action.id,

@@ -1,4 +1,4 @@
-// Making an action, and removing one.
+// Creating and deleting an action.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -108,7 +108,7 @@ async function showRemoval(
 async function remove(deps: ActionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { id } = await actionOf(deps, ctx, here);
   const { unbind } = formFields(ctx, 'unbind');
-  // Its page has said what goes with the binding, and whoever was there has ticked it.
+  // The removal page has explained the effect on the bindings, and the administrator has ticked the box.
   const query = unbind === 'yes' ? { force: 'true' } : {};
   try {
     await ask(deps, ctx, here, 'DELETE /actions/actions/:id', { params: { id }, query });

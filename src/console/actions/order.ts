@@ -1,12 +1,12 @@
-// Which actions run at a trigger, and in which order.
+// Changes which actions are bound to a trigger, and their order.
 import { stampOf } from '../json-text.ts';
 import type { BindingAnswer } from './view.ts';
 
-/** What is to become of the actions of a trigger. */
+/** A change of the bindings of a trigger. */
 type Change = 'bind' | 'unbind' | 'up' | 'down' | 'stop' | 'continue';
 export const CHANGES: readonly Change[] = ['bind', 'unbind', 'up', 'down', 'stop', 'continue'];
 
-/** Tells whether the bindings are still those that a form was opened with. */
+/** Returns a stamp of the bindings, from which a form detects that they have changed since it was opened. */
 export function stampOfBindings(bindings: readonly BindingAnswer[]): string {
   return stampOf(bindings.map(({ action, on_error }) => [action.id, on_error ?? 'stop']));
 }
@@ -17,7 +17,7 @@ interface Bound {
   on_error: 'stop' | 'continue';
 }
 
-/** The body that makes the change. @returns undefined where there is nothing to change. */
+/** Returns the body of the request that makes the change; undefined when it changes nothing. */
 export function changedBindings(
   before: readonly BindingAnswer[],
   actionId: string,

@@ -1,4 +1,4 @@
-// All pages of actions.
+// The pages of actions.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { codeRoutes } from './code.ts';
 import { listRoutes } from './list.ts';
@@ -15,7 +15,7 @@ export const actionsRoutes: RouteDeclarations<ActionsDependencies> = {
   ...runRoutes,
 };
 
-/** Their templates. */
+/** The templates of these pages. */
 export const ACTIONS_PAGES = [
   'console/actions-code',
   'console/actions-delete',

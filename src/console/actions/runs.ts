@@ -1,4 +1,4 @@
-// Running an action: with an event that somebody has written, and what became of runs in logins.
+// Runs an action with an entered event, and lists its runs in logins.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -66,7 +66,7 @@ interface ExecutionAnswer {
   results: { action_name: string; started_at: string; ended_at?: string; error?: { msg: string } }[];
 }
 
-/** Events of the log that are looked through, and runs that are shown. */
+/** How many log events are searched for executions, and how many runs are shown. */
 const LOOKED_THROUGH = '100';
 const SHOWN = 50;
 
@@ -93,7 +93,7 @@ const RUNS: ActionTab = {
   },
 };
 
-/** The newest executions: the log says which there were, and the API tells of each. */
+/** Returns the newest executions. Their ids come from the log, the rest from the Management API. */
 async function executionsOf(
   deps: ActionsDependencies,
   ctx: Context,
@@ -106,7 +106,7 @@ async function executionsOf(
   return found.filter((one) => one !== undefined);
 }
 
-/** An execution; undefined for one that is kept no longer, or not written yet. */
+/** Returns an execution; undefined when it is no longer stored, or not yet. */
 async function executionOf(
   deps: ActionsDependencies,
   ctx: Context,
@@ -121,7 +121,8 @@ const PATH = '/console/actions/:id';
 
 export const runRoutes: RouteDeclarations<ActionsDependencies> = {
   [`GET ${PATH}/test`]: tabPage(TEST),
-  // A draft has the secrets of the action, and the network: whoever runs one can send them somewhere.
+  // Counted as dangerous: the draft can read the action's secrets and use the network, so whoever runs it could send
+  // them away.
   [`POST ${PATH}/test`]: tabForm(TEST, { scopes: ['create:actions'], isDangerous: true, typed }, test),
   [`GET ${PATH}/runs`]: tabPage(RUNS),
 };

@@ -1,4 +1,4 @@
-// What these pages say of what was done.
+// Messages that these pages show after an action was changed.
 
 export const ACTIONS_SAID: readonly string[] = ['made', 'saved', 'secretSaved', 'deployed', 'rolledBack'].map(
   (name) => `console.actions.said.${name}`,

@@ -1,7 +1,7 @@
-// What a new action begins with, by trigger.
+// The initial code of a new action, by trigger.
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
 
-/** The triggers whose actions run here, in the order of a user's way. */
+/** The triggers whose actions run on this server, in the order in which the console lists them. */
 export const RUNNING = Object.keys(TRIGGER_ENTRIES) as Trigger[];
 
 const BODIES: Readonly<Record<Trigger, string>> = {
@@ -52,7 +52,7 @@ const API: Readonly<Partial<Record<Trigger, boolean>>> = {
   'send-phone-message': true,
 };
 
-/** The code of a new action. */
+/** Returns the initial code of an action. */
 export function templateOf(trigger: Trigger): string {
   const parameters = API[trigger] === true ? 'event' : 'event, api';
   return `exports.${TRIGGER_ENTRIES[trigger]} = async (${parameters}) => {\n${BODIES[trigger]}\n};\n`;
@@ -69,7 +69,7 @@ const USER = {
 const CLIENT = { client_id: 'example', name: 'An application', metadata: {} };
 const REQUEST = { ip: '203.0.113.7', user_agent: 'Example', method: 'POST', query: {}, body: {} };
 
-/** An event to try an action of a trigger with: what of it most of them read. */
+/** Returns an example event for trying an action of a trigger, with the members that most actions read. */
 export function exampleEvent(trigger: Trigger): object {
   if (trigger === 'credentials-exchange') {
     return {

@@ -1,4 +1,4 @@
-// Deploying an action, and what it was at each deployment.
+// Deploying an action, and its deployed versions.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -15,7 +15,7 @@ import {
   writtenDependencies,
 } from './view.ts';
 
-/** What a version is, as one text: the code, and above it what it needs. */
+/** Returns a version as one text: its packages and modules as comment lines, then its code. */
 function textOf({ code = '', dependencies = [], modules = [] }: VersionAnswer): string {
   const needs = [
     ...writtenDependencies(dependencies).split('\n'),
@@ -24,7 +24,7 @@ function textOf({ code = '', dependencies = [], modules = [] }: VersionAnswer): 
   return [...needs.map((line) => `// needs ${line}`), code].join('\n');
 }
 
-/** The changes from one version to another, as lines. */
+/** Returns the changed lines between two versions, with context; empty when nothing changed. */
 const changes = (before: VersionAnswer | undefined, after: VersionAnswer) => {
   const lines = lineDiff(before === undefined ? '' : textOf(before), textOf(after));
   return lines.every(({ kind }) => kind === 'same') ? [] : withContext(lines);
@@ -57,7 +57,7 @@ const VERSIONS: ActionTab = {
         isDeployed: deployed === true,
         isChosen: id === chosen?.id,
       })),
-      // What would become of what runs now.
+      // The differences between this version and the deployed one.
       ...(chosen !== undefined && {
         chosen: {
           id: chosen.id,

@@ -1,4 +1,4 @@
-// Actions as the Management API answers them, as far as pages read it, and how they are asked for.
+// Actions as returned by the Management API, with the members that the pages read, and functions that fetch them.
 import type { Context } from 'koa';
 import { TRIGGER_ENTRIES, type Trigger } from '../../records/actions.ts';
 import { type AskDependencies, ask } from '../ask.ts';
@@ -20,7 +20,7 @@ export interface ModuleReferenceAnswer {
   module_version_number?: number;
 }
 
-/** What is deployed of an action, or was. */
+/** A version of an action. */
 export interface VersionAnswer {
   id?: string;
   number?: number;
@@ -49,27 +49,30 @@ export interface BindingAnswer {
   on_error?: 'continue';
 }
 
-/** The path of an action's page, or of what is below it. */
+/** Returns the path of an action's page, or of a page below it. */
 export function actionPath(id: string, below = ''): string {
   const path = `${ACTIONS}/${encodeURIComponent(id)}`;
   return below === '' || below === 'code' ? path : `${path}/${below}`;
 }
 
-/** The trigger that an action is of. */
+/** Returns the trigger of an action. */
 export const triggerOf = ({ supported_triggers }: ActionAnswer): string => supported_triggers?.[0]?.id ?? '';
 
-/** Whether actions of a trigger run here. */
+/** Reports whether actions of a trigger run on this server. */
 export const isRunning = (trigger: string): trigger is Trigger => Object.hasOwn(TRIGGER_ENTRIES, trigger);
 
-/** Whether an action is deployed: a draft runs nowhere. A tenant file says `deployed` of what is as it stands. */
+/**
+ * Reports whether an action is deployed; a draft never runs. An action of a tenant file has `deployed` when its code
+ * is deployed as it stands.
+ */
 export const isDeployed = ({ deployed_version, deployed }: ActionAnswer): boolean =>
   deployed_version !== undefined || deployed === true;
 
-/** What of an action is in force. */
+/** Returns the version of an action that is deployed. */
 export const inForce = (action: ActionAnswer): VersionAnswer | undefined =>
   action.deployed === true ? action : action.deployed_version;
 
-/** The action of a path. @throws AuthError 404 */
+/** Returns the action of the request's path. @throws AuthError 404 */
 export async function actionOf(
   deps: ActionsDependencies,
   ctx: Context,
@@ -79,13 +82,13 @@ export async function actionOf(
   return (await ask(deps, ctx, here, 'GET /actions/actions/:id', { params })).body as ActionAnswer;
 }
 
-/** The id of the action of a path. */
+/** Returns the action id in the request's path. */
 const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
-/** How many a page shows of any kind. */
+/** The maximum number of items fetched for a page. */
 const MOST = '100';
 
-/** The actions of the tenant, at most {@link MOST}. @throws AuthError as the Management API answers. */
+/** Returns the actions of the tenant, at most {@link MOST}. @throws AuthError as the Management API answers. */
 export async function allActions(
   deps: ActionsDependencies,
   ctx: Context,
@@ -95,7 +98,7 @@ export async function allActions(
   return (answer.body as { actions: ActionAnswer[] }).actions;
 }
 
-/** What is bound to a trigger, in order. */
+/** Returns the bindings of a trigger, in order. */
 export async function bindingsOf(
   deps: ActionsDependencies,
   ctx: Context,
@@ -107,18 +110,18 @@ export async function bindingsOf(
   return (answer.body as { bindings: BindingAnswer[] }).bindings;
 }
 
-/** Dependencies as lines of a form: `name@version`. */
+/** Formats dependencies as lines of a form: `name@version`. */
 export const writtenDependencies = (dependencies: readonly Named[] = []): string =>
   dependencies.map(({ name, version }) => (version ? `${name}@${version}` : name)).join('\n');
 
-/** The dependencies of such lines. */
+/** Parses lines of `name@version`, which may also be separated by commas. */
 export function readDependencies(text: string): Named[] {
   return text
     .split(/[\n,]/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
     .map((line) => {
-      // A scope begins with `@`, too.
+      // The last `@` separates the version: the name of a scoped package begins with one, too.
       const at = line.lastIndexOf('@');
       return at > 0 ? { name: line.slice(0, at), version: line.slice(at + 1) } : { name: line };
     });

@@ -1,14 +1,14 @@
-// What the log says of changes of the administrators: who did what to whom, before and after.
+// Log events about administrators: who changed whom, with the state before and after.
 import type { Context } from 'koa';
 import { CONSOLE_CLIENT, CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import type { Events } from '../../tenant/events.ts';
 
-/** What was done. */
+/** A change of an administrator. */
 interface Done {
-  /** Who did it; undefined for somebody who is not there yet. */
+  /** The administrator who made the change; undefined for the command line, which acts for nobody. */
   by?: { userId: string; email: string } | undefined;
   description: string;
-  /** The address of the administrator whom it is about. */
+  /** The e-mail address of the administrator who was changed. */
   about: string;
   before?: object;
   after?: object;
@@ -23,7 +23,7 @@ declare module '../../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-/** Records a change of the administrators. @param ctx none for the command. */
+/** Records a change of the administrators. @param ctx the request; undefined for a command. */
 export function recordAdministrator(
   { events }: { events: Pick<Events, 'record'> },
   ctx: Pick<Context, 'ip'> | undefined,

@@ -1,21 +1,22 @@
-// The administrator of the example tenant: an owner whom everybody knows, for development on this machine alone.
+// The administrator of the example tenant: an owner with a well-known password, for development on one's own machine
+// only.
 import { FIRST_VERSION } from '../../users/login.ts';
 import type { Users } from '../../users/users.ts';
 import { addAdministrator, type MemberDependencies, registerOf } from './members.ts';
 
-/** How the example's administrator logs in. */
+/** The credentials of the example's administrator. */
 export const EXAMPLE_ADMINISTRATOR = {
   email: 'admin@example.test',
   password: 'Gatehouse-1',
 } as const;
 
-/** Makes the example's administrator, where there is no administrator yet. */
+/** Creates the example's administrator if there is no administrator yet. */
 export async function addExample(deps: MemberDependencies): Promise<void> {
   if ((await registerOf(deps)).members.length > 0) return;
   await addAdministrator(deps, { ...EXAMPLE_ADMINISTRATOR, name: 'Example administrator', role: 'owner' });
 }
 
-/** The example's administrator, while there is one whose password was never changed. */
+/** Returns the credentials of the example's administrator as long as the password has never been changed. */
 export async function exampleOf(
   administrators: Pick<Users, 'withEmail' | 'credentialVersion'>,
 ): Promise<typeof EXAMPLE_ADMINISTRATOR | undefined> {
@@ -24,7 +25,7 @@ export async function exampleOf(
   return isFirst ? EXAMPLE_ADMINISTRATOR : undefined;
 }
 
-/** Whether somebody could log in as the example's administrator. */
+/** Reports whether the example's well-known password still logs in. */
 export async function isExampleOpen(administrators: Users): Promise<boolean> {
   const [user] = await administrators.withEmail(EXAMPLE_ADMINISTRATOR.email);
   const { password } = EXAMPLE_ADMINISTRATOR;

@@ -1,5 +1,5 @@
-// Links by which somebody becomes an administrator, or sets a new password of theirs. They are kept with the roles, as
-// hashes: using one up and what comes of it is one write.
+// Links by which an invited person becomes an administrator, or an administrator sets a new password. They are stored
+// as hashes in the record of the roles, so that one write both uses up a link and applies its effect.
 import { linkExpired } from '../../http/errors.ts';
 import {
   ADMINISTRATORS,
@@ -21,24 +21,24 @@ export interface LinkDependencies extends MemberDependencies {
   random: Random;
 }
 
-/** The page that links lead to. */
+/** Path of the page that links lead to. */
 export const LINK_PATH = `${CONSOLE}/link`;
 
-/** How long a link is good, seconds: three days for who is invited, an hour for a new password. */
+/** Lifetime of a link, seconds: three days for an invitation, one hour for a new password. */
 export const LINK_SECONDS = { invitation: 3 * 86_400, password: 3600 } as const;
 
-/** Links that are out at once, at most. */
+/** The maximum number of open links. */
 const MOST = 200;
 
-/** What a link is for. */
+/** The purpose of a link: an invitation with a role, or a new password for a user. */
 type Purpose = { email: string; role: AdministratorRole } | { email: string; user_id: string };
 
 type Register = Frozen<AdministratorsRecord>;
 
 /**
- * Makes a link; one of before for the same address is good no more.
- * @param by the owner who makes it; undefined for the command.
- * @returns its address, or undefined where whoever asks is no owner any more, or there are too many.
+ * Creates a link, replacing an earlier one for the same address.
+ * @param by the owner who creates it; undefined for a command.
+ * @returns its address; undefined when `by` is no longer an owner or there are too many open links.
  */
 export async function makeLink(
   { store, consoleUrl, random, wallClock }: LinkDependencies,
@@ -64,13 +64,13 @@ export async function makeLink(
   return isKept ? `${consoleUrl}${LINK_PATH}?ticket=${secret}` : undefined;
 }
 
-/** The links that are still good. */
+/** Returns the links that have not expired. */
 export function openLinks({ links = [] }: Register, wallClock: Clock): Frozen<AdministratorLink>[] {
   const now = new Date(wallClock()).toISOString();
   return links.filter(({ expires_at }) => expires_at > now);
 }
 
-/** Takes a link back. @param by the owner who does it. @returns what it was for. */
+/** Withdraws a link. @param by the owner who does so. @returns the link; undefined when there was none. */
 export async function withdrawLink(
   { store }: Pick<LinkDependencies, 'store'>,
   id: string,
@@ -87,7 +87,7 @@ export async function withdrawLink(
   return before;
 }
 
-/** What a link is for, without using it; undefined for one that is not good. */
+/** Returns an open link without using it up; undefined when the secret belongs to none. */
 export async function linkOf(
   deps: Pick<LinkDependencies, 'store' | 'wallClock'>,
   secret: string,
@@ -100,7 +100,7 @@ function foundIn(register: Register, secret: string, wallClock: Clock) {
   return openLinks(register, wallClock).find((one) => isSameSecret(one.secret_hash, hash));
 }
 
-/** The register without a link that is used now. @throws AuthError 400 where it was used before, or taken back. */
+/** Returns the register without the link. @throws AuthError 400 when it was used or withdrawn meanwhile. */
 function spent(register: Register, id: string, wallClock: Clock): Register {
   const links = openLinks(register, wallClock);
   if (!links.some((one) => one.id === id)) throw linkExpired();
@@ -108,8 +108,9 @@ function spent(register: Register, id: string, wallClock: Clock): Register {
 }
 
 /**
- * Makes an administrator of whoever has a link.
- * @returns the id of the user; undefined where the address is an administrator's already. @throws AuthError 400
+ * Makes an administrator of the person who has the link.
+ * @returns the id of the user; undefined when the address is an administrator's already.
+ * @throws AuthError 400 when the link was used or withdrawn meanwhile.
  */
 export async function acceptLink(
   deps: LinkDependencies,
@@ -122,7 +123,10 @@ export async function acceptLink(
   return made?.id;
 }
 
-/** Sets the password of an administrator who has a link. Logins from before it are over. @throws AuthError 400 */
+/**
+ * Sets the password of the administrator who has the link, which ends their earlier sessions.
+ * @throws AuthError 400 when the link was used or withdrawn meanwhile.
+ */
 export async function setPasswordByLink(
   { administrators, wallClock }: LinkDependencies,
   { id, user_id: userId }: Frozen<AdministratorLink> & { user_id: string },
@@ -133,7 +137,7 @@ export async function setPasswordByLink(
   await administrators.setPassword(userId, password, { also });
 }
 
-/** The write that takes back the links to a new password of an administrator's. */
+/** Returns the write that withdraws an administrator's links to a new password. */
 export function endPasswordLinks(userId: string): Write {
   return {
     collection: 'administrators',

@@ -1,4 +1,4 @@
-// The administrators as their page lists them.
+// Data of the page that lists the administrators.
 import type { Context } from 'koa';
 import { timesOf } from '../../pages/times.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
@@ -7,7 +7,7 @@ import type { AtConsole } from '../session.ts';
 import { type LinkDependencies, openLinks } from './links.ts';
 import { registerOf } from './members.ts';
 
-/** Administrators, and who is invited. */
+/** Returns the administrators and the open links. */
 export async function listed(
   deps: ConsolePageDependencies & LinkDependencies,
   ctx: Context,

@@ -1,5 +1,5 @@
-// Who the administrators are, and what their roles are. All of it is one record: what is decided is decided by what it says at
-// that moment, for the one who acts, too.
+// The administrators and their roles. They are one record, so that every change is decided on its current state,
+// which includes the role of the owner who makes the change.
 import {
   ADMINISTRATOR,
   ADMINISTRATORS,
@@ -24,23 +24,23 @@ export interface MemberDependencies {
 
 type Register = Frozen<AdministratorsRecord>;
 
-/** Why a change of the administrators is not made. */
+/** Why a change of an administrator was refused. */
 export type MemberFault =
-  /** There would be no owner any more. */
+  /** No owner would be left. */
   | 'last-owner'
-  /** Whoever asks for it is no owner any more. */
+  /** The one who makes the change is no longer an owner. */
   | 'not-allowed'
   | 'missing';
 
-/** All administrators, and the links that are out. */
+/** Returns all administrators and their links. */
 export async function registerOf({ store }: Pick<MemberDependencies, 'store'>): Promise<Register> {
   const found = await store.collection('administrators').get(ADMINISTRATORS);
   return found ?? { id: ADMINISTRATORS, members: [] };
 }
 
 /**
- * Whether an address is an administrator's. Somebody who has no role any more, since the process that removed them ended before it
- * had done all, is removed now.
+ * Reports whether an address belongs to an administrator. A user without a role is left over from a removal that a
+ * crash interrupted, and is deleted now.
  */
 export async function isTaken(
   {
@@ -49,7 +49,7 @@ export async function isTaken(
   }: Pick<MemberDependencies, 'store' | 'administrators'> & { removeUser(userId: string): Promise<void> },
   email: string,
 ): Promise<boolean> {
-  // The users first: who is made with a role meanwhile is in the register then.
+  // The users are read first: one who is created with a role meanwhile is then in the register.
   const users = await deps.administrators.withEmail(email);
   const { members } = await registerOf(deps);
   const gone = users.filter(({ id }) => !members.some(({ user_id }) => user_id === id));
@@ -57,7 +57,7 @@ export async function isTaken(
   return gone.length < users.length;
 }
 
-/** What an administrator is registered as; undefined for who is none. */
+/** Returns the entry of an administrator; undefined for another user. */
 export async function memberOf(
   deps: Pick<MemberDependencies, 'store'>,
   userId: string,
@@ -65,12 +65,12 @@ export async function memberOf(
   return (await registerOf(deps)).members.find(({ user_id }) => user_id === userId);
 }
 
-/** Whether somebody is an owner. */
+/** Reports whether a user is an owner. */
 export function isOwner({ members }: Register, userId: string): boolean {
   return members.some((one) => one.user_id === userId && one.role === 'owner');
 }
 
-/** A new administrator. */
+/** The data of a new administrator. */
 interface NewAdministrator {
   email: string;
   name: string;
@@ -79,16 +79,16 @@ interface NewAdministrator {
 }
 
 /**
- * Makes an administrator: the user, the password and the role in one write, or none of them.
- * @param admitted judges at that moment, and may change, the register. It throws where nobody is to be made.
- * @returns undefined where the address is one's already.
+ * Creates an administrator: user, password and role in one write, or none of them.
+ * @param admitted checks the register within that write, and may change it; it throws to refuse.
+ * @returns undefined when the address is taken.
  */
 export async function addAdministrator(
   { store, administrators, wallClock }: MemberDependencies,
   { email, name, password, role }: NewAdministrator,
   admitted: (register: Register) => Register = (register) => register,
 ): Promise<User | undefined> {
-  // The change below is of a record that is there.
+  // The write below can only change a record that exists.
   await store
     .collection('administrators')
     .upsert(ADMINISTRATORS, (found) => found ?? { id: ADMINISTRATORS, members: [] });
@@ -116,7 +116,11 @@ export async function addAdministrator(
   return 'taken' in made ? undefined : made.user;
 }
 
-/** Gives an administrator another role. @param by the owner who does it. @returns the role of before. */
+/**
+ * Changes an administrator's role.
+ * @param by the owner who does so.
+ * @returns the previous role, or why it was refused.
+ */
 export function changeRole(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
@@ -128,7 +132,7 @@ export function changeRole(
   }));
 }
 
-/** Gives an administrator another role, whoever may ask for that otherwise: for the command. */
+/** Changes an administrator's role without an owner who does so: for the command line. */
 export async function changeRoleAtOnce(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
@@ -140,7 +144,11 @@ export async function changeRoleAtOnce(
   }));
 }
 
-/** Takes somebody's role away. @param by the owner who does it. @returns the role of before. */
+/**
+ * Takes an administrator's role away.
+ * @param by the owner who does so.
+ * @returns the previous role, or why it was refused.
+ */
 export function removeMember(
   { store }: Pick<MemberDependencies, 'store'>,
   userId: string,
@@ -152,7 +160,7 @@ export function removeMember(
   }));
 }
 
-/** What an owner has asked others by, and what was asked of them, ends with their right. */
+/** Returns the register without the links that a former owner made or received. */
 function withoutLinks(register: Register, userId: string | undefined): Register {
   const { links = [] } = register;
   if (userId === undefined) return register;

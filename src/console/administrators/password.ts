@@ -1,4 +1,4 @@
-// The pages where administrators set their passwords: by a link that was given to them, or for themselves.
+// The pages where administrators set a password: with a link, or for themselves when logged in.
 import type { Context } from 'koa';
 import { enrollable } from '../../factors/policy.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -19,7 +19,7 @@ import { isTaken } from './members.ts';
 import type { AdministratorsDependencies } from './routes.ts';
 
 export interface PasswordDependencies extends AdministratorsDependencies {
-  /** Of pages that nobody is logged in to. */
+  /** CSRF protection of pages that nobody is logged in to. */
   csrf: Csrf;
   /** Ends pending enrolments and approvals, and forgets remembered browsers. */
   endPending(userId: string): Promise<void>;
@@ -32,7 +32,7 @@ const ROUTE = { ...PAGE, limit: 'console' } as const;
 const PASSWORD = `${CONSOLE}/password`;
 const LONGEST_NAME = 200;
 
-/** The routes. What a link leads to is shown to whoever has it; it is used up by the form alone. */
+/** The routes. Opening a link only shows the form; sending the form uses the link up. */
 export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
   [`GET ${LINK_PATH}` as const]: { ...ROUTE, handle: (deps, ctx) => openLink(deps, ctx) },
   [`POST ${LINK_PATH}` as const]: { ...ROUTE, handle: useLink },
@@ -62,7 +62,7 @@ export const passwordRoutes: RouteDeclarations<PasswordDependencies> = {
       await deps.administrators.setPassword(userId, password, { also: [endPasswordLinks(userId)] });
       await deps.endPending(userId);
       recordAdministrator(deps, ctx, { by: here.administrator, description: 'new password', about: email });
-      // The session was begun by the password of before, and is over with it.
+      // The session ends together with the old password, so this leads to the login.
       back(ctx, CONSOLE);
     },
   ),
@@ -119,7 +119,10 @@ async function useLink(deps: Deps, ctx: Context): Promise<void> {
   back(ctx, CONSOLE);
 }
 
-/** @throws AuthError 400 where the link has been used meanwhile, or its address is another administrator's. */
+/**
+ * Uses the link up.
+ * @throws AuthError 400 when it was used meanwhile, or its address belongs to another administrator.
+ */
 async function used(
   deps: Deps,
   ctx: Context,
@@ -167,7 +170,10 @@ async function faultsOf(
   return isSame ? { password: 'reset.used' } : undefined;
 }
 
-/** What forms for a password have in common. @param tried the one that was refused. */
+/**
+ * Returns the data of a form for a password.
+ * @param tried the refused password, against which the rules are marked.
+ */
 function formOf(faults: Faults = {}, tried?: string): object {
   const { rules } = judgeStrength(DIRECTORY_OPTIONS, tried ?? '');
   return {
@@ -176,7 +182,9 @@ function formOf(faults: Faults = {}, tried?: string): object {
   };
 }
 
-/** Where second factors are set up: at the account page, where the tenant has one and takes any. */
+/**
+ * Returns the link to the account page where second factors are set up, if the tenant has one and offers a factor.
+ */
 function factorsOf(deps: Deps): { factorsUrl?: string } {
   const { enabled } = deps.config.settings().tenant.account_page;
   if (!enabled || enrollable(deps).length === 0) return {};

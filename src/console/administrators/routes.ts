@@ -1,4 +1,4 @@
-// Who the administrators are: owners see and change it.
+// The pages on which owners manage the administrators.
 import type { Context } from 'koa';
 import type { Messages } from '../../delivery/messages.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -18,9 +18,12 @@ import { changeRole, isTaken, type MemberFault, memberOf, removeMember } from '.
 
 export interface AdministratorsDependencies extends ConsolePageDependencies, LinkDependencies {
   messages: Messages;
-  /** Whether mails go out by the operator's own mail server: the tenant's is in the hands of those who may change it. */
+  /**
+   * Whether invitations can be mailed by the operator's own mail server. The tenant's mail server is not used:
+   * whoever may change it could read them.
+   */
   isMailed: boolean;
-  /** Removes a user with all that is theirs. */
+  /** Removes a user with all their data. */
   removeUser(userId: string): Promise<void>;
 }
 
@@ -31,7 +34,6 @@ const ROOT = `${CONSOLE}/${SECTION}`;
 const owners = { scopes: [ADMINISTRATORS_SCOPE] };
 const dangerous = { ...owners, isDangerous: true };
 
-/** The routes. */
 export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies> = {
   [`GET ${ROOT}` as const]: consolePage(SECTION, owners, (deps, ctx, here) => show(deps, ctx, here)),
   [`POST ${ROOT}` as const]: consoleForm(SECTION, dangerous, invite),
@@ -44,7 +46,7 @@ export const administratorsRoutes: RouteDeclarations<AdministratorsDependencies>
 };
 
 interface Also {
-  /** A link that is shown this once. */
+  /** A link to show this once. */
   link?: { url: string; email: string; isInvitation: boolean };
   alert?: Words;
   values?: { email: string; role: string };
@@ -145,7 +147,7 @@ async function withdraw(deps: Deps, ctx: Context, here: AtConsole): Promise<void
   back(ctx, ROOT, 'console.said.deleted');
 }
 
-/** The administrator whom a form is about. @throws AuthError 404 */
+/** Returns the administrator of the request's path. @throws AuthError 404 */
 async function meant(deps: Deps, ctx: Context): Promise<{ userId: string; email: string }> {
   const userId = `${ADMINISTRATOR}|${String(ctx.params.id)}`;
   const [member, user] = await Promise.all([memberOf(deps, userId), deps.administrators.get(userId)]);
@@ -153,7 +155,7 @@ async function meant(deps: Deps, ctx: Context): Promise<{ userId: string; email:
   return { userId, email: user?.email ?? '' };
 }
 
-/** @throws AuthError 400 */
+/** Parses a role. @throws AuthError 400 */
 function roleOf(text: string): AdministratorRole {
   const role = ROLES.find((one) => one === text);
   if (role === undefined) throw new AuthError(400, 'invalid_request', 'There is no such role.');

@@ -1,15 +1,16 @@
-// All records of a list that is small enough for that.
+// Reads all records of a short list.
 import type { Context } from 'koa';
 import { type AskDependencies, ask } from '../ask.ts';
 import type { AtConsole } from '../page.ts';
 import { type Item, listOf } from '../resources/find.ts';
 
-/** So many are read; a page with more of them would be none to look through. */
+/** The maximum number of records that are read; a page with more would be unusable. */
 const MOST = 500;
 
 /**
- * The records of a list that is paged by number, as many as a page can show.
- * @param name of the call. @param query of the call, paging apart.
+ * Returns the records of a list that is paged by number, at most {@link MOST}, rounded up to whole pages.
+ * @param name the call.
+ * @param query its parameters other than paging.
  */
 export async function allOf(
   deps: AskDependencies,

@@ -1,7 +1,7 @@
-// Programs for applications in a browser.
+// Quickstart programs for applications in a browser.
 import { audienceLine, js, type QuickstartValues, quoted, type Snippet } from './snippet.ts';
 
-/** Any single-page application. */
+/** For any single-page application. */
 export const spaJs = (values: QuickstartValues): Snippet =>
   js(
     '@auth0/auth0-spa-js',
@@ -23,7 +23,7 @@ console.log(await client.getUser());
 `,
   );
 
-/** One made with React. */
+/** For React. */
 export const auth0React = (values: QuickstartValues): Snippet => ({
   package: '@auth0/auth0-react',
   language: 'jsx',
@@ -52,7 +52,7 @@ createRoot(document.getElementById('root')).render(
 `,
 });
 
-/** One with a library of the elder kind. */
+/** For the older library auth0-js. */
 export const auth0Js = (values: QuickstartValues): Snippet =>
   js(
     'auth0-js',
@@ -69,7 +69,7 @@ webAuth.authorize();
 `,
   );
 
-/** The login as a widget in a page of the application's own. */
+/** For the login widget in a page of the application. */
 export const auth0Lock = (values: QuickstartValues): Snippet =>
   js(
     'auth0-lock',

@@ -1,4 +1,4 @@
-// Making an application: its kind is chosen, and it is there.
+// Creating an application.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -19,7 +19,7 @@ interface Typed {
   callback: string;
 }
 
-/** Shows the kinds to choose from. @param fault what was wrong with what was typed. */
+/** Shows the kinds of application to choose from. @param fault what was wrong with the entered values. */
 export async function showKinds(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -46,7 +46,7 @@ export async function showKinds(
   });
 }
 
-/** Makes an application of the kind that was chosen, and lets users of the tenant's databases log in to it. */
+/** Creates an application of the chosen kind, and enables the tenant's databases for it. */
 export async function create(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { kind: chosen, name, callback } = formFields(ctx, 'kind', 'name', 'callback');
   const kind = KINDS.find((one) => one === chosen);

@@ -1,12 +1,15 @@
-// The kinds of applications, and what a new one of each has.
+// The kinds of applications, and the defaults of a new one.
 import type { Kind } from './snippets.ts';
 
 export const KINDS: readonly Kind[] = ['spa', 'regular_web', 'native', 'non_interactive'];
 
-/** Whether users log in to applications of a kind. */
+/** Reports whether users log in to applications of a kind. */
 export const hasUsers = (kind: Kind): boolean => kind !== 'non_interactive';
 
-/** What a new application has. @param callback where its users come back to; none for one that has no users. */
+/**
+ * Returns the body that creates an application.
+ * @param callback where its users return to; undefined for one without users.
+ */
 export function newApplication(kind: Kind, name: string, callback: string | undefined): object {
   const isPublic = kind === 'spa' || kind === 'native';
   const origin = callback === undefined ? undefined : originOf(callback);
@@ -22,13 +25,13 @@ export function newApplication(kind: Kind, name: string, callback: string | unde
   };
 }
 
-/** Where an application in a browser is at. @returns undefined for an address that no browser page has. */
+/** Returns the origin of a browser application; undefined when the address is not http or https. */
 function originOf(address: string): string | undefined {
   const url = URL.parse(address);
   return url !== null && ['http:', 'https:'].includes(url.protocol) ? url.origin : undefined;
 }
 
-/** The kind that an application is shown as. */
+/** Returns the kind as which an application is shown. */
 export function kindOf(type: unknown): Kind {
   return KINDS.find((kind) => kind === type) ?? 'regular_web';
 }

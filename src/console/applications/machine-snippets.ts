@@ -1,9 +1,9 @@
-// Programs for applications that act for themselves.
+// Quickstart programs for machine-to-machine applications.
 import { js, type QuickstartValues, quoted, type Snippet } from './snippet.ts';
 
 const audienceOf = ({ audience }: QuickstartValues): string => audience ?? 'https://api.example.com/';
 
-/** By a library of OpenID Connect. */
+/** With the OpenID Connect library openid-client. */
 export const openIdClientMachine = (values: QuickstartValues): Snippet =>
   js(
     'openid-client',
@@ -19,7 +19,7 @@ console.log(tokens.access_token);
 `,
   );
 
-/** By the SDK of logins. */
+/** With the authentication SDK. */
 export const authJsMachine = (values: QuickstartValues): Snippet =>
   js(
     '@auth0/auth0-auth-js',
@@ -51,7 +51,7 @@ for await (const user of await client.users.list()) console.log(user.email);
 `,
   );
 
-/** A text as a shell has it. */
+/** Quotes a text for a shell. */
 const inShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Without any package. */

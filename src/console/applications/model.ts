@@ -1,4 +1,4 @@
-// What the pages of one application have in common.
+// Data and layout that the pages of an application share.
 import type { Context } from 'koa';
 import { type AskDependencies, ask } from '../ask.ts';
 import type { AtConsole, ConsolePageDependencies } from '../page.ts';
@@ -7,13 +7,13 @@ import { hasUsers, kindOf } from './kinds.ts';
 import type { Kind } from './snippets.ts';
 
 export interface ApplicationsDependencies extends ConsolePageDependencies, AskDependencies {
-  /** The issuer, with the slash at its end. */
+  /** The issuer, with its final slash. */
   issuer: string;
 }
 
 export const APPLICATIONS = '/console/applications';
 
-/** An application, as the Management API answers it. */
+/** An application as returned by the Management API. */
 export interface Application {
   client_id: string;
   name: string;
@@ -25,11 +25,11 @@ export interface Application {
   is_first_party: boolean;
 }
 
-/** The pages of an application, in the order of its tabs. */
+/** The pages of an application, in the order of their tabs. */
 const TABS = ['', 'connections', 'apis', 'try'] as const;
 type Tab = (typeof TABS)[number];
 
-/** The application of a path. @throws AuthError 404 */
+/** Returns the application of the request's path. @throws AuthError 404 */
 export async function applicationAt(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -40,7 +40,7 @@ export async function applicationAt(
   return applicationOf(body as Record<string, unknown>);
 }
 
-/** Makes the model of the pages from an application as the Management API answers it. */
+/** Converts an application from the form in which the Management API returns it. */
 export function applicationOf(record: Record<string, unknown>): Application {
   const texts = (name: string) => (Array.isArray(record[name]) ? (record[name] as string[]) : []);
   const { client_id, name, app_type, token_endpoint_auth_method: method, is_first_party } = record;
@@ -56,7 +56,7 @@ export function applicationOf(record: Record<string, unknown>): Application {
   };
 }
 
-/** The address of a page of an application. */
+/** Returns the path of a page of an application. */
 export const addressOf = ({ client_id }: Pick<Application, 'client_id'>, tab: Tab = ''): string =>
   `${APPLICATIONS}/${encodeURIComponent(client_id)}${tab === '' ? '' : `/${tab}`}`;
 

@@ -1,4 +1,4 @@
-// The pages of applications: all of them, the quickstart of one, its connections, and the APIs that it may call.
+// The pages of applications: the list, and the quickstart, connections and APIs of one.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { ask, callOf } from '../ask.ts';
@@ -21,7 +21,7 @@ import { snippetsOf } from './snippets.ts';
 
 const LIST = 'GET /clients';
 
-/** Shows the applications, or those that have a text in them. */
+/** Shows the list of applications, or those that contain a text. */
 export async function showApplications(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -64,7 +64,7 @@ export async function showApplications(
   });
 }
 
-/** Shows how an application logs its users in, with its own values. */
+/** Shows programs that log users in to an application, filled in with its values. */
 export async function showQuickstart(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -121,7 +121,7 @@ export async function showConnections(
   });
 }
 
-/** Switches a connection on or off for an application. */
+/** Enables or disables a connection for an application. */
 export async function switchConnection(
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -134,7 +134,10 @@ export async function switchConnection(
   back(ctx, addressOf(application, 'connections'), 'console.said.saved');
 }
 
-/** Shows the APIs of the tenant, each with a switch: whether the application gets tokens of its own for them. */
+/**
+ * Shows the APIs of the tenant, each with a switch: whether the application may get tokens for it by client
+ * credentials.
+ */
 export async function showApis(deps: ApplicationsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const application = await applicationAt(deps, ctx, here);
   const [apis, grants] = await Promise.all([
@@ -163,7 +166,7 @@ export async function showApis(deps: ApplicationsDependencies, ctx: Context, her
   });
 }
 
-/** What an application may ask of APIs for itself. */
+/** Returns the client grants that an application may use for itself. */
 const machineGrants = (
   deps: ApplicationsDependencies,
   ctx: Context,
@@ -171,7 +174,7 @@ const machineGrants = (
   { client_id }: Application,
 ) => allOf(deps, ctx, here, 'GET /client-grants', { client_id, subject_type: 'client' });
 
-/** Lets an application have tokens of an API, with all its scopes, or no longer. */
+/** Allows an application to get tokens for an API with all its scopes, or withdraws that. */
 export async function switchApi(
   deps: ApplicationsDependencies,
   ctx: Context,

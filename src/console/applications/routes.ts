@@ -1,4 +1,4 @@
-// The pages of applications that are made by hand.
+// Routes of the application pages that have a design of their own.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { consoleForm, consolePage } from '../page.ts';
 import { create, showKinds } from './create.ts';
@@ -16,7 +16,7 @@ import { beginTry, showTried, showTry, type TryDependencies } from './try-page.t
 
 const SECTION = 'applications';
 
-/** Tokens are asked for with the application's own secret: by who may see it. */
+/** Trying an application uses its secret, so it requires the scope to see the secret. */
 const MAY_TRY = ['update:clients', 'read:client_keys'];
 
 const page = (scopes: readonly string[], handle: Parameters<typeof consolePage<TryDependencies>>[2]) =>
@@ -28,7 +28,8 @@ const form = (
   { isDangerous = true } = {},
 ) => consoleForm<TryDependencies>(SECTION, { scopes: ['read:clients', ...scopes], isDangerous }, handle);
 
-// A new application has users' tokens come to its callback; connections let users in, and APIs can be the Management API.
+// These forms count as dangerous: a new application has users' tokens sent to its callback, connections let users in,
+// and an API may be the Management API.
 export const applicationsRoutes: RouteDeclarations<TryDependencies> = {
   [`GET ${APPLICATIONS}` as const]: page([], showApplications),
   'GET /console/new-application': page(['create:clients'], (deps, ctx, here) => showKinds(deps, ctx, here)),

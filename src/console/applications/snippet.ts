@@ -1,37 +1,37 @@
-// What the programs of quickstarts are made of.
+// Building blocks of the quickstart programs.
 
-/** What is put into a program. */
+/** The values that are inserted into a program. */
 export interface QuickstartValues {
-  /** Host, and port where there is one: what SDKs call the domain. */
+  /** Host and port of this server, which SDKs call the domain. */
   domain: string;
-  /** The issuer, with the slash at its end. */
+  /** The issuer, with its final slash. */
   issuer: string;
   clientId: string;
-  /** The first callback, or one to be entered. */
+  /** The first callback, or a placeholder. */
   callback: string;
-  /** Where users are after they have logged out. */
+  /** Where users return to after logout. */
   afterLogout: string;
-  /** An API that the application may ask for tokens of; undefined where it may for none. */
+  /** An API that the application may get tokens for; undefined when there is none. */
   audience: string | undefined;
 }
 
-/** A program of a quickstart. */
+/** A quickstart program. */
 export interface Snippet {
-  /** The package that it is for, as it is installed; undefined for one that needs none. */
+  /** The npm package that it uses; undefined when it needs none. */
   package: string | undefined;
   language: 'js' | 'jsx' | 'sh';
   code: string;
 }
 
-/** A text as JavaScript has it: nothing in a name ends the text, or the comment that it stands in. */
+/** Quotes a text for JavaScript, so that no name can end the string literal or the comment that contains it. */
 export function quoted(text: string): string {
   const inside = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'");
   return `'${inside.replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}'`;
 }
 
-/** The line of an API among the options of a program; empty where there is none. */
+/** Returns the program line that names the API; empty when there is none. */
 export const audienceLine = ({ audience }: QuickstartValues, indent: string): string =>
   audience === undefined ? '' : `\n${indent}audience: ${quoted(audience)},`;
 
-/** A program in JavaScript for a package. */
+/** Returns a JavaScript program for a package. */
 export const js = (name: string, code: string): Snippet => ({ package: name, language: 'js', code });

@@ -1,4 +1,5 @@
-// How an application logs its users in, by the SDKs that our tests run: short programs with the application's real values.
+// Chooses the quickstart programs of an application: short programs with its real values, for SDKs that our tests
+// run.
 import { auth0Js, auth0Lock, auth0React, spaJs } from './browser-snippets.ts';
 import { auth0Management, authJsMachine, curl, openIdClientMachine } from './machine-snippets.ts';
 import type { QuickstartValues, Snippet } from './snippet.ts';
@@ -6,7 +7,7 @@ import { authJs, nextJs, oauth4webApi, openIdClient, openIdClientPublic } from '
 
 export type Kind = 'spa' | 'regular_web' | 'native' | 'non_interactive';
 
-/** The programs for an application of a kind. Secrets are read from the environment: they are in no program. */
+/** Returns the programs for an application of a kind. They read secrets from the environment and contain none. */
 export function snippetsOf(kind: Kind, values: QuickstartValues): Snippet[] {
   switch (kind) {
     case 'spa':

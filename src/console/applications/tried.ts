@@ -1,4 +1,4 @@
-// What an application gets for a login, or for itself: asked for as it asks, with what it proves itself by.
+// Requests tokens as an application would, with its credentials, and prepares the answer for display.
 import type { Context } from 'koa';
 import type { TokenEndpoint } from '../../engine/token-endpoint.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -8,12 +8,12 @@ import { jsonOf } from '../../runtime/json.ts';
 
 /** A token as it is shown. */
 interface ShownToken {
-  /** As JSON; undefined for a token that says nothing to others. */
+  /** As JSON; undefined for an opaque token. */
   header?: string;
   claims?: string;
 }
 
-/** What was answered, without anything that could be used. */
+/** The answer without the tokens themselves. */
 export type Tried =
   | {
       idToken?: ShownToken | undefined;
@@ -25,7 +25,10 @@ export type Tried =
 
 const TOKENS = ['access_token', 'id_token', 'refresh_token'];
 
-/** How the application proves itself, where that can be done for it. @returns undefined where it has a key of its own. */
+/**
+ * Returns the parameters by which the application authenticates; undefined when it uses a key that this server does
+ * not have.
+ */
 export function proofOf(client: Client): Record<string, string> | undefined {
   const { client_id, client_secret, token_endpoint_auth_method: method } = client;
   if (client.client_authentication_methods !== undefined || method === undefined) return undefined;
@@ -33,14 +36,14 @@ export function proofOf(client: Client): Record<string, string> | undefined {
   return client_secret === undefined ? undefined : { client_id, client_secret };
 }
 
-/** Asks for tokens within a request of the console. @param fields of the token request. */
+/** Requests tokens within a request of the console. @param fields the parameters of the token request. */
 export async function askForTokens(
   { tokens }: { tokens: Pick<TokenEndpoint, 'token'> },
   ctx: Context,
   fields: Record<string, string>,
 ): Promise<Tried> {
   const { method, url } = ctx;
-  // Who the administrator's browser is proves nothing of the application.
+  // Credentials in the administrator's own request must not authenticate the application.
   delete ctx.req.headers.authorization;
   delete ctx.req.headers.dpop;
   ctx.method = 'POST';

@@ -1,5 +1,5 @@
-// Logins by which administrators try an application. They end at an address of ours: the application's own callbacks stay as
-// they are, and nobody else can have a login end there.
+// Logins by which administrators try an application. They end at a callback of the console, so that the application's
+// own callbacks need not change. Only logins begun here can end there.
 
 import type { OwnCallback } from '../../engine/own-callbacks.ts';
 import { addressesBelow } from '../../engine/own-callbacks.ts';
@@ -10,21 +10,24 @@ import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 
-/** Below it is the callback of each application. */
+/** Path below which each application has its callback. */
 export const TRIED = '/console-try';
 
 const PURPOSE = 'console_try';
 /** How long a login may take, seconds. */
 const TTL = 900;
 
-/** The callbacks of all applications that take codes. @param consoleUrl the console's public origin. */
+/**
+ * Returns the callbacks of all applications that use the authorization code grant.
+ * @param consoleUrl the public URL of the console.
+ */
 export function tryCallbacks(consoleUrl: string): OwnCallback {
   return {
     isFor: ({ client_id, grant_types = [] }) =>
       client_id !== CONSOLE_CLIENT && grant_types.includes('authorization_code'),
     of: (clientId) => `${consoleUrl}${TRIED}/${encodeURIComponent(clientId)}`,
     has: addressesBelow(consoleUrl, TRIED),
-    // It is tried as its users log in: one of a third party asks for consent.
+    // The login should be as its users see it: a third-party application asks for consent.
     needsConsent: true,
     protocol: 'oidc-basic-profile',
   };
@@ -35,11 +38,11 @@ interface Kept {
   clientId: string;
   verifier: string;
   challenge: string;
-  /** Stands for the session of the administrator, which is in one browser alone. */
+  /** A hash that stands for the administrator's session. */
   session: string;
 }
 
-/** A code that came back, and what proves that it was asked for here. */
+/** An authorization code, and the proof that it was requested here. */
 interface TriedCode {
   code: string;
   redirectUri: string;
@@ -47,25 +50,28 @@ interface TriedCode {
 }
 
 export interface TryLogins {
-  /** @returns the address that begins the login. */
+  /** Begins a login. @returns the address to send the browser to. */
   begin(session: string, request: { clientId: string; params: Record<string, string> }): Promise<string>;
   /**
-   * Takes in what came to the callback; each login ends once.
-   * @returns the code, or the error that the authorization ended with.
-   * @throws AuthError 400 where this session has begun no such login.
+   * Reads the authorization response at the callback; each login can end only once.
+   * @returns the code, or the error of the response.
+   * @throws AuthError 400 when this session has not begun the login.
    */
   finish(
     session: string,
     clientId: string,
     query: Query,
   ): Promise<TriedCode | { error: string; description: string }>;
-  /** Checks an authorization request. @throws AuthError 400 for a callback of these without a login that began here. */
+  /**
+   * Checks an authorization request.
+   * @throws AuthError 400 when it uses one of these callbacks without a login begun here.
+   */
   check(query: Query): Promise<void>;
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The logins of a tenant. */
+/** Creates the logins of a tenant. */
 export function tryLogins({
   callbacks,
   challenges,
@@ -84,7 +90,7 @@ export function tryLogins({
       const verifier = random(32).toString('base64url');
       const challenge = sha256(verifier);
       const kept: Kept = { clientId, verifier, challenge, session };
-      // One at a time: the next takes the place of one that was given up.
+      // One login per session: a new one replaces one that was given up.
       const ticket = { purpose: PURPOSE, subject: session, ttlSeconds: TTL, data: { ...kept } };
       const { secret: state } = await challenges.issueTicket(ticket);
       return `/authorize?${new URLSearchParams({
@@ -100,7 +106,7 @@ export function tryLogins({
     },
     finish: async (session, clientId, { state, code, error, error_description: description }) => {
       const kept = await keptOf(state);
-      // Looked at before it is used up: another session cannot end a login that is not its own.
+      // Checked before it is spent, so that another session cannot end a login that it has not begun.
       if (typeof state !== 'string' || kept?.clientId !== clientId || kept.session !== session)
         throw requestExpired();
       if ((await challenges.spendTicket(PURPOSE, state)) === undefined) throw requestExpired();

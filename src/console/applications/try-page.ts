@@ -24,10 +24,10 @@ export interface TryDependencies extends ApplicationsDependencies {
   tryLogins: TryLogins;
 }
 
-/** Stands for the session of an administrator, which is in this browser alone. */
+/** Returns a hash that stands for the administrator's session, which one browser has. */
 const sessionOf = ({ token }: AtConsole) => sha256(`try ${token}`);
 
-/** How an application can be tried: by a login, by itself, or not here. */
+/** Returns how an application can be tried: by a login, by client credentials, or not at all. */
 function waysOf(client: Client | undefined): { proof?: Record<string, string>; by?: 'login' | 'machine' } {
   const proof = client && proofOf(client);
   const grants = client?.grant_types ?? [];
@@ -38,7 +38,7 @@ function waysOf(client: Client | undefined): { proof?: Record<string, string>; b
 
 interface Shown {
   tried?: Tried;
-  /** Where the login begins. */
+  /** The address that begins the login. */
   goUrl?: string;
 }
 
@@ -67,12 +67,12 @@ async function showPage(
   });
 }
 
-/** Shows how it can be tried. */
+/** Shows the form. */
 export async function showTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await showPage(deps, ctx, here, await applicationAt(deps, ctx, here));
 }
 
-/** Begins a login, or asks for a token as the application does for itself. */
+/** Begins a login, or requests a token by client credentials. */
 export async function beginTry(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const application = await applicationAt(deps, ctx, here);
   const { client_id: clientId } = application;
@@ -90,12 +90,12 @@ export async function beginTry(deps: TryDependencies, ctx: Context, here: AtCons
     ...(fresh === 'true' && { prompt: 'login' }),
   };
   const goUrl = outsideOf(deps, await deps.tryLogins.begin(sessionOf(here), { clientId, params }));
-  // No redirect: from a form of this page a browser follows none to a provider elsewhere.
+  // Not a redirect: the page's form-action policy would block a form's redirect to an upstream provider.
   ctx.set('Refresh', `0; url=${goUrl}`);
   await showPage(deps, ctx, here, application, { goUrl });
 }
 
-/** Shows what the application got for a login that is back. */
+/** Shows the tokens after the login has returned. */
 export async function showTried(deps: TryDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const application = await applicationAt(deps, ctx, here);
   const { client_id: clientId } = application;

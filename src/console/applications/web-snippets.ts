@@ -1,7 +1,7 @@
-// Programs for applications that log users in by a code: on a server, or installed.
+// Quickstart programs for applications that use the authorization code grant, on a server or installed.
 import { audienceLine, js, type QuickstartValues, quoted, type Snippet } from './snippet.ts';
 
-/** On a server, by a library of OpenID Connect. */
+/** On a server, with the OpenID Connect library openid-client. */
 export const openIdClient = (values: QuickstartValues): Snippet =>
   js(
     'openid-client',
@@ -33,7 +33,7 @@ console.log(tokens.claims());
 `,
   );
 
-/** The same for an application that keeps no secret. */
+/** The same for a public client. */
 export const openIdClientPublic = (values: QuickstartValues): Snippet => {
   const { code, ...rest } = openIdClient(values);
   return {
@@ -42,7 +42,7 @@ export const openIdClientPublic = (values: QuickstartValues): Snippet => {
   };
 };
 
-/** On a server. */
+/** On a server, with the authentication SDK. */
 export const authJs = (values: QuickstartValues): Snippet =>
   js(
     '@auth0/auth0-auth-js',
@@ -64,7 +64,7 @@ console.log(tokens.claims);
 `,
   );
 
-/** An application made with Next.js: the SDK has its addresses for login, callback and logout. */
+/** For Next.js. The SDK has its own addresses for login, callback and logout. */
 export const nextJs = (values: QuickstartValues): Snippet => {
   const callback = URL.parse(values.callback);
   return js(
@@ -89,7 +89,7 @@ export const proxy = (request) => client.middleware(request);
   );
 };
 
-/** An installed application, by the library that openid-client is made of. */
+/** For an installed application, with the library that openid-client is built on. */
 export const oauth4webApi = (values: QuickstartValues): Snippet =>
   js(
     'oauth4webapi',

@@ -1,4 +1,4 @@
-// The look of the hosted pages: a form, and beside it the pages themselves as they would be.
+// The look of the hosted pages: a form, with a preview of the pages beside it.
 import type { Context } from 'koa';
 import { bodyTexts, textsOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -14,7 +14,7 @@ import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shar
 
 type Section = Readonly<Record<string, unknown>>;
 
-/** What is in force. */
+/** Returns the branding and the theme in force. */
 async function lookNow(deps: BrandingDependencies, ctx: Context, here: AtConsole) {
   const brand = (await ask(deps, ctx, here, 'GET /branding')).body as Section;
   const kept = await askIfThere(deps, ctx, here, 'GET /branding/themes/default');
@@ -28,7 +28,7 @@ export async function showLook(deps: BrandingDependencies, ctx: Context, here: A
   await showForm(deps, ctx, here, {});
 }
 
-/** Takes what the form says: what it has changed alone. */
+/** Saves the members that the form has changed. */
 export async function saveLook(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { brand, theme, themeId } = await lookNow(deps, ctx, here);
   const typed = {
@@ -47,7 +47,7 @@ export async function saveLook(deps: BrandingDependencies, ctx: Context, here: A
   }
 }
 
-/** Removes the theme: the pages have the brand's colours again. */
+/** Deletes the theme, so that the pages use the colours of the branding again. */
 export async function removeTheme(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { themeId } = await lookNow(deps, ctx, here);
   if (themeId !== undefined)
@@ -55,7 +55,7 @@ export async function removeTheme(deps: BrandingDependencies, ctx: Context, here
   back(ctx, PATH, 'console.said.deleted');
 }
 
-/** The members of a theme without which the Management API takes none. */
+/** Members of a theme that the Management API requires. */
 const SECTIONS = { borders: {}, colors: {}, fonts: {}, page_background: {}, widget: {} };
 
 async function saveTheme(
@@ -72,7 +72,7 @@ async function saveTheme(
   else await ask(deps, ctx, here, 'PATCH /branding/themes/:id', { params: { id: themeId }, body });
 }
 
-/** Members that differ, at any depth; null for what is gone. */
+/** Returns the members that differ, at any depth; null for one that was removed. */
 function changesOf(before: Section, after: Section): Record<string, unknown> {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(
@@ -88,12 +88,12 @@ function changesOf(before: Section, after: Section): Record<string, unknown> {
 const isSection = (value: unknown): value is Section =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Shows a page of ours as it is: with the query's page, language and scheme. */
+/** Shows a page with the saved look. The query names the page, the language and the colour scheme. */
 export async function showPreview(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await preview(deps, ctx, textsOf(ctx.query), await lookNow(deps, ctx, here));
 }
 
-/** The same as it would be with what is typed. */
+/** Shows a page with the look as entered in the form. */
 export async function showDraft(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { brand, theme } = await lookNow(deps, ctx, here);
   await preview(deps, ctx, bodyTexts(ctx), {
@@ -119,7 +119,7 @@ async function preview(
   });
 }
 
-/** A form as it was filled in, and which part of it was refused. */
+/** A form as it was filled in, and the part of it that was refused. */
 interface Filled {
   typed?: { brand: Section; theme: Section };
   refused?: { of: 'brand' | 'theme'; fault: FormFault };

@@ -1,15 +1,15 @@
-// The look as a form has it: the brand (`/branding`) and the theme (`/branding/themes`), each a field by its path. A theme is
-// there once something of it is set; what it leaves out is the brand's.
+// The look as form fields: each field is a member of the branding (`/branding`) or of the theme (`/branding/themes`),
+// named by its path. A theme exists once one of its members is set; members that it lacks fall back to the branding.
 import { type FormFault, faultIn } from '../form-fault.ts';
 import type { FaultyField } from '../render.ts';
 
 type Section = Readonly<Record<string, unknown>>;
 
-/** How a value of the look is typed. */
+/** The kind of value that a field has. */
 type LookKind = 'color' | 'address' | 'number' | 'switch' | 'choice';
 
 interface LookField {
-  /** Members from the top, joined by dots; what the form calls the field. */
+  /** Path of the member, joined by dots; also the name of the form field. */
   path: string;
   kind: LookKind;
   choices?: readonly string[];
@@ -28,7 +28,7 @@ const number = (path: string, least: number, most: number): LookField => ({
 const choice = (path: string, ...choices: string[]): LookField => ({ path, kind: 'choice', choices });
 const size = (name: string) => number(`fonts.${name}.size`, 75, 150);
 
-/** Of the brand. */
+/** The fields of the branding. */
 const BRAND: readonly LookField[] = [
   color('colors.primary'),
   color('colors.page_background'),
@@ -37,7 +37,7 @@ const BRAND: readonly LookField[] = [
   address('font.url'),
 ];
 
-/** Of the theme, by group. */
+/** The fields of the theme, by group. */
 const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
   {
     group: 'colors',
@@ -91,7 +91,7 @@ const THEME: readonly { group: string; fields: readonly LookField[] }[] = [
 
 const THEME_FIELDS = THEME.flatMap(({ fields }) => fields);
 
-/** A field with what the look has. */
+/** A field with its value. */
 interface ShownField extends LookField {
   value: string;
   fault?: FormFault;
@@ -100,14 +100,14 @@ interface ShownField extends LookField {
 interface ThemeGroup {
   group: string;
   fields: ShownField[];
-  /** Whether something is wrong with one of them. */
+  /** Whether one of the fields is faulty. */
   isFaulty: boolean;
 }
 
-/** What is typed where nothing is: shadows are there. */
+/** The text of a field without a value. The card has a shadow by default, so that switch is on. */
 const usual = ({ kind }: LookField) => (kind === 'switch' ? 'true' : '');
 
-/** A value of a look as text; a gradient is the colour that it begins with. */
+/** Returns a value as text; for a gradient its start colour. */
 function valueAt(look: Section, field: LookField): string {
   const found = field.path.split('.').reduce<unknown>(memberOf, look);
   if (typeof found === 'object' && found !== null) return textOf(memberOf(found, 'start'));
@@ -125,12 +125,12 @@ const shown = (look: Section, field: LookField, fault: FormFault | undefined): S
   return { ...field, value: valueAt(look, field), ...(own && { fault: own }) };
 };
 
-/** The fields of a brand, with their values. @param fault what was refused of it. */
+/** Returns the fields of the branding with their values. @param fault the refusal of the branding. */
 export function brandFields(brand: Section, fault?: FormFault): ShownField[] {
   return BRAND.map((field) => shown(brand, field, fault));
 }
 
-/** The fields of a theme by group, with their values. @param fault what was refused of it. */
+/** Returns the fields of the theme by group with their values. @param fault the refusal of the theme. */
 export function themeGroups(theme: Section, fault?: FormFault): ThemeGroup[] {
   return THEME.map(({ group, fields }) => {
     const all = fields.map((field) => shown(theme, field, fault));
@@ -138,7 +138,7 @@ export function themeGroups(theme: Section, fault?: FormFault): ThemeGroup[] {
   });
 }
 
-/** The first field with which something is wrong. */
+/** Returns the first faulty field. */
 export function faultyLook(
   brand: readonly ShownField[],
   theme: readonly ThemeGroup[],
@@ -153,8 +153,8 @@ export function faultyLook(
 }
 
 /**
- * A look with what a form says. What is as it is shown is not touched.
- * @param typed by the paths of the fields; one that is not there is not of the form.
+ * Returns a look with the values of a form. A member whose field is unchanged stays as it is.
+ * @param typed values by the paths of the fields; fields that are missing are not part of the form.
  */
 function withTyped(
   look: Section,
@@ -168,23 +168,23 @@ function withTyped(
   }, look);
 }
 
-/** A switch that is off sends nothing: the form says that it has switches. */
+/** A switch that is off sends nothing, so the form has a field `switches` that tells of them. */
 const switched = ({ path }: LookField, typed: Readonly<Record<string, string>>) =>
   typed.switches === '1' ? (typed[path] ?? 'false') : undefined;
 
-/** The brand of a form. */
+/** Returns the branding as entered. */
 export const typedBrand = (brand: Section, typed: Readonly<Record<string, string>>) =>
   withTyped(brand, BRAND, typed);
 
-/** The theme of a form. */
+/** Returns the theme as entered. */
 export const typedTheme = (theme: Section, typed: Readonly<Record<string, string>>) =>
   withTyped(theme, THEME_FIELDS, typed);
 
-/** @returns undefined for what is to be as usual. */
+/** Parses a field. @returns undefined when the member is to be left out. */
 function read({ kind }: LookField, text: string): unknown {
   if (kind === 'switch') return text === 'true';
   if (text === '') return undefined;
-  // What is no number is sent as it is: the API says what is wrong with it.
+  // A text that is not a number is sent unchanged: the API words the error.
   return kind === 'number' && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 

@@ -1,4 +1,4 @@
-// E-mails and SMS: what they say, with a preview, "send to me", and back to ours.
+// The pages of e-mails and SMS: editing a template with a preview, sending it to oneself, and restoring the default.
 import type { Context } from 'koa';
 import { DeliveryError } from '../../delivery/messages.ts';
 import type { Draft } from '../../delivery/templates.ts';
@@ -23,7 +23,7 @@ import {
 } from './message.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 
-/** All messages. */
+/** Shows the list of messages. */
 export async function showMessages(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const names = here.can('read:email_templates') ? EMAILS : [];
   const own = here.can('read:connections') ? await passwordless(deps, ctx, here) : [];
@@ -35,7 +35,7 @@ export async function showMessages(deps: BrandingDependencies, ctx: Context, her
   });
 }
 
-/** The ids of the connections that send codes. */
+/** Returns the ids of the passwordless connections, which have messages of their own. */
 async function passwordless(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<string[]> {
   const lists = await Promise.all(
     ['email', 'sms'].map((strategy) =>
@@ -47,13 +47,13 @@ async function passwordless(deps: BrandingDependencies, ctx: Context, here: AtCo
   );
 }
 
-/** One message. */
+/** Shows one message. */
 export async function showMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const message = await messageOf(deps, ctx, here);
   await showEditor(deps, ctx, here, { message, written: message.written });
 }
 
-/** Keeps what the form says, goes back to ours, or sends it to the administrator. */
+/** Saves the template, restores the default, or sends the message to the administrator. */
 export async function takeMessage(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const message = await messageOf(deps, ctx, here);
   requireScope(here, changeScope(message));
@@ -73,7 +73,7 @@ export async function takeMessage(deps: BrandingDependencies, ctx: Context, here
   }
 }
 
-/** The message as its receiver would see it, as it is kept. */
+/** Shows the message as its recipient would see it, from the saved template. */
 export async function previewMessage(
   deps: BrandingDependencies,
   ctx: Context,
@@ -83,13 +83,13 @@ export async function previewMessage(
   showDraft(ctx, await drafted(deps, ctx, here, message, message.written));
 }
 
-/** The same as it is typed. */
+/** Shows the message from the template as entered. */
 export async function previewTyped(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const message = await messageOf(deps, ctx, here);
   showDraft(ctx, await drafted(deps, ctx, here, message, typedOf(ctx, message)));
 }
 
-/** As a mail program shows it: nothing in it runs, and it is framed by our own page alone. */
+/** Answers with the message. The policy forbids scripts, and only pages of this origin may frame it. */
 function showDraft(ctx: Context, { message }: Draft): void {
   ctx.set('Cache-Control', 'no-store');
   ctx.set(
@@ -115,7 +115,7 @@ async function messageOf(deps: BrandingDependencies, ctx: Context, here: AtConso
 const changeScope = ({ connection }: Message) =>
   connection === undefined ? 'update:email_templates' : 'update:connections';
 
-/** @throws AuthError 403 */
+/** Requires a scope. @throws AuthError 403 */
 function requireScope(here: AtConsole, scope: string): void {
   if (!here.can(scope)) throw roleRefusal();
 }
@@ -155,7 +155,7 @@ interface Editor {
   sent?: string;
 }
 
-/** Sends the message as it is typed: an e-mail to the administrator's own address and no other, an SMS to a number. */
+/** Sends the message as entered: an e-mail only to the administrator's own address, an SMS to an entered number. */
 async function send(
   deps: BrandingDependencies,
   ctx: Context,
@@ -168,7 +168,7 @@ async function send(
     return showEditor(deps, ctx, here, { ...editor, draft, isRefused: true });
   const { message } = draft;
   const isSms = message.channel === 'sms';
-  // Nobody knows an administrator's number.
+  // Administrators have no phone number on record.
   const to = isSms ? numberOf(bodyTexts(ctx).number ?? '') : email;
   if (to === undefined) return showEditor(deps, ctx, here, { ...editor, fault: NO_NUMBER });
   if (!(await deps.rateLimits.spend(isSms ? 'consoleSms' : 'consoleMail', here.administrator.userId)))
@@ -188,13 +188,14 @@ type FieldName = (typeof FIELDS)[number];
 
 const NO_NUMBER: FormFault = { status: 400, field: 'number', key: 'console.branding.noNumber' };
 
-/** What is wrong with each field: with what is rendered of it, or what was refused. */
+/** Returns the faults by field: errors of rendering, and a refusal. */
 function faultsOf(broken: Draft['faults'], fault?: FormFault): Partial<Record<FieldName, FormFault>> {
   const rendered = Object.entries(broken).map(([name, message]) => [
     name,
     { status: 400, message, isEnglish: true },
   ]);
-  // Of a connection's message the API names the option: `options.email.subject`, and `options.template` for the text.
+  // For a connection's message the API names the option: `options.email.subject`, and `options.template` for the
+  // text.
   const [last = ''] = /\w+$/.exec(fault?.at ?? fault?.field ?? '') ?? [];
   return { ...Object.fromEntries(rendered), ...(fault && { [last === 'template' ? 'body' : last]: fault }) };
 }

@@ -1,5 +1,5 @@
-// The messages that the tenant can write itself, each with the template that there is: e-mails by their kind, and those of
-// passwordless connections, which stand in the connection's options.
+// Messages whose templates the tenant can replace, with their current templates: e-mails by kind, and messages of
+// passwordless connections, which are part of the connection's options.
 
 import type { Context } from 'koa';
 import { email } from '../../connections/passwordless/email.ts';
@@ -14,7 +14,7 @@ import { ask, askIfThere } from '../ask.ts';
 import type { AtConsole } from '../session.ts';
 import type { BrandingDependencies } from './shared.ts';
 
-/** The kinds that a template is kept for, and what each carries. */
+/** The kinds of e-mail that have a template, and what each contains. */
 const KINDS: Readonly<Partial<Record<EmailKind, 'link' | 'code' | 'nothing'>>> = {
   verify_email: 'link',
   reset_email: 'link',
@@ -26,36 +26,36 @@ const KINDS: Readonly<Partial<Record<EmailKind, 'link' | 'code' | 'nothing'>>> =
   async_approval: 'link',
 };
 
-/** The names of all e-mails that have a template of their own. */
+/** The names of all kinds of e-mail that have a template. */
 export const EMAILS = Object.keys(KINDS) as EmailKind[];
 
-/** Templates as forms have them; an empty text is ours. */
+/** A template as form fields. An empty text stands for the default. */
 export interface Written {
   from: string;
   subject: string;
   body: string;
-  /** Of kinds alone: whether it is sent at all. */
+  /** Whether the message is sent at all; only for kinds of e-mail. */
   enabled?: boolean;
 }
 
-/** A message, with the template that is kept. */
+/** A message with its saved template. */
 export interface Message {
-  /** In addresses: a kind, or the id of a connection. */
+  /** The name in paths: a kind, or the id of a connection. */
   name: string;
   kind: MessageKind;
-  /** Whose it is, of a connection's. */
+  /** The connection, for a message of one. */
   connection?: Connection;
   written: Written;
-  /** Whether anything of it is the tenant's own. */
+  /** Whether the tenant has replaced any of its texts. */
   isOwn: boolean;
-  /** Whether there is a record of it. */
+  /** Whether a template is stored. */
   isKept: boolean;
 }
 
-/** Who may read and change a message, by its name. */
+/** Reports whether a message, by its name, belongs to a connection. */
 export const isOfConnection = (name: string) => name.startsWith('con_');
 
-/** Reads one. @throws AuthError 404 */
+/** Returns a message by its name. @throws AuthError 404 */
 export async function messageAt(
   deps: BrandingDependencies,
   ctx: Context,
@@ -68,7 +68,7 @@ export async function messageAt(
   const kept = await keptTemplate(deps, ctx, here, kind);
   const written = {
     ...textsIn(kept ?? {}),
-    // As it is sent where nothing is said: welcome mails are not.
+    // The default: all are sent except welcome mails.
     enabled: kept === undefined ? kind !== 'welcome_email' : kept.enabled !== false,
   };
   return { name, kind, written, isKept: kept !== undefined, isOwn: isOwn(written) };
@@ -110,7 +110,7 @@ function textsIn({ from, subject, body }: Readonly<Record<string, unknown>>): Wr
 
 const isOwn = ({ from, subject, body }: Written) => [from, subject, body].some((text) => text.trim() !== '');
 
-/** Keeps a template; empty texts are ours from then on. @throws AuthError 400 */
+/** Saves a template; an empty text restores the default. @throws AuthError 400 */
 export async function writeMessage(
   deps: BrandingDependencies,
   ctx: Context,
@@ -158,7 +158,7 @@ function withoutTexts(email: unknown): object {
   return rest;
 }
 
-/** A message as somebody would get it, with values for example, in a language. */
+/** Renders a message with example values in a language. */
 export function draftOf(
   { templates, baseUrl }: Pick<BrandingDependencies, 'templates' | 'baseUrl'>,
   { kind, connection }: Pick<Message, 'kind' | 'connection'>,
@@ -179,7 +179,7 @@ export function draftOf(
   return templates.draft(kind, notice, Object.fromEntries(texts) as DraftTemplate);
 }
 
-/** Who a message is for, for example. */
+/** The example recipient of messages. */
 const PERSON: User = {
   id: 'auth0|example',
   email: 'ada.lovelace@example.com',

@@ -1,4 +1,4 @@
-// The routes of the console's branding.
+// The routes of branding.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { withLongTexts } from '../forms.ts';
 import { consoleForm, consolePage } from '../page.ts';
@@ -21,7 +21,7 @@ const form = (
 const LOOK = ['read:branding'];
 const CHANGE = ['update:branding'];
 
-// Whose messages these are (those of kinds, or of a connection) is seen to where each is read and written.
+// The scopes for messages depend on whether they belong to a connection, so the handlers check them.
 export const brandingRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}` as const]: page(LOOK, showLook),
   [`POST ${PATH}` as const]: form(CHANGE, saveLook),
@@ -29,11 +29,11 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/preview` as const]: form(LOOK, showDraft),
   [`POST ${PATH}/theme/delete` as const]: form(['delete:branding'], removeTheme),
   [`GET ${PATH}/template` as const]: page(LOOK, showTemplate),
-  // It may hold scripts, which run where users type their passwords.
+  // Dangerous: a template may contain scripts, which run where users type their passwords.
   [`POST ${PATH}/template` as const]: form(CHANGE, saveTemplate, { isDangerous: true }),
   [`GET ${PATH}/messages` as const]: page(LOOK, showMessages),
   [`GET ${PATH}/messages/:message` as const]: page([], showMessage),
-  // A template has the link or the code of whoever gets the message, and an SMS goes to any number.
+  // Dangerous: a template receives the link or code of every recipient, and an SMS can be sent to any number.
   [`POST ${PATH}/messages/:message` as const]: form([], takeMessage, { isDangerous: true }),
   [`GET ${PATH}/messages/:message/preview` as const]: page([], previewMessage),
   [`POST ${PATH}/messages/:message/preview` as const]: form([], previewTyped),
@@ -42,7 +42,7 @@ export const brandingRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/texts/:prompt/:language` as const]: form(['update:prompts'], saveTexts),
 };
 
-/** The pages, below views/pages. */
+/** The templates of these pages, below views/pages. */
 export const BRANDING_PAGES: readonly string[] = [
   'look',
   'template',

@@ -1,11 +1,11 @@
-// The pages that a look is tried on, with the models of somebody who logs in to an application.
+// Sample pages for previews, with models of a user who logs in to an application.
 import { nameField } from '../../connections/name-field.ts';
 import { databaseOptionsSchema } from '../../records/connections.ts';
 import { judgeStrength } from '../../users/password-policy.ts';
 
-/** A page of ours, as a preview shows it. */
+/** A sample page. */
 interface Sample {
-  /** Below views/pages. */
+  /** Path of the template below views/pages. */
   template: string;
   model: object;
 }
@@ -14,7 +14,7 @@ const client = { name: 'Harbour Books' };
 const email = 'ada.lovelace@example.com';
 const form = { client, action: '#', csrf: '' };
 
-/** A picture in place of a QR code. */
+/** A picture that stands for a QR code. */
 const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
 
@@ -22,7 +22,7 @@ const rules = judgeStrength(databaseOptionsSchema.parse({}), '').rules.map(
   ({ verified: _verified, ...rule }) => rule,
 );
 
-/** By name, in the order in which people meet them. */
+/** The samples by name, in the order in which users see the pages. */
 export const SAMPLES: Readonly<Record<string, Sample>> = {
   login: {
     template: 'login/login',

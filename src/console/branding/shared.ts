@@ -1,4 +1,4 @@
-// What the pages of branding have in common.
+// What the pages of branding share.
 import type { Templates } from '../../delivery/templates.ts';
 import type { OutgoingEmail, OutgoingSms } from '../../delivery/transport.ts';
 import type { AskDependencies } from '../ask.ts';
@@ -7,18 +7,18 @@ import type { ConsolePageDependencies } from '../page.ts';
 
 export interface BrandingDependencies extends ConsolePageDependencies, AskDependencies {
   templates: Pick<Templates, 'draft'>;
-  /** Sends an e-mail at once, once. @throws DeliveryError where the server does not take it. */
+  /** Sends an e-mail immediately, without retries. @throws DeliveryError when the server does not accept it. */
   sendEmail(message: OutgoingEmail): Promise<void>;
-  /** The same of an SMS. */
+  /** As {@link sendEmail}, for an SMS. */
   sendSms(message: OutgoingSms): Promise<void>;
-  /** Counts a message to an address or number that may be anybody's. @throws AuthError 429 */
+  /** Counts a message to an address or number, whoever it belongs to. @throws AuthError 429 */
   limitDestination(destination: string): Promise<void>;
 }
 
 export const SECTION = 'branding';
 export const PATH = `${CONSOLE}/branding` as const;
 
-/** The languages of our pages, each by its own name, those that the tenant has first. */
+/** Returns the languages of the pages, each named in itself; the tenant's come first. */
 export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views' | 'config'>) {
   const { enabled_locales: enabled } = config.settings().tenant;
   const tags = [...new Set([...enabled.filter((tag) => views.locales.has(tag)), ...views.locales.keys()])];
@@ -29,7 +29,7 @@ export function languagesOf({ views, config }: Pick<BrandingDependencies, 'views
   }));
 }
 
-/** The language that a page of branding is about: the one that is asked for, else the tenant's first. */
+/** Returns the requested language if there is such a locale, or else the tenant's first. */
 export function languageOf(deps: Pick<BrandingDependencies, 'views' | 'config'>, asked: unknown): string {
   const all = languagesOf(deps).map(({ tag }) => tag);
   return typeof asked === 'string' && all.includes(asked) ? asked : (all[0] ?? 'en');

@@ -1,4 +1,4 @@
-// The tenant's own page around ours.
+// The editor of the tenant's page template.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask, askIfThere } from '../ask.ts';
@@ -11,10 +11,10 @@ import { type BrandingDependencies, PATH } from './shared.ts';
 
 const CALL = '/branding/templates/universal-login';
 
-/** The one field that there is. */
+/** The only field. */
 const SOURCE: FaultyField = { id: 'source', label: 't:console.branding.template.source' };
 
-/** What a new one begins with: our page alone. */
+/** A new template, which contains nothing but our page. */
 const EMPTY = `<!DOCTYPE html>
 <html lang="{{ locale }}">
   <head>
@@ -26,12 +26,12 @@ const EMPTY = `<!DOCTYPE html>
 </html>
 `;
 
-/** Shows it. */
+/** Shows the editor. */
 export async function showTemplate(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await showForm(deps, ctx, here, {});
 }
 
-/** Keeps it, or removes it. */
+/** Saves the template, or deletes it. */
 export async function saveTemplate(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { source = '', order } = bodyTexts(ctx);
   if (order === 'remove') {

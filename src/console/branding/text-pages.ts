@@ -1,4 +1,4 @@
-// The words of our pages, by prompt and language, with ours beside them.
+// The texts of pages by prompt and language, with the default texts beside them.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
@@ -10,7 +10,7 @@ import type { AtConsole } from '../session.ts';
 import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
 import { defaultText, type KeptTexts, placesByPrompt, type TextPlace, withTexts } from './text-places.ts';
 
-/** The prompts, in a language. */
+/** Shows the prompts in a language. */
 export async function showPrompts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const language = languageOf(deps, ctx.query.language);
   const prompts = await Promise.all(
@@ -31,13 +31,13 @@ export async function showPrompts(deps: BrandingDependencies, ctx: Context, here
   });
 }
 
-/** The texts of one prompt. */
+/** Shows the texts of one prompt. */
 export async function showTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const at = placeAt(deps, ctx);
   await showForm(deps, ctx, here, { at, kept: await textsOf(deps, ctx, here, at) });
 }
 
-/** Keeps what the form says. */
+/** Saves the texts of the form. */
 export async function saveTexts(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const at = placeAt(deps, ctx);
   const kept = await textsOf(deps, ctx, here, at);
@@ -59,7 +59,7 @@ interface At {
   places: readonly TextPlace[];
 }
 
-/** The prompt and the language of an address. @throws AuthError 404 */
+/** Returns the prompt and language of the request's path. @throws AuthError 404 */
 function placeAt(deps: BrandingDependencies, ctx: Context): At {
   const prompt = String(ctx.params.prompt);
   const places = placesByPrompt().get(prompt);

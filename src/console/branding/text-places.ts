@@ -1,17 +1,17 @@
-// The texts of our pages that the tenant can have in words of its own, by prompt, screen and key.
+// The texts of pages that a tenant can replace, by prompt, screen and key.
 import { SCREENS } from '../../pages/custom-texts.ts';
 import type { Locale } from '../../pages/locales.ts';
 import { withoutReturns } from '../forms.ts';
 
-/** A text that can be set. */
+/** A text that can be replaced. */
 export interface TextPlace {
   screen: string;
   key: string;
-  /** Our message that it replaces: the first, where it is several. */
+  /** Our message that it replaces; the first one where it replaces several. */
   message: string;
 }
 
-/** The places by prompt, in the order of our pages. */
+/** Returns the texts by prompt, in the order of the pages. */
 export function placesByPrompt(): ReadonlyMap<string, TextPlace[]> {
   const all = new Map<string, TextPlace[]>();
   for (const texts of Object.values(SCREENS)) {
@@ -26,7 +26,7 @@ export function placesByPrompt(): ReadonlyMap<string, TextPlace[]> {
   return all;
 }
 
-/** What a text writes for values, by ours. */
+/** The placeholders in tenants' texts, by the names of our values. */
 const VALUES: Readonly<Record<string, string>> = {
   client: 'clientName',
   tenant: 'companyName',
@@ -36,16 +36,19 @@ const VALUES: Readonly<Record<string, string>> = {
   user: 'userName',
 };
 
-/** Our own words, with the places for values as the tenant's texts write them. */
+/** Returns our text with placeholders as tenants' texts write them. */
 export function defaultText(locale: Locale, message: string): string {
   const values = Object.fromEntries(Object.entries(VALUES).map(([ours, theirs]) => [ours, `\${${theirs}}`]));
   return locale.text(message, values).replaceAll(/[\u2068\u2069]/g, '');
 }
 
-/** Texts of a prompt as they are kept: by screen and key. */
+/** The tenant's texts of a prompt, by screen and key. */
 export type KeptTexts = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** What is kept with what a form says; an empty text is ours. Screens and keys that are not of the form stay. */
+/**
+ * Returns the stored texts with the entered ones; an empty text restores the default. Screens and keys that the form
+ * does not have are kept.
+ */
 export function withTexts(
   before: KeptTexts,
   places: readonly TextPlace[],
