@@ -3,6 +3,7 @@
 import { Session } from 'node:inspector/promises';
 import { callsOf, codeOf, tenant } from '../test/factors/tenant.ts';
 import { createAgent, readForm } from '../test/support/agent.ts';
+import { openPage } from '../test/support/browser-logins.ts';
 import {
   follow,
   responseOf,
@@ -14,7 +15,6 @@ import {
 } from '../test/support/flows.ts';
 import { nextMessageTo } from '../test/support/inbox.ts';
 import { startServer } from '../test/support/server.ts';
-import { openPage } from '../test/support/ways.ts';
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
 const MFA = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';

@@ -7,11 +7,11 @@ import { type CommandProcess, print } from './runtime/command-process.ts';
 import { readSettings, type Settings } from './settings.ts';
 import type { Store } from './store/contract.ts';
 import { naming } from './store/files.ts';
-import { archiveParts, checkArchive } from './store/moving/archive.ts';
-import { fillStore, type Progress } from './store/moving/fill.ts';
-import { movedParts } from './store/moving/moved.ts';
 import { openStore } from './store/open.ts';
 import { checkOf, keyFile, readKey } from './store/sealing/key.ts';
+import { archiveParts, checkArchive } from './store/transfer/archive.ts';
+import { fillStore, type Progress } from './store/transfer/fill.ts';
+import { transferredParts } from './store/transfer/parts.ts';
 import { writeWhole } from './store/write-whole.ts';
 
 const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
@@ -99,7 +99,7 @@ export async function move(
   const tell = everyTime(host);
   const records = await withStore(source, { log, clock }, (one) =>
     withStore(target, { log, clock, isFilling: true }, (other) =>
-      one.atOneMoment((moment) => fillStore(other, movedParts(moment), tell)),
+      one.withSnapshot((snapshot) => fillStore(other, transferredParts(snapshot), tell)),
     ),
   );
   print(host, `${records} records, counted and compared`);

@@ -6,8 +6,8 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { VERSION } from '../runtime/version.ts';
 import type { Store } from '../store/contract.ts';
-import { writeArchive } from '../store/moving/archive.ts';
 import { keyFile, readKey } from '../store/sealing/key.ts';
+import { writeArchive } from '../store/transfer/archive.ts';
 import { findPlace } from './place.ts';
 import { ABSENT, endedEarly } from './send.ts';
 

@@ -4,7 +4,7 @@ import http from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { linesOf } from '../store/moving/lines.ts';
+import { linesOf } from '../store/transfer/lines.ts';
 import { TenantFault } from '../tenant/load.ts';
 import type { Order } from './orders.ts';
 import { findPlace } from './place.ts';

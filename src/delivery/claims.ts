@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Filter, Store, Write } from '../store/contract.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 
 type Record = Frozen<DeliveryRecord>;
 
@@ -79,10 +79,10 @@ export function createClaims(
     },
     take: async ({ id, dueAt }, longest) => {
       const until = clock() + longest + MARGIN;
-      const taken = await judge(records, id, (current) =>
+      const taken = await updateWithResult(records, id, (current) =>
         current.dueAt === dueAt
-          ? { verdict: current, next: { ...current, holder, dueAt: dateOf(until) } }
-          : { verdict: undefined },
+          ? { result: current, next: { ...current, holder, dueAt: dateOf(until) } }
+          : { result: undefined },
       );
       return taken && { id, content: taken.content, tries: taken.tries, until };
     },

@@ -5,7 +5,7 @@ import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import type { Store } from '../store/contract.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 import { artifactKey } from './artifact-keys.ts';
 import { INTERACTION_SECONDS } from './lifetimes.ts';
 import { readExtensions } from './request-extensions.ts';
@@ -77,11 +77,11 @@ export function pushedRequests({
   const artifacts = store.collection('artifacts');
   /** Changes a request that exists and is not used. Simultaneous changes are applied one after another. */
   const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
-    judge(artifacts, key, (current) => {
+    updateWithResult(artifacts, key, (current) => {
       // Records of this model are written here alone.
       const kept = current.payload as unknown as Kept;
       const changed = kept.isUsed === true ? undefined : next(kept);
-      return { verdict: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };
+      return { result: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };
     });
   return {
     keep: async (request, seconds) => {

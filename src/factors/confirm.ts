@@ -3,7 +3,7 @@
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import type { Frozen } from '../records/record.ts';
 import { type Collection, UniqueKeyError } from '../store/contract.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 
 export interface ConfirmOptions {
   /** Whether it may only become the user's first authenticator. Of several concurrent calls one succeeds. */
@@ -61,8 +61,8 @@ export async function removeIf(
   id: string,
   isRight: (one: Frozen<AuthenticatorRecord>) => boolean,
 ): Promise<boolean> {
-  const isGone = await judge(records, id, (current) =>
-    isRight(current) ? { verdict: true, next: { ...current, expiresAt: 1 } } : { verdict: false },
+  const isGone = await updateWithResult(records, id, (current) =>
+    isRight(current) ? { result: true, next: { ...current, expiresAt: 1 } } : { result: false },
   );
   return isGone === true;
 }

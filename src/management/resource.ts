@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { AuthError } from '../http/errors.ts';
-import { anyCollection } from '../store/any-collection.ts';
+import { collectionByName } from '../store/collection-by-name.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { type Call, type Caller, callsWith, created, noContent, ok } from './call.ts';
@@ -150,7 +150,7 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   query: Readonly<Record<string, unknown>>,
   caller: Caller,
 ): Promise<unknown> {
-  const all = (await listAll(anyCollection(deps.store, resource.collection))) as Stored<N>[];
+  const all = (await listAll(collectionByName(deps.store, resource.collection))) as Stored<N>[];
   const order = resource.orderOf ?? ((record: Stored<N>) => record.id);
   const narrowed = await resource.narrow?.(deps, query);
   const chosen = [...all, ...((await resource.more?.(deps)) ?? [])]

@@ -2,7 +2,7 @@
 // and the log says nothing. Deploy tools send all that they have each time.
 
 import { isDeepStrictEqual } from 'node:util';
-import { anyCollection } from '../store/any-collection.ts';
+import { collectionByName } from '../store/collection-by-name.ts';
 import type { Collection, Store } from '../store/contract.ts';
 
 /** A store for one call, and what the call did with it. */
@@ -49,7 +49,7 @@ export function watchStore(store: Store): WatchedStore {
     store: {
       ...store,
       // What it returns has the records that it was given.
-      collection: (name) => watched(anyCollection<Dated>(store, name)) as never,
+      collection: (name) => watched(collectionByName<Dated>(store, name)) as never,
       batch: other(store.batch),
     },
     isUnchanged: () => seen.same > 0 && seen.other === 0,

@@ -1,8 +1,8 @@
 // Switches metrics on: what they are taken of is loaded then, and only then.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
+import { measuredStore } from '../store/instrumented.ts';
 import { listAll } from '../store/list-all.ts';
-import { measuredStore } from '../store/wrapped.ts';
 import type { Hasher } from '../users/hashing.ts';
 import type { Metrics } from './registry.ts';
 

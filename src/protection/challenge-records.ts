@@ -5,7 +5,7 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { hashSecret, isSameSecret, sha256 } from '../runtime/secrets.ts';
 import type { Collection, Store, Write } from '../store/contract.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 import { askedBy, idOf } from './asked.ts';
 
 /** Wrong tries that a code takes before it is dead. */
@@ -128,11 +128,11 @@ export function createChallengeRecords(deps: {
       };
     },
     attempt: async (id, tried) => {
-      const verdict = await judge(all, id, (current) => {
+      const result = await updateWithResult(all, id, (current) => {
         const { outcome, next } = outcomeOf(current, tried, clock());
-        return { verdict: { outcome, met: outcome === 'accepted' ? describe(current) : undefined }, next };
+        return { result: { outcome, met: outcome === 'accepted' ? describe(current) : undefined }, next };
       });
-      return verdict ?? { outcome: 'unknown', met: undefined };
+      return result ?? { outcome: 'unknown', met: undefined };
     },
     ofTicket: async (purpose, ticket) =>
       (await all.findBy('ticket', hashSecret(ticket))).find((found) => found.purpose === purpose),

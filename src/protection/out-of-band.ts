@@ -3,7 +3,7 @@
 import type { ChallengeRecord } from '../records/protection-state.ts';
 import type { Frozen } from '../records/record.ts';
 import { hashSecret } from '../runtime/secrets.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 import { idOf } from './asked.ts';
 import type { ChallengeRecords, Issued, Met, NewChallenge, Outcome, Prepared } from './challenge-records.ts';
 
@@ -104,10 +104,10 @@ export function outOfBand(records: ChallengeRecords): OutOfBand {
       await Promise.all(doomed.map(({ id }) => all.delete(id)));
     },
     decide: async (purpose, subject, id, state, data) => {
-      const isDone = await judge(all, id, (current) => {
-        if (current.subject !== idOf(purpose, subject) || !isOpen(current)) return { verdict: false };
+      const isDone = await updateWithResult(all, id, (current) => {
+        if (current.subject !== idOf(purpose, subject) || !isOpen(current)) return { result: false };
         const approval = { ...current.approval, state };
-        return { verdict: true, next: { ...current, approval, data: { ...current.data, ...data } } };
+        return { result: true, next: { ...current, approval, data: { ...current.data, ...data } } };
       });
       return isDone === true;
     },

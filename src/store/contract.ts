@@ -83,7 +83,7 @@ export type Filter =
   | { field: string; from?: string | number; to?: string | number }
   | { field: string; exists: boolean }
   | IndexFilter
-  | HeldFilter
+  | ReferenceFilter
   | { all: readonly Filter[] }
   | { any: readonly Filter[] }
   | { not: Filter };
@@ -101,7 +101,7 @@ export type IndexFilter =
  * Records that a record of another collection is of: that one's index has the value `equals`, a line feed, and the id
  * of the record that is looked for. Both collections must be in the database.
  */
-export interface HeldFilter {
+export interface ReferenceFilter {
   of: CollectionName;
   index: string;
   equals: string;
@@ -183,7 +183,7 @@ export interface Collection<T extends Stored> {
    * the write. `change` is synchronous and keeps the id; what it throws leaves the record as it was and
    * is thrown on. It is called again where another process was quicker: its last call counts.
    * @returns the new record, or undefined when there is none: `change` is then not called, or was called of one that is
-   *   gone since. What it decides is taken from `judge` (judge.ts), and not from a variable that it sets.
+   *   gone since. What it decides is taken from `updateWithResult`, and not from a variable that it sets.
    */
   update(id: string, change: (current: Frozen<T>) => Incoming<T>): Promise<Frozen<T> | undefined>;
   /**
@@ -203,8 +203,8 @@ export interface Collection<T extends Stored> {
   count(): Promise<number>;
 }
 
-/** The records of a store as they were at one moment. */
-export interface Moment {
+/** The records of a store as they were at one snapshot. */
+export interface Snapshot {
   /** Epoch milliseconds. */
   at: number;
   /** Those of a collection that had not expired, some at a time. Counters that need not survive are none. */
@@ -240,7 +240,7 @@ export interface Store {
    * Calls `work` with all records as they are now, while others go on writing; resolves with what it does. However long it
    * takes, it sees nothing that is written meanwhile.
    */
-  atOneMoment<T>(work: (moment: Moment) => Promise<T>): Promise<T>;
+  withSnapshot<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T>;
   /** Resolves when the store can be read and written, throws the reason otherwise (for /readyz). */
   ready(): Promise<void>;
   /** Waits for what is in flight and releases everything; the store is unusable afterwards. */

@@ -1,6 +1,6 @@
 // What a filter means, once: checked against the declared fields, and told of a record in memory. The SQL engines
 // say the same in SQL (sql/filter.ts), and the contract's tests hold them together.
-import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from './contract.ts';
+import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from './contract.ts';
 import { type AnySpec, collectionSpecs } from './keys.ts';
 import { type AnyRecord, compareIds, isObject } from './record.ts';
 
@@ -49,7 +49,7 @@ function checkFilter(spec: AnySpec, filter: Filter): void {
   if ('all' in filter) for (const one of filter.all) checkFilter(spec, one);
   else if ('any' in filter) for (const one of filter.any) checkFilter(spec, one);
   else if ('not' in filter) checkFilter(spec, filter.not);
-  else if ('of' in filter) checkHeld(spec, filter);
+  else if ('of' in filter) checkReference(spec, filter);
   else if ('index' in filter) checkIndex(spec, filter.index);
   else fieldKind(spec, filter.field);
 }
@@ -59,7 +59,7 @@ function checkIndex(spec: AnySpec, index: string): void {
 }
 
 /** Only a database can look into two collections at once. */
-function checkHeld(spec: AnySpec, { of, index }: HeldFilter): void {
+function checkReference(spec: AnySpec, { of, index }: ReferenceFilter): void {
   const other = collectionSpecs().find(([name]) => name === of)?.[1];
   if (other === undefined || other.kept !== undefined || spec.kept !== undefined) {
     throw new Error(`records of ${of} cannot be filtered by here`);
@@ -68,14 +68,19 @@ function checkHeld(spec: AnySpec, { of, index }: HeldFilter): void {
 }
 
 /** Whether another collection has a record that a filter means and that is of the record with that id. */
-export type IsHeld = (filter: HeldFilter, id: string) => boolean;
+export type IsReferenced = (filter: ReferenceFilter, id: string) => boolean;
 
 /** Whether a record is one that a filter means. */
-export function matches(spec: AnySpec, record: AnyRecord, filter: Filter, isHeld: IsHeld): boolean {
-  if ('all' in filter) return filter.all.every((one) => matches(spec, record, one, isHeld));
-  if ('any' in filter) return filter.any.some((one) => matches(spec, record, one, isHeld));
-  if ('not' in filter) return !matches(spec, record, filter.not, isHeld);
-  if ('of' in filter) return isHeld(filter, record.id);
+export function matches(
+  spec: AnySpec,
+  record: AnyRecord,
+  filter: Filter,
+  isReferenced: IsReferenced,
+): boolean {
+  if ('all' in filter) return filter.all.every((one) => matches(spec, record, one, isReferenced));
+  if ('any' in filter) return filter.any.some((one) => matches(spec, record, one, isReferenced));
+  if ('not' in filter) return !matches(spec, record, filter.not, isReferenced);
+  if ('of' in filter) return isReferenced(filter, record.id);
   if ('index' in filter) return indexMatches(spec, record, filter);
   const values =
     fieldKind(spec, filter.field) === 'any'
@@ -97,7 +102,7 @@ function indexMatches({ indexes }: AnySpec, record: AnyRecord, filter: IndexFilt
 
 type Comparison = Exclude<
   Filter,
-  IndexFilter | HeldFilter | { all: unknown } | { any: unknown } | { not: unknown } | { exists: unknown }
+  IndexFilter | ReferenceFilter | { all: unknown } | { any: unknown } | { not: unknown } | { exists: unknown }
 >;
 
 function compares(value: unknown, filter: Comparison): boolean {

@@ -5,7 +5,7 @@ import type { Frozen } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Random } from '../runtime/random.ts';
 import { type Collection, type Store, UniqueKeyError } from './contract.ts';
-import { judge } from './judge.ts';
+import { updateWithResult } from './update-with-result.ts';
 
 export interface Leases {
   /**
@@ -72,8 +72,8 @@ function shared({
   const clock = store.sharedClock ?? own;
   const takeLeft = leftAhead(leases, clock);
   const take = async (lease: LeaseRecord): Promise<boolean> => {
-    const free = await judge(leases, lease.id, (current) =>
-      endOf(current) <= clock() ? { verdict: true, next: lease } : { verdict: false },
+    const free = await updateWithResult(leases, lease.id, (current) =>
+      endOf(current) <= clock() ? { result: true, next: lease } : { result: false },
     );
     if (free !== undefined) return free || takeLeft(lease);
     try {
@@ -129,8 +129,8 @@ function leftAhead(leases: Collection<LeaseRecord>, clock: Clock): (lease: Lease
     }
     if (clock() - before.at < GOOD * 1000) return false;
     seen.delete(lease.id);
-    const taken = await judge(leases, lease.id, (current) =>
-      isDeepStrictEqual(current, held) ? { verdict: true, next: lease } : { verdict: false },
+    const taken = await updateWithResult(leases, lease.id, (current) =>
+      isDeepStrictEqual(current, held) ? { result: true, next: lease } : { result: false },
     );
     return taken === true;
   };

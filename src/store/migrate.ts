@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { type Migration, migrations } from '../records/migrations.ts';
-import { anyCollection } from './any-collection.ts';
+import { collectionByName } from './collection-by-name.ts';
 import type { Store } from './contract.ts';
 
 const recordsAtOnce = 500;
@@ -24,7 +24,7 @@ export async function migrate(store: Store, log?: Pick<Logger, 'warn'>): Promise
 }
 
 async function changeAll(store: Store, { collection, writes }: Migration): Promise<void> {
-  const records = anyCollection(store, collection);
+  const records = collectionByName(store, collection);
   for (let after: string | undefined; ; ) {
     const page = await records.list({ limit: recordsAtOnce, ...(after !== undefined && { after }) });
     const all = page.records.flatMap((record) => writes(record));

@@ -6,24 +6,25 @@ import type { Stored } from '../records/record.ts';
 import { systemRandom } from '../runtime/random.ts';
 import type { Collection, Store } from './contract.ts';
 import { configurationSpecs, createStore, databaseFile, expectStore, holdsStore } from './create.ts';
+import { openDeletionClock, stateInFile } from './deletion-clock.ts';
+import { memoryTables, noCommit, purger, snapshotOf, storeOf } from './embedded-store.ts';
 import { directoryMode } from './files.ts';
 import type { AnySpec } from './keys.ts';
+import { convertLegacyStore } from './legacy/convert.ts';
 import { lockDirectory } from './lock.ts';
 import { addConfiguration, checkConfiguration } from './lowdb/added.ts';
 import { type Configuration, openConfigurationCollection } from './lowdb/configuration.ts';
 import { temporarySuffix } from './lowdb/file.ts';
 import { createCollection } from './memory/collection.ts';
 import { migrate } from './migrate.ts';
-import { MOVING_IN } from './moving/moved.ts';
-import { takeOver } from './old/takeover.ts';
-import { notesIn, purgeRegularly } from './purge.ts';
+import { purgeRegularly } from './purge.ts';
 import { openSealing } from './sealing/open.ts';
 import { recordSeal } from './sealing/records.ts';
 import { checkDatabase } from './sql/sqlite-file.ts';
-import { openDatabaseMoment } from './sql/sqlite-moment.ts';
+import { openDatabaseSnapshot } from './sql/sqlite-snapshot.ts';
 import { openSqlite } from './sql/sqlite-store.ts';
 import type { StoreOptions } from './store-options.ts';
-import { deletionOf, memoryTables, momentOf, nothing, purger, storeOf } from './whole-store.ts';
+import { FILLING } from './transfer/parts.ts';
 
 const defaultCheckBytes = 64 << 20;
 
@@ -36,7 +37,7 @@ const defaultCheckBytes = 64 << 20;
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store = await openWhole(options);
   if (options.isFilling === true) return store;
-  const half = await store.collection('migrations').get(MOVING_IN);
+  const half = await store.collection('migrations').get(FILLING);
   if (half === undefined) return store;
   await store.close();
   throw new Error('the store is half filled: run gatehouse restore or gatehouse migrate again to its end');
@@ -67,7 +68,7 @@ async function openAsItIs(options: StoreOptions): Promise<Store> {
   await mkdir(dataDir, { recursive: true, mode: directoryMode });
   const unlock = lockDirectory(dataDir);
   try {
-    await takeOver(directory, clock, log);
+    await convertLegacyStore(directory, clock, log);
     if (!(await holdsStore(directory))) await createStore(directory, new Map());
     await chmod(directory, directoryMode);
     for (const name of await readdir(directory)) {
@@ -100,16 +101,20 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   }
   const memory = memoryTables(clock);
   const { searchMs, spareThreads } = options;
-  const { deletion, note } = await deletionOf(options, notesIn(join(dataDir, 'deletion-time')));
+  const { deletion, saveTime } = await openDeletionClock(
+    options,
+    stateInFile(join(dataDir, 'deletion-time')),
+  );
   const database = openSqlite({ file, clock, deletion, log, checked, searchMs, spareThreads, check, sealOf });
-  const holdMoment = () => momentOf(configuration, openDatabaseMoment(file, clock() / 1000, sealOf), clock());
+  const takeSnapshot = () =>
+    snapshotOf(configuration, openDatabaseSnapshot(file, clock() / 1000, sealOf), clock());
   const stopPurging = purgeRegularly({
     purges: [
       ...configuration.map(({ table, commit }) => purger(table, commit, deletion)),
-      ...memory.map((table) => purger(table, nothing, clock)),
+      ...memory.map((table) => purger(table, noCommit, clock)),
       database.purge,
     ],
-    note,
+    saveTime,
     log,
   });
   const close = async () => {
@@ -123,10 +128,10 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
       ...configuration.map(({ table, collection }): [string, Collection<Stored>] => [table.name, collection]),
       ...memory.map((table): [string, Collection<Stored>] => [
         table.name,
-        createCollection(table, nothing, check),
+        createCollection(table, noCommit, check),
       ]),
       ...database.collections,
     ],
-    { database, check, holdMoment, close: () => (closing ??= close()) },
+    { database, check, takeSnapshot, close: () => (closing ??= close()) },
   );
 }

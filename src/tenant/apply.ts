@@ -7,7 +7,7 @@ import type { Stored } from '../records/record.ts';
 import { type DevelopmentUser, developmentProfileSchema, type TenantFile } from '../records/tenant.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Random } from '../runtime/random.ts';
-import { anyCollection } from '../store/any-collection.ts';
+import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { type Change, changesOf, linesOf } from './changes.ts';
 import { declaredEarlier, noteDeclared } from './declared.ts';
@@ -66,7 +66,7 @@ export async function applyTenant(
     // Removed and renamed records first, so that their names are free.
     for (const change of changesHere) await makeWay(deps, change);
     for (const change of changesHere) {
-      if (change.after !== undefined) await anyCollection(store, name).put(change.after as Stored);
+      if (change.after !== undefined) await collectionByName(store, name).put(change.after as Stored);
       deps.changed?.(change);
     }
   }
@@ -117,7 +117,7 @@ async function makeWay(deps: ApplyDependencies, { collection, id, before, after 
   if (after === undefined) await deps.removing?.(collection, before);
   const isKept =
     after !== undefined && keysOf(collection, before).join() === keysOf(collection, after).join();
-  if (!isKept) await anyCollection(store, collection).delete(id);
+  if (!isKept) await collectionByName(store, collection).delete(id);
   if (after === undefined) await removeReferences(store, collection, id);
 }
 

@@ -11,7 +11,7 @@ import type { Frozen } from '../records/record.ts';
 import type { ClientRecord, ConnectionRecord, TenantFile, TenantRecord } from '../records/tenant.ts';
 import type { Random } from '../runtime/random.ts';
 import { sha256Hex } from '../runtime/secrets.ts';
-import { anyCollection } from '../store/any-collection.ts';
+import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { documentsOf } from './documents.ts';
@@ -35,7 +35,7 @@ export type TenantRecords = { [N in Applied]: Frozen<Records[N]>[] };
 
 /** All that a file can be applied to. */
 export async function storedRecords(store: Store): Promise<TenantRecords> {
-  const lists = await Promise.all(APPLIED.map((name) => listAll(anyCollection(store, name))));
+  const lists = await Promise.all(APPLIED.map((name) => listAll(collectionByName(store, name))));
   return Object.fromEntries(APPLIED.map((name, index) => [name, lists[index]])) as TenantRecords;
 }
 

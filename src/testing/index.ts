@@ -13,7 +13,7 @@ import type { UserRecord } from '../records/users.ts';
 import { createLog } from '../runtime/log.ts';
 import { systemRandom } from '../runtime/random.ts';
 import { startGatehouse as startServer } from '../start.ts';
-import { anyCollection } from '../store/any-collection.ts';
+import { collectionByName } from '../store/collection-by-name.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { openMemoryStore } from '../store/memory/store.ts';
@@ -181,7 +181,7 @@ async function empty(store: Store): Promise<void> {
   for (const name of Object.keys(collections) as (keyof typeof collections)[]) {
     // The tenant's record is replaced by what the file says.
     if (KEPT.has(name) || name === 'tenant') continue;
-    const collection = anyCollection(store, name);
+    const collection = collectionByName(store, name);
     for (const { id } of await listAll(collection)) await collection.delete(id);
   }
 }

@@ -4,7 +4,7 @@ import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Write } from '../store/contract.ts';
-import { judge } from '../store/judge.ts';
+import { updateWithResult } from '../store/update-with-result.ts';
 import { type ConnectionAddress, findByAddress, homeOf } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
@@ -92,11 +92,11 @@ export async function confirmEmail(
   userId: string,
   email: string,
 ): Promise<User | undefined> {
-  return judge(deps.store.collection('users'), userId, (before) => {
-    if (before.email !== email) return { verdict: undefined };
+  return updateWithResult(deps.store.collection('users'), userId, (before) => {
+    if (before.email !== email) return { result: undefined };
     const proved = { email_verified: true, updated_at: now(deps) };
     const after = { ...before, ...proved, ...emailHistory(before, proved, deps.clock) };
-    return { verdict: after, next: after };
+    return { result: after, next: after };
   });
 }
 

@@ -5,8 +5,8 @@ import { startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, payload, spaTokens, token, USER } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { bindActions, eventsOf, managed } from './support.ts';
 
 const CLAIM = 'https://example.test/event';

@@ -6,8 +6,8 @@ import { type Provider, startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
 import { messagesTo } from '../support/inbox.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
 
 /** As published: another try for faults of the provider, none for what it refuses. */

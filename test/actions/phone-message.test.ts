@@ -5,9 +5,9 @@ import { startManaged } from '../management/support.ts';
 import { type Provider, startProvider } from '../scripts/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { messagesTo } from '../support/inbox.ts';
-import { aMoment, until } from '../support/patience.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { aMoment, until } from '../support/wait-until.ts';
 import { actionFailures, bindActions, eventsOf, printed } from './support.ts';
 
 const TRIGGER = 'send-phone-message';

@@ -8,9 +8,9 @@ import { startProvider } from '../scripts/support.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { authorize, follow, payload, responseOf, token, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { until } from '../support/patience.ts';
 import { resetPassword } from '../support/reset.ts';
 import { SHORT_SCRIPTS, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { actionFailures, bindActions, eventsOf, managed, printed } from './support.ts';
 
 const PASSWORD = 'Good-Enough-1';

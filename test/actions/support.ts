@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import { managementToken } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
-import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 /** An action as a test writes it. */
 export interface TestAction {

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { makeCertificate } from '../saml/support.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import {
   authorize,
   follow,
@@ -14,7 +15,6 @@ import {
 } from '../support/flows.ts';
 import { optionsFor } from '../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
 
 const CORP = 'https://corp.example.test/sso';
 const LAB = 'https://lab.example.test/sso';

@@ -7,10 +7,10 @@ import { callApi, startManaged } from '../management/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { authorize, follow, responseOf, tenant, webRequest } from '../support/flows.ts';
 import { type OpenIdProvider, signingKey, startOpenIdProvider } from '../support/openid-provider.ts';
-import { aMoment } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { stopwatch } from '../support/timing.ts';
 import { logInUpstream } from '../support/upstream-login.ts';
+import { aMoment } from '../support/wait-until.ts';
 
 const NOBODY = 'http://127.0.0.1:1';
 const DOCUMENT = '/.well-known/openid-configuration';

@@ -1,10 +1,10 @@
 // Which connection a request means.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
+import { openPage, REALM_GRANT } from '../support/browser-logins.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { tenant as base, payload, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage, REALM_GRANT } from '../support/ways.ts';
 
 const enabled_clients = ['web'];
 const tenant = {

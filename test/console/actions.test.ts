@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { logIn, payload, pkce, spaRequest, spaTokens, tenant } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 const ACTIONS = '/console/actions';
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`;

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { removeMember } from '../../src/console/administrators/members.ts';
 import { createAgent, readForm } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, PASSWORD, startConsole } from '../support/console.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const ROOT = '/console/administrators';
 const NEW = { name: 'Grace <b>Hopper</b>', password: 'Console-Horse-2', repeat: 'Console-Horse-2' };

@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import type { Email } from 'postal-mime';
 import { createAgent, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { until } from '../support/wait-until.ts';
 
 const ROOT = '/console/administrators';
 const FORGED = 'console.evil.example';

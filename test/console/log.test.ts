@@ -6,10 +6,10 @@ import { EVENTS } from '../../src/features.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { createAgent } from '../support/agent.ts';
+import { byPassword, openPage } from '../support/browser-logins.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { submitLogin, token, USER, webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { byPassword, openPage } from '../support/ways.ts';
 
 const HOSTILE = '"><img src=x onerror=alert(1)></script><script>alert(2)</script>{{ 7 | times: 7 }}';
 const HOUR = 3_600_000;

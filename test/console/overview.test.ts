@@ -5,8 +5,8 @@ import type { LogEventRecord } from '../../src/records/log-events.ts';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
-import { aMoment } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { aMoment } from '../support/wait-until.ts';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

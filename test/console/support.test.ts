@@ -5,9 +5,9 @@ import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant, USER } from '../support/flows.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { until } from '../support/wait-until.ts';
 
 const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
 

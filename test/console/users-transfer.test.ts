@@ -6,9 +6,9 @@ import { expect } from 'chai';
 import { JOB_FAULTS } from '../../src/records/job-faults.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 const TRANSFER = '/console/users/transfer';
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll("'", '&#39;');

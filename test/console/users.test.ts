@@ -6,8 +6,8 @@ import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { databaseUser } from '../support/database-user.ts';
 import { logIn, pkce, responseOf, spaRequest, tenant } from '../support/flows.ts';
+import { TEXTS } from '../support/hostile-input.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { TEXTS } from '../support/nasty.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 

@@ -11,7 +11,7 @@ import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { openMemoryStore } from '../../src/store/memory/store.ts';
 import { openStore } from '../../src/store/open.ts';
-import { until as waitUntil } from '../support/patience.ts';
+import { until as waitUntil } from '../support/wait-until.ts';
 
 const LONGEST = 10_000;
 /** Longer than a lease. */

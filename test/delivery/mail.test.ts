@@ -11,8 +11,8 @@ import { DeliveryError } from '../../src/delivery/messages.ts';
 import type { OutgoingEmail } from '../../src/delivery/transport.ts';
 import { smtpSettings } from '../../src/delivery/transports.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 const MESSAGE: OutgoingEmail = {
   channel: 'email',

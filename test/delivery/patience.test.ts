@@ -3,11 +3,11 @@ import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { USER } from '../support/flows.ts';
-import { until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { stopwatch } from '../support/timing.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { until } from '../support/wait-until.ts';
 
 /** The two seconds that are promised, and room for a busy machine; it was 47 seconds, and over 70 for twenty. */
 const PROMISED = 10_000;

@@ -2,13 +2,13 @@
 import { expect } from 'chai';
 import { OTP_GRANT, tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
+import { openPage, uidOf } from '../support/browser-logins.ts';
 import { follow, responseOf, USER, webRequest } from '../support/flows.ts';
-import { aMoment } from '../support/patience.ts';
 import { startWithProviders, type WithProviders } from '../support/providers.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
 import { type TestTwilio, TWILIO } from '../support/twilio.ts';
-import { openPage, uidOf } from '../support/ways.ts';
+import { aMoment } from '../support/wait-until.ts';
 
 describe('with real providers', () => {
   let started: WithProviders;

@@ -5,8 +5,8 @@ import { askSmsAccount, createSmsTransport } from '../../src/delivery/sms.ts';
 import type { OutgoingSms } from '../../src/delivery/transport.ts';
 import { createOutbound } from '../../src/http/outbound.ts';
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { startTwilio, type TestTwilio, TWILIO } from '../support/twilio.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 const outbound = createOutbound({ rules: outboundRules(LOOPBACK_RANGES) });
 const MESSAGE: OutgoingSms = {

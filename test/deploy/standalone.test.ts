@@ -9,7 +9,7 @@ import { logInAt, samlClient } from '../saml/support.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, follow, payload, tenant, token, USER } from '../support/flows.ts';
 import { runServer, runToEnd, type ServerProcess } from '../support/process.ts';
-import { QUICK } from '../support/quick-directory.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
 
 const ACTION = `exports.onExecuteCredentialsExchange = async (event, api) => {
   api.accessToken.setCustomClaim('https://example.test/client', event.client.name);
@@ -24,7 +24,7 @@ describe('the standalone directory', () => {
   const command = (...args: string[]) => [process.execPath, join(folder, 'dist/cli.js'), ...args];
 
   before(async () => {
-    folder = mkdtempSync(join(QUICK, 'gatehouse-standalone-'));
+    folder = mkdtempSync(join(SCRATCH, 'gatehouse-standalone-'));
     made = await standalone(folder);
     cwd = join(folder, 'work');
     mkdirSync(join(cwd, 'config'), { recursive: true });

@@ -7,9 +7,9 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { type Callback, startCallback } from '../support/callback.ts';
 import { tenant } from '../support/flows.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../support/oauth2-provider.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { plugInKey } from '../support/virtual-key.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 const AUDIENCE = 'https://elsewhere.example.test/me/';
 const SCOPES = ['create', 'read', 'delete'].map((verb) => `${verb}:me:connected_accounts`);

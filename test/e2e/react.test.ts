@@ -4,9 +4,9 @@ import type { Page } from 'playwright-core';
 import { clientsAt, openApplication } from '../support/application.ts';
 import { bundle } from '../support/bundle.ts';
 import { API, payload, tenant, USER } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
 import { plugInKey } from '../support/virtual-key.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 /** The SDK must meet the same React as the page. */
 const PACKAGES = { React: 'react', dom: 'react-dom/client', sdk: '@auth0/auth0-react' };

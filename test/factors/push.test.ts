@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK, jwtVerify } from 'jose';
 import { deadlineIn } from '../../src/runtime/deadline.ts';
-import { until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { took } from '../support/timing.ts';
+import { until } from '../support/wait-until.ts';
 import { type Device, devicesOf } from './device.ts';
 import { callsOf, tenant } from './tenant.ts';
 

@@ -2,11 +2,11 @@
 import { expect } from 'chai';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
 import { follow, logIn, responseOf, USER, webRequest } from '../support/flows.ts';
-import { until } from '../support/patience.ts';
 import { startWithProviders, type WithProviders } from '../support/providers.ts';
 import type { TestServer } from '../support/server.ts';
 import type { TestMailServer } from '../support/smtp.ts';
 import type { TestTwilio } from '../support/twilio.ts';
+import { until } from '../support/wait-until.ts';
 import { callsOf, tenant } from './tenant.ts';
 
 const FAULT = { status: 503, code: 20503 };

@@ -1,9 +1,9 @@
 // prompt=select_account where somebody is logged in: the page on which they keep that account, or log in to another.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { byPassword, openPage, uidOf } from '../support/browser-logins.ts';
 import { follow, payload, responseOf, SPA_CALLBACK, spaRequest, tenant, USER } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byPassword, openPage, uidOf } from '../support/ways.ts';
 
 describe('keeping the account at prompt=select_account', () => {
   let server: TestServer;

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { identityId } from '../../src/records/identities.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { byCode, bySignUp, openPage, REALM_GRANT, ticketFor, uidOf } from '../support/browser-logins.ts';
 import {
   authorize,
   follow,
@@ -18,7 +19,6 @@ import {
 } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byCode, bySignUp, openPage, REALM_GRANT, ticketFor, uidOf } from '../support/ways.ts';
 
 const ORIGIN = new URL(SPA_CALLBACK).origin;
 

@@ -12,6 +12,15 @@ import { callsOf, codeOf, MFA_GRANTS, tenant } from '../factors/tenant.ts';
 import { samlClient } from '../saml/support.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import {
+  byCode,
+  byLink,
+  byPassword,
+  bySignUp,
+  openPage,
+  REALM_GRANT,
+  ticketFor,
+} from '../support/browser-logins.ts';
+import {
   authorize,
   follow,
   pkce,
@@ -27,7 +36,6 @@ import {
 } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byCode, byLink, byPassword, bySignUp, openPage, REALM_GRANT, ticketFor } from '../support/ways.ts';
 
 const WEB = { client_id: 'web', client_secret: 'web-secret' };
 const ORIGIN = new URL(SPA_CALLBACK).origin;

@@ -6,6 +6,15 @@ import { authnRequest, redirectQuery } from '../saml/messages.ts';
 import { posted, samlClient } from '../saml/support.ts';
 import { type Agent, createAgent, readForm } from '../support/agent.ts';
 import {
+  byCode,
+  byLink,
+  byPassword,
+  bySignUp,
+  openPage,
+  REALM_GRANT,
+  ticketFor,
+} from '../support/browser-logins.ts';
+import {
   follow,
   payload,
   responseOf,
@@ -17,7 +26,6 @@ import {
 } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byCode, byLink, byPassword, bySignUp, openPage, REALM_GRANT, ticketFor } from '../support/ways.ts';
 
 const PASSWORD = 'urn:oasis:names:tc:SAML:2.0:ac:classes:PasswordProtectedTransport';
 const MFA = 'https://refeds.org/profile/mfa';

@@ -4,10 +4,10 @@ import { expect } from 'chai';
 import { membershipId } from '../../src/records/organizations.ts';
 import { tenant as base, callsOf, codeOf, factors, OTP_GRANT } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import { API, payload, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
 
 const OTHER = 'parameter organization is not that of the login';
 

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { membershipId } from '../../src/records/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import {
   authorize,
   tenant as base,
@@ -15,7 +16,6 @@ import {
   WEB_CALLBACK,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
 
 const NOT_PART = 'user is not part of the org_acme organization';
 const secret = { client_secret: 'org-secret' };

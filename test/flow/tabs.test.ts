@@ -1,6 +1,7 @@
 // Several tabs of one browser, with a login in each: whatever one tab does to the session, the other goes on.
 import { expect } from 'chai';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import {
   authorize,
   follow,
@@ -14,7 +15,6 @@ import {
   webRequest,
 } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
 
 const BOB = { email: 'bob@example.test', password: USER.password };
 const THIRD = { client_id: 'third', redirect_uri: 'https://third.example.test/callback' };

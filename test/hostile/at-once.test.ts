@@ -4,10 +4,10 @@ import { OIDC, rememberConsent } from '../../src/engine/grants.ts';
 import { consentId } from '../../src/records/engine.ts';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
+import { byCode } from '../support/browser-logins.ts';
 import { webRequest } from '../support/flows.ts';
 import { seeded, turns } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byCode } from '../support/ways.ts';
 
 describe('at once', () => {
   let server: TestServer;

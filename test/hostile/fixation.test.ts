@@ -4,9 +4,9 @@
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage, uidOf } from '../support/browser-logins.ts';
 import { authorize, follow, responseOf, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage, uidOf } from '../support/ways.ts';
 
 const MFA = 'http://schemas.openid.net/pape/policies/2007/06/multi-factor';
 

@@ -1,8 +1,8 @@
 // Many requests at once on few connections: nobody else waits long, and who sends too many is told so.
 import { expect } from 'chai';
 import { spaRequest, tenant } from '../support/flows.ts';
-import { createRequester } from '../support/many.ts';
 import { connect } from '../support/raw.ts';
+import { createRequester } from '../support/requester.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { stopwatch } from '../support/timing.ts';
 import { UNLIMITED } from '../support/unlimited.ts';

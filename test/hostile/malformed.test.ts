@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import type { Route } from '../../src/http/routes.ts';
 import { createAgent } from '../support/agent.ts';
 import { SPA_CALLBACK, spaRequest, webRequest } from '../support/flows.ts';
-import { type Requester, unlimitedServer } from '../support/many.ts';
 import { connect } from '../support/raw.ts';
+import { type Requester, unlimitedServer } from '../support/requester.ts';
 import type { TestServer } from '../support/server.ts';
 
 const NESTED = '['.repeat(20_000) + ']'.repeat(20_000);

@@ -13,7 +13,7 @@ import {
   WEB_CALLBACK,
   webRequest,
 } from '../support/flows.ts';
-import { createRequester } from '../support/many.ts';
+import { createRequester } from '../support/requester.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 

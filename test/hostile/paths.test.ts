@@ -1,7 +1,7 @@
 // Paths in every spelling but their own: what a router, a proxy or a file system might fold together reaches nothing.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
-import { type Requester, unlimitedServer } from '../support/many.ts';
+import { type Requester, unlimitedServer } from '../support/requester.ts';
 import { seeded } from '../support/seeded.ts';
 import type { TestServer } from '../support/server.ts';
 

@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { createHasher, type Hasher } from '../../src/users/hashing.ts';
 import { codeOf, factors, MFA_GRANTS, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage, REALM_GRANT } from '../support/browser-logins.ts';
 import {
   responseOf,
   SPA_CALLBACK,
@@ -16,7 +17,6 @@ import {
 import { nextMessageTo } from '../support/inbox.ts';
 import { seeded, turns } from '../support/seeded.ts';
 import { CHEAP, startServer, type TestServer } from '../support/server.ts';
-import { openPage, REALM_GRANT } from '../support/ways.ts';
 
 const NEW = 'Another-Long-Word-9';
 const ORIGIN = new URL(SPA_CALLBACK).origin;

@@ -7,8 +7,8 @@ import { type Device, devicesOf } from '../factors/device.ts';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, USER, webRequest } from '../support/flows.ts';
-import { until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const generous = { capacity: 10_000, perMinute: 10_000 };
 

@@ -12,7 +12,7 @@ import { EVENT_STREAM, KEY_HOLDER, LEFT_OUT, MAPPINGS, SECRETS, writeSample } fr
 import { ADMIN, callApi, startManaged } from './support.ts';
 
 const run = promisify(execFile);
-const PRELOADED = ['quick-clock', 'few-languages', 'asks-again'].flatMap((name) => [
+const PRELOADED = ['fast-timers', 'few-languages', 'fetch-retry'].flatMap((name) => [
   '--import',
   `./test/support/${name}.ts`,
 ]);

@@ -7,8 +7,8 @@ import type { JobRecord } from '../../src/records/jobs.ts';
 import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';
-import { aMoment } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { aMoment } from '../support/wait-until.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
 describe('the limits of jobs', () => {

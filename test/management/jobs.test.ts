@@ -8,8 +8,8 @@ import { createBackground } from '../../src/runtime/background.ts';
 import { systemRandom } from '../../src/runtime/random.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import { createAgent } from '../support/agent.ts';
-import { aMoment, every, until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { aMoment, every, until } from '../support/wait-until.ts';
 import { managementToken, startManaged } from './support.ts';
 
 const TENANT = {

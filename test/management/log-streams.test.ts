@@ -18,8 +18,8 @@ import { join } from 'node:path';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { eventIdAt } from '../../src/tenant/events.ts';
-import { until } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
 interface Received {

@@ -3,9 +3,9 @@
 import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import { webRequest } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
 import { callApi, startManaged } from './support.ts';
 
 const TEMPLATE = `<!DOCTYPE html><html lang="{{ locale }}"><head>{%- auth0:head -%}

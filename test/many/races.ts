@@ -13,9 +13,9 @@ import {
   USER,
   webRequest,
 } from '../support/flows.ts';
-import { aMoment, PATIENCE } from '../support/patience.ts';
 import type { TestMailServer } from '../support/smtp.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { aMoment, PATIENCE } from '../support/wait-until.ts';
 
 const MOST_ATTEMPTS = 10;
 const RACERS = 50;

@@ -5,8 +5,8 @@ import https from 'node:https';
 import { expect } from 'chai';
 import { type Device, devicesOf } from '../factors/device.ts';
 import { callsOf, tenant } from '../factors/tenant.ts';
-import { every, until } from '../support/patience.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { every, until } from '../support/wait-until.ts';
 import { type Processes, startProcesses } from './processes.ts';
 
 describe('processes that are exchanged', () => {

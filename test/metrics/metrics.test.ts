@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, spaTokens, tenant, token, USER, webRequest } from '../support/flows.ts';
-import { every, until } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { every, until } from '../support/wait-until.ts';
 
 const TOKEN = 'a-token-of-twenty-two-characters';
 

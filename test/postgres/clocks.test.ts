@@ -12,8 +12,8 @@ import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
 import { createLeases } from '../../src/store/leases.ts';
 import { openStore } from '../../src/store/open.ts';
-import { every, until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
+import { every, until } from '../support/wait-until.ts';
 
 const HOUR = 3_600_000;
 

@@ -8,9 +8,9 @@ import { openStore } from '../../src/store/open.ts';
 import { CHANNEL } from '../../src/store/sql/postgres-schema.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
 import { rejection } from '../store/contract.ts';
-import { until } from '../support/patience.ts';
 import { type Cluster, queryOnce, startCluster } from '../support/postgres.ts';
 import { stopwatch } from '../support/timing.ts';
+import { until } from '../support/wait-until.ts';
 
 describe('a connection to PostgreSQL by TLS', () => {
   let directory: string;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openStore } from '../../src/store/open.ts';
-import { every, until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
+import { every, until } from '../support/wait-until.ts';
 
 const DAY = 86_400_000;
 

@@ -14,9 +14,9 @@ import {
   tenant,
   token,
 } from '../support/flows.ts';
-import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 import { expectBusy } from './busy.ts';
 
 describe('a server whose PostgreSQL fails', () => {

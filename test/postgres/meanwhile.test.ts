@@ -5,12 +5,12 @@ import { membershipId } from '../../src/records/organizations.ts';
 import { hashSecret } from '../../src/runtime/secrets.ts';
 import { callsOf, codeOf, OTP_GRANT, tenant } from '../factors/tenant.ts';
 import { type Answer, createAgent, readForm } from '../support/agent.ts';
+import { openPage } from '../support/browser-logins.ts';
 import { tenant as base, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
-import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { openPage } from '../support/ways.ts';
+import { until } from '../support/wait-until.ts';
 
 describe('what another process writes while it is used, over PostgreSQL', () => {
   let cluster: Cluster;

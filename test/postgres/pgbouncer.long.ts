@@ -15,9 +15,9 @@ import { postgresContract } from '../store/postgres-contract.ts';
 import { createAgent } from '../support/agent.ts';
 import { spaTokens, tenant, token } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
-import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { startServer } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const PROGRAM = process.env.PGBOUNCER ?? 'pgbouncer';
 /** It refuses to run as root. */

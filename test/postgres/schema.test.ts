@@ -8,8 +8,8 @@ import pg from 'pg';
 import { openStore } from '../../src/store/open.ts';
 import { anIdentity, aUser, emailKey, rejection } from '../store/contract.ts';
 import { runCommand } from '../support/command.ts';
-import { until } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
+import { until } from '../support/wait-until.ts';
 
 const SCHEMAS = new URL('schemas/', import.meta.url);
 const secretsKey = createSecretKey(Buffer.alloc(32, 7));

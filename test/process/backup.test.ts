@@ -20,7 +20,7 @@ import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { lockName } from '../../src/store/lock.ts';
-import { checkArchive } from '../../src/store/moving/archive.ts';
+import { checkArchive } from '../../src/store/transfer/archive.ts';
 import { writeWhole } from '../../src/store/write-whole.ts';
 import { rejection } from '../store/contract.ts';
 import { createAgent } from '../support/agent.ts';

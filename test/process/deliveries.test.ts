@@ -12,10 +12,10 @@ import { logoutTenant, v2 } from '../logout/support.ts';
 import { createAgent } from '../support/agent.ts';
 import { logIn, USER, webRequest } from '../support/flows.ts';
 import { freePort } from '../support/free-port.ts';
-import { until } from '../support/patience.ts';
 import { runServer, type ServerProcess } from '../support/process.ts';
 import { serveFolder, type TestServer } from '../support/server.ts';
 import { startMailServer, type TestMailServer } from '../support/smtp.ts';
+import { until } from '../support/wait-until.ts';
 
 describe('a server that is killed', () => {
   let cwd: string;

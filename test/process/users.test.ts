@@ -12,9 +12,9 @@ import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { usersOf } from '../../src/users/transfer/split.ts';
 import { runCommand } from '../support/command.ts';
-import { until } from '../support/patience.ts';
 import { CLI, runServer, runToEnd } from '../support/process.ts';
 import { serveFolder } from '../support/server.ts';
+import { until } from '../support/wait-until.ts';
 
 const TENANT = 'databases:\n  - name: people\n';
 const TOTP = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';

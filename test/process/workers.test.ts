@@ -13,10 +13,10 @@ import { readSettings, SettingsFault } from '../../src/settings.ts';
 import { createAgent } from '../support/agent.ts';
 import { builtProgram } from '../support/built.ts';
 import { tenant } from '../support/flows.ts';
-import { every, until as waitUntil } from '../support/patience.ts';
 import { type Cluster, startCluster } from '../support/postgres.ts';
 import { environment, runServer, runToEnd, type ServerProcess } from '../support/process.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
+import { every, until as waitUntil } from '../support/wait-until.ts';
 
 const SECRETS_KEY = '0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9';
 const WORKERS = 2;

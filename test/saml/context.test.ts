@@ -2,10 +2,10 @@
 import { expect } from 'chai';
 import { codeOf, factors, tenant } from '../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../support/agent.ts';
+import { byCode, byPassword, uidOf } from '../support/browser-logins.ts';
 import { follow, submitLogin, USER, webRequest } from '../support/flows.ts';
 import { nextMessageTo } from '../support/inbox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { byCode, byPassword, uidOf } from '../support/ways.ts';
 import { authnRequest, redirectQuery } from './messages.ts';
 import { posted, samlClient } from './support.ts';
 

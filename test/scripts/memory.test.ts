@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import { threadsWithin } from '../../src/scripts/threads.ts';
-import { PATIENCE, until } from '../support/patience.ts';
+import { PATIENCE, until } from '../support/wait-until.ts';
 import { startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;

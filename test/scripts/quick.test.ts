@@ -9,7 +9,7 @@ import { createLightScripts } from '../../src/scripts/light.ts';
 import { SCRIPT_LIMITS } from '../../src/scripts/limits.ts';
 import type { ToThread } from '../../src/scripts/messages.ts';
 import type { JobOutcome } from '../../src/scripts/thread.ts';
-import { every, until } from '../support/patience.ts';
+import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;

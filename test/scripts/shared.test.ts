@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import type { ScriptOutcome } from '../../src/scripts/scripts.ts';
-import { every, until } from '../support/patience.ts';
+import { every, until } from '../support/wait-until.ts';
 import { type Provider, startProvider, startSandbox } from './support.ts';
 
 const MIB = 1024 * 1024;

@@ -5,7 +5,7 @@ import { createOutbound, type ResolvedAddress } from '../../src/http/outbound.ts
 import { LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptLimits } from '../../src/scripts/limits.ts';
 import { createScripts, type ScriptOutcome, type ScriptRun } from '../../src/scripts/scripts.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 
 interface Seen {
   method: string;

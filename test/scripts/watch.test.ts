@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { watchOver } from '../../src/scripts/watch.ts';
-import { every, until } from '../support/patience.ts';
+import { every, until } from '../support/wait-until.ts';
 
 const MOST = 150;
 

@@ -15,9 +15,9 @@ import { createSigning } from '../../src/signing/signing.ts';
 import { openConfig } from '../../src/tenant/config.ts';
 import { type Agent, createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { openStoreOf } from '../support/store.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
 
 const withES256 = {

@@ -10,9 +10,9 @@ import { openHolder } from '../../src/signing/holder.ts';
 import { signLocally } from '../../src/signing/local.ts';
 import { createAgent } from '../support/agent.ts';
 import { API, header, tenant, token, USER } from '../support/flows.ts';
-import { PATIENCE } from '../support/patience.ts';
 import { startServer } from '../support/server.ts';
 import { took } from '../support/timing.ts';
+import { PATIENCE } from '../support/wait-until.ts';
 import { type OutsideKeys, outsideKeys } from './support.ts';
 
 const SECRET = 'secret-of-the-signing-service';

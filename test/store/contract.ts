@@ -5,8 +5,8 @@ import type { ArtifactRecord } from '../../src/records/engine.ts';
 import { type AddressKind, addressKey, type IdentityRecord } from '../../src/records/identities.ts';
 import type { UserRecord } from '../../src/records/users.ts';
 import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.ts';
-import { momentCases } from './contract-moment.ts';
 import { batchCases, heldCases, queryCases, searchCases, upsertCases } from './contract-queries.ts';
+import { snapshotCases } from './contract-snapshot.ts';
 
 /** An engine under test: an open store, and what opens the same data again after closing it. */
 interface Opened {
@@ -100,7 +100,7 @@ export function storeContract(name: string, open: (clock: Clock) => Promise<Open
     describe('the revision of the configuration', () => revisionCases(test));
     describe('expiry', () => expiryCases(test));
     describe('the records it hands out', () => ownershipCases(test));
-    describe('one moment', () => momentCases(test));
+    describe('one moment', () => snapshotCases(test));
     describe('closing and opening again', () => reopenCases(test));
   });
 }

@@ -4,10 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect } from 'chai';
+import { type DeletionClockState, deletionClock, parseState } from '../../src/store/deletion-clock.ts';
 import { openStore } from '../../src/store/open.ts';
-import { type DeletionNote, deletionClock, noteOf } from '../../src/store/purge.ts';
-import { every, until } from '../support/patience.ts';
-import { QUICK } from '../support/quick-directory.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
+import { every, until } from '../support/wait-until.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -91,11 +91,11 @@ describe('what has expired is deleted by a clock that', () => {
     deletion = clock;
     const told = clock();
     passes(long);
-    note = clock.note();
+    note = clock.state();
     passed += down;
     return { begins, told };
   };
-  let note: DeletionNote | undefined;
+  let note: DeletionClockState | undefined;
   beforeEach(() => {
     note = undefined;
   });
@@ -137,11 +137,11 @@ describe('what has expired is deleted by a clock that', () => {
       '{"believed":1}',
       '{"believed":"x","since":0,"watched":0}',
     ])
-      expect(noteOf(text), text).to.equal(undefined);
+      expect(parseState(text), text).to.equal(undefined);
   });
 
   it('has the embedded store keep what a wrong time hides, and delete all else', async () => {
-    const dataDir = await mkdtemp(join(QUICK, 'gatehouse-deletion-'));
+    const dataDir = await mkdtemp(join(SCRATCH, 'gatehouse-deletion-'));
     const clock = () => START + passed + wrong;
     const store = await openStore({ dataDir, clock, elapsed: () => passed });
     const artifacts = store.collection('artifacts');

@@ -1,20 +1,20 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openStore } from '../../src/store/open.ts';
-import { QUICK } from '../support/quick-directory.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
 import { storeContract } from './contract.ts';
 
 describe('embedded', () => {
   /** An empty store: its tables take longer to make than all else of a test. */
   let empty: string;
   before(async () => {
-    empty = await mkdtemp(join(QUICK, 'gatehouse-store-'));
+    empty = await mkdtemp(join(SCRATCH, 'gatehouse-store-'));
     await (await openStore({ dataDir: empty, clock: Date.now })).close();
   });
   after(() => rm(empty, { recursive: true }));
 
   storeContract('embedded', async (clock) => {
-    const dataDir = await mkdtemp(join(QUICK, 'gatehouse-store-'));
+    const dataDir = await mkdtemp(join(SCRATCH, 'gatehouse-store-'));
     await cp(empty, dataDir, { recursive: true });
     let store = await openStore({ dataDir, clock });
     return {

@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openPostgres } from '../../src/store/sql/postgres-store.ts';
 import { type Cluster, copyDatabase } from '../support/postgres.ts';
-import { QUICK } from '../support/quick-directory.ts';
+import { SCRATCH } from '../support/scratch-directory.ts';
 import { storeContract } from './contract.ts';
 
 /** @param urlOf the address by which a database of the cluster is used. */
@@ -15,7 +15,7 @@ export function postgresContract(
   const template = 'store_template';
   let empty: string;
   before(async () => {
-    empty = await mkdtemp(join(QUICK, 'gatehouse-store-'));
+    empty = await mkdtemp(join(SCRATCH, 'gatehouse-store-'));
     await cluster().query(`CREATE DATABASE ${template}`);
     await (
       await openPostgres({
@@ -32,7 +32,7 @@ export function postgresContract(
     databases += 1;
     const database = `store_${databases}`;
     await copyDatabase(cluster().url(), database, template);
-    const dataDir = await mkdtemp(join(QUICK, 'gatehouse-store-'));
+    const dataDir = await mkdtemp(join(SCRATCH, 'gatehouse-store-'));
     await cp(empty, dataDir, { recursive: true });
     const open = () => openPostgres({ url: urlOf(database), dataDir, clock });
     let store = await open();

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
-import { PATIENCE } from './patience.ts';
+import { PATIENCE } from './wait-until.ts';
 
 /** Quiet, and no network of its own: whatever reaches out must be what the test does. */
 const SWITCHES = [

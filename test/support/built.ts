@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, syml
 import { join } from 'node:path';
 import { bundle, ROOT } from '../../build/bundle.ts';
 import { lockName } from '../../src/store/lock.ts';
-import { until } from './patience.ts';
+import { until } from './wait-until.ts';
 
 const PLACE = join(ROOT, 'node_modules/.cache/built');
 /** What the server reads beside its programs. */

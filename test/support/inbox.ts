@@ -1,7 +1,7 @@
 // What was sent to people: the development outbox keeps each message as a file.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { aMoment, PATIENCE } from './patience.ts';
+import { aMoment, PATIENCE } from './wait-until.ts';
 
 interface Received {
   to: string;

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
-import { QUICK } from './quick-directory.ts';
+import { SCRATCH } from './scratch-directory.ts';
 
 /** A cluster that runs. */
 export interface Cluster {
@@ -45,7 +45,7 @@ export async function startCluster({
   settings = [] as string[],
   standbyOf = undefined as Cluster | undefined,
 } = {}): Promise<Cluster> {
-  const directory = mkdtempSync(join(onDisk ? tmpdir() : QUICK, 'gatehouse-postgres-'));
+  const directory = mkdtempSync(join(onDisk ? tmpdir() : SCRATCH, 'gatehouse-postgres-'));
   if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
   programs ??= binaries();
   const { initdb, postgres } = programs;
@@ -127,7 +127,7 @@ let template: string | undefined;
 
 /** The data of a new cluster, made once per process: that takes longer than a server needs to start with a copy. */
 function makeTemplate(initdb: string): string {
-  const directory = mkdtempSync(join(QUICK, 'gatehouse-postgres-new-'));
+  const directory = mkdtempSync(join(SCRATCH, 'gatehouse-postgres-new-'));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
   if (nobody.uid !== undefined) chownSync(directory, nobody.uid, nobody.gid);
   const data = join(directory, 'data');

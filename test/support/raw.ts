@@ -1,8 +1,8 @@
 // Bytes as they are on a TLS connection: for what no HTTP client would send.
 import { once } from 'node:events';
 import tls from 'node:tls';
-import { PATIENCE } from './patience.ts';
 import { stopwatch } from './timing.ts';
+import { PATIENCE } from './wait-until.ts';
 
 interface RawConnection {
   socket: tls.TLSSocket;

@@ -12,11 +12,11 @@ import { EXAMPLE_FILE } from '../../src/tenant/examples.ts';
 import { readTenant } from '../../src/tenant/load.ts';
 import { testClock } from '../../src/testing/clock.ts';
 import { createHasher, type HashCost, type Hasher } from '../../src/users/hashing.ts';
-import { PATIENCE } from './patience.ts';
 import { databaseFor } from './postgres-databases.ts';
-import { QUICK } from './quick-directory.ts';
+import { SCRATCH } from './scratch-directory.ts';
 import { SPARE_THREADS } from './spare-threads.ts';
 import { fillDataDir } from './template.ts';
+import { PATIENCE } from './wait-until.ts';
 
 /** Hashes that cost next to nothing: most tests are not about them. */
 export const CHEAP: HashCost = { memoryCost: 64, timeCost: 1 };
@@ -84,7 +84,7 @@ export async function startServer({
   waits,
   open,
 }: TestServerOptions): Promise<TestServer> {
-  const directory = dataDir ?? mkdtempSync(join(QUICK, 'gatehouse-test-'));
+  const directory = dataDir ?? mkdtempSync(join(SCRATCH, 'gatehouse-test-'));
   const fresh = dataDir === undefined && ownKeys !== true;
   const tls = OF_CERTIFICATES.every((name) => env[name] === undefined);
   const { TEST_DATABASE_URL: other } = process.env;

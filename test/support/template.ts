@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ensureSigningKeys } from '../../src/signing/keys.ts';
 import { openStore } from '../../src/store/open.ts';
 import { localCertificate } from '../../src/tls/authority.ts';
-import { QUICK } from './quick-directory.ts';
+import { SCRATCH } from './scratch-directory.ts';
 
 let template: Promise<string> | undefined;
 
@@ -19,7 +19,7 @@ export async function fillDataDir(directory: string, tls: boolean): Promise<void
 }
 
 async function makeTemplate(): Promise<string> {
-  const dataDir = mkdtempSync(join(QUICK, 'gatehouse-template-'));
+  const dataDir = mkdtempSync(join(SCRATCH, 'gatehouse-template-'));
   process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }));
   const store = await openStore({ dataDir, clock: Date.now });
   await ensureSigningKeys(store, Date.now, 'localhost');

@@ -1,8 +1,8 @@
 // How long the tenant's log is kept.
 import { expect } from 'chai';
 import { callApi, startManaged } from '../management/support.ts';
-import { aMoment } from '../support/patience.ts';
 import type { TestServer } from '../support/server.ts';
+import { aMoment } from '../support/wait-until.ts';
 
 const DAY = 86_400_000;
 

@@ -5,7 +5,7 @@ import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { type Store, UniqueKeyError } from '../../store/contract.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import {
@@ -121,10 +121,10 @@ export async function usePasskey(
   if (user === undefined || asserted?.isUserVerified !== true) return undefined;
   const last_used_at = new Date(deps.wallClock()).toISOString();
   const { signCount: sign_count, backedUp: backed_up } = asserted;
-  const isNext = await judge(passkeys, found.id, (current) =>
+  const isNext = await updateWithResult(passkeys, found.id, (current) =>
     isNextCount(current.sign_count, sign_count)
-      ? { verdict: true, next: { ...current, sign_count, backed_up, last_used_at } }
-      : { verdict: false },
+      ? { result: true, next: { ...current, sign_count, backed_up, last_used_at } }
+      : { result: false },
   );
   return isNext ? { user, passkey: found, credentialVersion } : undefined;
 }

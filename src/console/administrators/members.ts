@@ -11,7 +11,7 @@ import {
 import type { Frozen } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store, Write } from '../../store/contract.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 
@@ -172,18 +172,18 @@ async function changed(
   { userId, by }: { userId: string; by: string },
   change: (register: Register) => Register,
 ): Promise<MemberFault | { before: AdministratorRole }> {
-  type Verdict = MemberFault | { before: AdministratorRole };
-  const verdict = await judge(
+  type Outcome = MemberFault | { before: AdministratorRole };
+  const outcome = await updateWithResult(
     store.collection('administrators'),
     ADMINISTRATORS,
-    (register): { verdict: Verdict; next?: Register } => {
+    (register): { result: Outcome; next?: Register } => {
       const before = register.members.find(({ user_id }) => user_id === userId)?.role;
-      if (!isOwner(register, by)) return { verdict: 'not-allowed' };
-      if (before === undefined) return { verdict: 'missing' };
+      if (!isOwner(register, by)) return { result: 'not-allowed' };
+      if (before === undefined) return { result: 'missing' };
       const next = change(register);
-      if (!next.members.some(({ role }) => role === 'owner')) return { verdict: 'last-owner' };
-      return { verdict: { before }, next };
+      if (!next.members.some(({ role }) => role === 'owner')) return { result: 'last-owner' };
+      return { result: { before }, next };
     },
   );
-  return verdict ?? 'missing';
+  return outcome ?? 'missing';
 }

@@ -7,7 +7,7 @@ import { required } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { qrCode } from '../../pages/qr-code.ts';
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import type { Authenticator, Enrollee } from '../authenticators.ts';
 import type { Claimant } from '../claimant.ts';
 import { accountOf } from '../enroll.ts';
@@ -38,10 +38,10 @@ export async function useOtp(
   if (secret === undefined) return false;
   const step = stepOf(secret, code, wallClock());
   if (step === undefined) return false;
-  const isFresh = await judge(authenticators, id, (current) =>
+  const isFresh = await updateWithResult(authenticators, id, (current) =>
     step > (current.lastStep ?? -1)
-      ? { verdict: true, next: { ...current, lastStep: step } }
-      : { verdict: false },
+      ? { result: true, next: { ...current, lastStep: step } }
+      : { result: false },
   );
   return isFresh === true;
 }

@@ -1,6 +1,6 @@
 // What is stored of a device: its key, its name, and its push endpoint.
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import type { Authenticators } from '../authenticators.ts';
 
 /** The kind of authenticators that are devices. */
@@ -12,10 +12,10 @@ export async function registerDevice(
   id: string,
   { publicKey, name }: { publicKey: Record<string, unknown>; name: string },
 ): Promise<boolean> {
-  const isNew = await judge(authenticators, id, (current) =>
+  const isNew = await updateWithResult(authenticators, id, (current) =>
     current.kind === KIND && current.publicKey === undefined
-      ? { verdict: true, next: { ...current, publicKey, name } }
-      : { verdict: false },
+      ? { result: true, next: { ...current, publicKey, name } }
+      : { result: false },
   );
   return isNew === true;
 }

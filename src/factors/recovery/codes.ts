@@ -3,7 +3,7 @@
 import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { Random } from '../../runtime/random.ts';
 import { hashSecret, isSameSecret } from '../../runtime/secrets.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import { type Authenticator, type Authenticators, onlyId } from '../authenticators.ts';
 
 interface CodeDependencies {
@@ -64,10 +64,10 @@ export async function useRecoveryCode(
 ): Promise<string | undefined> {
   const given = hashSecret(code.replace(/[\s-]/g, '').toUpperCase());
   const next = newCode(random);
-  const isRight = await judge(authenticators, recoveryCodeId(userId), (current) =>
+  const isRight = await updateWithResult(authenticators, recoveryCodeId(userId), (current) =>
     isSameSecret(current.codeHash ?? '', given)
-      ? { verdict: true, next: { ...current, codeHash: hashSecret(next) } }
-      : { verdict: false },
+      ? { result: true, next: { ...current, codeHash: hashSecret(next) } }
+      : { result: false },
   );
   return isRight === true ? next : undefined;
 }

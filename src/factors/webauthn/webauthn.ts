@@ -6,7 +6,7 @@ import { SECOND_FACTORS } from '../../records/second-factors.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
-import { judge } from '../../store/judge.ts';
+import { updateWithResult } from '../../store/update-with-result.ts';
 import {
   type Attachment,
   creationOptions,
@@ -184,12 +184,12 @@ async function assert(
   const asked = { challenge, userVerification };
   const asserted = await verifyAssertion(party, answered, own.webauthn, asked);
   if (asserted === undefined) return NONE;
-  const isNext = await judge(deps.authenticators, own.id, (current) => {
+  const isNext = await updateWithResult(deps.authenticators, own.id, (current) => {
     const { webauthn } = current;
     if (webauthn === undefined || !isNextCount(webauthn.sign_count, asserted.signCount))
-      return { verdict: false };
+      return { result: false };
     const { signCount: sign_count, backedUp: backed_up } = asserted;
-    return { verdict: true, next: { ...current, webauthn: { ...webauthn, sign_count, backed_up } } };
+    return { result: true, next: { ...current, webauthn: { ...webauthn, sign_count, backed_up } } };
   });
   // A signature counter that does not increase shows a cloned authenticator (§6.1.1).
   if (isNext !== true) return NONE;

@@ -4,7 +4,7 @@
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
-import { checkQuery, comparator, defaultLimit, type IsHeld, isInIdOrder, matches } from '../filter.ts';
+import { checkQuery, comparator, defaultLimit, type IsReferenced, isInIdOrder, matches } from '../filter.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import * as rows from './table.ts';
 
@@ -12,7 +12,7 @@ import * as rows from './table.ts';
 export type Commit = (change: rows.Change) => Promise<void> | undefined;
 
 /** Where a table stands alone, filters by other collections are refused before (checkQuery). */
-const alone: IsHeld = () => false;
+const alone: IsReferenced = () => false;
 
 /**
  * The collection over a table. `check` is called at the start of each method and throws when the store
@@ -23,7 +23,7 @@ export function createCollection(
   table: rows.Table,
   commit: Commit,
   check: () => void,
-  isHeld = alone,
+  isReferenced = alone,
 ): Collection<Stored> {
   /** The last change of each record that is not durable yet. */
   const pending = new Map<string, Promise<void>>();
@@ -116,7 +116,7 @@ export function createCollection(
       check();
       checkQuery(table.spec, query);
       const { records, more, total } = await read(
-        () => pageOf(table, query, isHeld),
+        () => pageOf(table, query, isReferenced),
         (found) => idsOf(found.records),
       );
       const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
@@ -139,14 +139,14 @@ export function createCollection(
   }
 }
 
-function pageOf(table: rows.Table, query: Query, isHeld: IsHeld) {
+function pageOf(table: rows.Table, query: Query, isReferenced: IsReferenced) {
   const { where, sort, after, page = 0, limit = defaultLimit, total } = query;
   if (where === undefined && sort === undefined && page === 0 && !total) {
     return { ...rows.page(table, after, limit), total: 0 };
   }
   const { records } = rows.page(table, undefined, Infinity);
   const found =
-    where === undefined ? records : records.filter((one) => matches(table.spec, one, where, isHeld));
+    where === undefined ? records : records.filter((one) => matches(table.spec, one, where, isReferenced));
   const rest = after === undefined ? found : found.filter(({ id }) => id > after);
   const sorted = rest.sort(comparator(table.spec, sort));
   const from = page * limit;

@@ -3,17 +3,17 @@
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { collectionsIn } from '../any-collection.ts';
+import { collectionsIn } from '../collection-by-name.ts';
 import type { Collection, Store, Write } from '../contract.ts';
-import type { IsHeld } from '../filter.ts';
+import type { IsReferenced } from '../filter.ts';
 import { collectionSpecs } from '../keys.ts';
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import { countWrites } from '../revision.ts';
 import { type Commit, createCollection } from './collection.ts';
-import { tablesMoment } from './moment.ts';
+import { tablesSnapshot } from './snapshot.ts';
 import { createTable, find, findBy, place, remove, type Table } from './table.ts';
 
-const nothing: Commit = () => undefined;
+const noCommit: Commit = () => undefined;
 
 /** Opens an empty store. @param clock what expiry goes by, epoch milliseconds. */
 export function openMemoryStore(clock: Clock): Store {
@@ -26,13 +26,13 @@ export function openMemoryStore(clock: Clock): Store {
     revision += 1;
   };
   const tables = new Map(collectionSpecs().map(([name, spec]) => [name, createTable(name, spec, clock)]));
-  const isHeld: IsHeld = ({ of, index, equals }, id) => {
+  const isReferenced: IsReferenced = ({ of, index, equals }, id) => {
     const other = tables.get(of);
     return other !== undefined && findBy(other, index, `${equals}\n${id}`).length > 0;
   };
   const collections = new Map(
     [...tables].map(([name, table]): [string, Collection<Stored>] => {
-      const collection = createCollection(table, nothing, check, isHeld);
+      const collection = createCollection(table, noCommit, check, isReferenced);
       return [name, isCached(table.spec) ? countWrites(collection, count) : collection];
     }),
   );
@@ -41,7 +41,7 @@ export function openMemoryStore(clock: Clock): Store {
     revision: () => revision,
     async batch(writes) {
       check();
-      const changes = writes.map((write) => judge(tables, write));
+      const changes = writes.map((write) => plan(tables, write));
       try {
         applyAll(changes);
       } finally {
@@ -51,10 +51,10 @@ export function openMemoryStore(clock: Clock): Store {
     async compact() {
       check();
     },
-    async atOneMoment(work) {
+    async withSnapshot(work) {
       check();
       const kept = [...tables.values()].filter(({ spec }) => spec.kept !== 'memory');
-      return work(tablesMoment(kept, clock()));
+      return work(tablesSnapshot(kept, clock()));
     },
     async ready() {
       check();
@@ -66,14 +66,14 @@ export function openMemoryStore(clock: Clock): Store {
 }
 
 /** One write of a batch. */
-interface Judged {
+interface PlannedWrite {
   table: Table;
   id: string;
   apply(): void;
 }
 
 /** Makes all changes or none. @throws what one of them throws. */
-function applyAll(changes: readonly Judged[]): void {
+function applyAll(changes: readonly PlannedWrite[]): void {
   const before: [Table, string, AnyRecord | undefined][] = [];
   try {
     for (const { table, id, apply } of changes) {
@@ -90,7 +90,7 @@ function applyAll(changes: readonly Judged[]): void {
 }
 
 /** One write of a batch, its record read before anything is changed. @throws TypeError for what is no write. */
-function judge(tables: ReadonlyMap<string, Table>, write: Write): Judged {
+function plan(tables: ReadonlyMap<string, Table>, write: Write): PlannedWrite {
   const table = tables.get(write.collection);
   if (table === undefined || table.spec.kept !== undefined) {
     throw new TypeError(`${write.collection} is no collection for a batch`);

@@ -37,7 +37,7 @@ export function createSqlCollection({
   check,
 }: SqlCollectionOptions): Collection<Stored> {
   const { committed, overlay, clock, collection } = table;
-  const write = (judge: () => Change) => commitAll(writer, [judge]);
+  const write = (plan: () => Change) => commitAll(writer, [plan]);
   const seconds = () => clock() / 1000;
 
   /** That there is no record is told, too, only when its deletion is durable. */
@@ -129,13 +129,13 @@ export function createSqlCollection({
  * Judges writes one after another and commits them as one; when one is refused, none is made.
  * @throws what a judge throws, or why they could not be committed.
  */
-export async function commitAll(writer: Writer, judges: (() => Change)[]): Promise<void> {
+export async function commitAll(writer: Writer, plans: (() => Change)[]): Promise<void> {
   const durable = writer.next();
   const changes: Change[] = [];
   const undo: (() => void)[] = [];
   try {
-    for (const judge of judges) {
-      const change = judge();
+    for (const plan of plans) {
+      const change = plan();
       changes.push(change);
       const { overlay } = change.table;
       for (const { id, encoded, slots } of change.after) {

@@ -1,5 +1,5 @@
 // A query in SQL: what filter.ts says of records in memory.
-import type { FieldValue, Filter, HeldFilter, IndexFilter, Query } from '../contract.ts';
+import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import { anyOrderStatement, branchesOf, type Statement } from './any-order.ts';
@@ -10,8 +10,8 @@ import {
   drivenBy,
   driverTotal,
   endsWith,
-  heldCondition,
   indexCondition,
+  referenceCondition,
   startsWith,
   type Writing,
 } from './index-filter.ts';
@@ -122,7 +122,7 @@ function condition(filter: Filter, terms: Terms): string {
   if ('all' in filter) return joined(filter.all, 'AND', 'TRUE', terms);
   if ('any' in filter) return joined(filter.any, 'OR', 'FALSE', terms);
   if ('not' in filter) return `NOT ${condition(filter.not, terms)}`;
-  if ('of' in filter) return heldCondition(filter, terms);
+  if ('of' in filter) return referenceCondition(filter, terms);
   if ('index' in filter) return indexCondition(terms.name, filter, terms);
   if (terms.isMember(filter.field)) return memberCondition(filter, terms);
   const field = terms.field(filter.field);
@@ -134,7 +134,7 @@ function condition(filter: Filter, terms: Terms): string {
 
 type Comparison = Exclude<
   Filter,
-  IndexFilter | HeldFilter | { all: unknown } | { any: unknown } | { not: unknown }
+  IndexFilter | ReferenceFilter | { all: unknown } | { any: unknown } | { not: unknown }
 >;
 
 type Kind = 'text' | 'number' | 'boolean';

@@ -1,13 +1,13 @@
 // A page of what matches in any order, judged record by record: of what an index tells, the first records mostly fill a page by
 // themselves. A statement with further conditions reads all that the indexes of those tell, before it gives a record.
-import type { Filter, HeldFilter, Query } from '../contract.ts';
+import type { Filter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, matches } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import { alive, type Branch, branchesOf, type Statement, source } from './any-order.ts';
 import type { Found } from './collection.ts';
 import type { Dialect } from './dialect.ts';
-import { rarerFirst } from './rarer-first.ts';
+import { mostSelectiveFirst } from './most-selective-first.ts';
 
 /** Pages further on begin with {@link MOST}. */
 const FURTHEST = 100;
@@ -57,7 +57,7 @@ export async function firstFound(
 ): Promise<FirstFound> {
   const { where: given, order, total, page = 0, limit = defaultLimit } = query;
   if (order !== 'any' || total || given === undefined || branchesOf(given) === undefined) return { query };
-  const where = await rarerFirst(collection.name, given, dialect, (one) => asking.numbers(one));
+  const where = await mostSelectiveFirst(collection.name, given, dialect, (one) => asking.numbers(one));
   const asked = { ...query, where };
   const branches = branchesOf(where);
   if (
@@ -72,10 +72,10 @@ export async function firstFound(
     ...(reach <= FURTHEST ? [{ each: reach * EACH, all: reach * EACH * branches.length }] : []),
     { each: MOST, all: MOST },
   ];
-  const judging = {
+  const searched = {
     collection,
     branches,
-    held: branches.flatMap(({ rest }) => rest.flatMap(heldIn)),
+    held: branches.flatMap(({ rest }) => rest.flatMap(referencesIn)),
     dialect,
   };
   const pageIn = (met: AnyRecord[]): Found => ({
@@ -83,20 +83,20 @@ export async function firstFound(
     more: met.length > end,
     total: undefined,
   });
-  let last: Judged = { met: [], isAll: false };
+  let last: Matched = { met: [], isAll: false };
   for (const bound of bounds) {
-    last = judged(judging, bound, reach, await asking.candidates(candidatesOf(judging, bound)));
+    last = matchesIn(searched, bound, reach, await asking.candidates(candidatesOf(searched, bound)));
     if (last.isAll || last.met.length === reach) return { query: asked, found: pageIn(last.met) };
   }
   // Whom another collection says may be few of many: the statement reads those alone.
-  const isCut = query.isBounded === true && judging.held.length === 0;
+  const isCut = query.isBounded === true && searched.held.length === 0;
   return { query: asked, ...(isCut && { found: { ...pageIn(last.met), isCut } }) };
 }
 
-interface Judging {
+interface Search {
   collection: Collection;
   branches: readonly Branch[];
-  held: readonly HeldFilter[];
+  held: readonly ReferenceFilter[];
   dialect: Dialect;
 }
 
@@ -106,21 +106,21 @@ interface Bound {
   all: number;
 }
 
-interface Judged {
+interface Matched {
   met: AnyRecord[];
   /** Whether none was left that may match. */
   isAll: boolean;
 }
 
 /** Those of candidates that match, as many as are needed. */
-function judged(
-  { collection, branches, held }: Judging,
+function matchesIn(
+  { collection, branches, held }: Search,
   { each, all }: Bound,
   reach: number,
   candidates: readonly Candidate[],
-): Judged {
+): Matched {
   const spec = rememberingLast(collection.spec);
-  const isHeld = (candidate: Candidate) => (filter: HeldFilter) =>
+  const isReferenced = (candidate: Candidate) => (filter: ReferenceFilter) =>
     candidate.held[held.indexOf(filter)] === true;
   const met = new Map<string, AnyRecord>();
   const given = () => [...met.values()];
@@ -129,7 +129,8 @@ function judged(
     const told = candidates.filter((one) => one.n === n);
     for (const one of told) {
       const record = one.record();
-      if (rest.every((filter) => matches(spec, record, filter, isHeld(one)))) met.set(record.id, record);
+      if (rest.every((filter) => matches(spec, record, filter, isReferenced(one))))
+        met.set(record.id, record);
       if (met.size === reach) return { met: given(), isAll: false };
     }
     seen += told.length;
@@ -161,8 +162,8 @@ function asksOthers(filter: Filter): boolean {
   return 'index' in filter || 'of' in filter || partsOf(filter).some(asksOthers);
 }
 
-function heldIn(filter: Filter): HeldFilter[] {
-  return 'of' in filter ? [filter] : partsOf(filter).flatMap(heldIn);
+function referencesIn(filter: Filter): ReferenceFilter[] {
+  return 'of' in filter ? [filter] : partsOf(filter).flatMap(referencesIn);
 }
 
 function partsOf(filter: Filter): readonly Filter[] {
@@ -171,7 +172,7 @@ function partsOf(filter: Filter): readonly Filter[] {
   return 'not' in filter ? [filter.not] : [];
 }
 
-function candidatesOf({ collection, branches, held, dialect }: Judging, bound: Bound): Statement {
+function candidatesOf({ collection, branches, held, dialect }: Search, bound: Bound): Statement {
   const { name, now } = collection;
   const parameters: (string | number)[] = [];
   // Called in the order in which they stand in the statement.

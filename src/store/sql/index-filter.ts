@@ -1,6 +1,6 @@
 // Filters by the declared indexes in SQL. The values of an index are in a table of their own, in order, so that what
 // few records have is found without reading the others, and what many have can be read in the order of their ids.
-import type { Filter, HeldFilter, IndexFilter } from '../contract.ts';
+import type { Filter, IndexFilter, ReferenceFilter } from '../contract.ts';
 import type { Dialect } from './dialect.ts';
 
 /** How a condition is written: its parameters, and what a database says in its own way. */
@@ -61,10 +61,10 @@ export function endsWith(field: string, suffix: string, { parameter, dialect }: 
 }
 
 /** Whether a filter goes by another collection. */
-const isHeld = (filter: Filter): filter is HeldFilter => 'of' in filter;
+const isReferenced = (filter: Filter): filter is ReferenceFilter => 'of' in filter;
 
 /** Whether a record of another collection is of the one with an id. */
-export function heldCondition({ of, index, equals }: HeldFilter, writing: Writing): string {
+export function referenceCondition({ of, index, equals }: ReferenceFilter, writing: Writing): string {
   const start = `${equals}\n`;
   const id = `substr(k.value, ${writing.dialect.length(start) + 1})`;
   const key = `k.key = ${writing.parameter(index)}`;
@@ -84,7 +84,7 @@ function afterPrefix(prefix: string): string | undefined {
 
 /** A filter that all of a query's records pass and that tells them in the order of their ids, and the others. */
 interface Driven {
-  driver: Extract<IndexFilter, { equals: string }> | HeldFilter;
+  driver: Extract<IndexFilter, { equals: string }> | ReferenceFilter;
   rest: readonly Filter[];
 }
 
@@ -114,7 +114,7 @@ export function driverTotal(
   const less = (all: string, taken: string) => ({ sql: `SELECT (${all}) - (${taken}) AS n`, parameters });
   if (driver === undefined) return less(`SELECT count(*) FROM "${name}"`, expired());
   const key = () => `k.key = ${parameter(driver.index)}`;
-  if (!isHeld(driver)) {
+  if (!isReferenced(driver)) {
     const there = () =>
       `"${name}_index" k WHERE ${key()} AND k.value = ${parameter(dialect.value(driver.equals))}`;
     const all = `SELECT count(*) FROM ${there()}`;

@@ -20,7 +20,7 @@ import {
 import { idText } from './postgres-text.ts';
 
 /** One write, with the row that it is about. */
-interface Judged {
+interface PlannedWrite {
   table: PostgresTable;
   id: string;
   /** Whether the row is locked before: a new record needs none. */
@@ -42,8 +42,8 @@ export async function writeBatch(
   { pool, tables, collections }: Batching,
   writes: readonly Write[],
 ): Promise<void> {
-  const judged = writes.map((one) => judge(tables, one));
-  const [only, ...others] = judged;
+  const planned = writes.map((one) => plan(tables, one));
+  const [only, ...others] = planned;
   if (only === undefined) return;
   const collection = collections.get(only.table.name);
   // One statement is a transaction, too, and needs no other around it.
@@ -51,21 +51,21 @@ export async function writeBatch(
     await only.alone(collection);
     return;
   }
-  const inTurn = !areApart(judged);
+  const inTurn = !areApart(planned);
   await pool.transaction(
     async (run, locked) => {
       const access: Access = { run, locked };
-      if (!inTurn) return void (await allOf(judged.map(({ apply }) => apply(access))));
-      for (const { apply } of judged) await apply(access);
+      if (!inTurn) return void (await allOf(planned.map(({ apply }) => apply(access))));
+      for (const { apply } of planned) await apply(access);
     },
-    (run: Run) => lockAll(run, judged),
+    (run: Run) => lockAll(run, planned),
   );
 }
 
 /** Whether no write can see what another does: then they need not wait for one another's answers. */
-function areApart(judged: readonly Judged[]): boolean {
-  const places = new Set(judged.map(({ table, id }) => placeOf(table, id)));
-  return places.size === judged.length && judged.every(({ table }) => !hasUniqueKeys(table));
+function areApart(planned: readonly PlannedWrite[]): boolean {
+  const places = new Set(planned.map(({ table, id }) => placeOf(table, id)));
+  return places.size === planned.length && planned.every(({ table }) => !hasUniqueKeys(table));
 }
 
 /** Waits for all, whatever becomes of one: nothing is asked any more when the transaction ends. */
@@ -80,9 +80,9 @@ async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
 const transactionAborted = '25P02';
 
 /** Locks the rows that are there, with one question. */
-async function lockAll(run: Run, judged: readonly Judged[]): Promise<LockedRows> {
+async function lockAll(run: Run, planned: readonly PlannedWrite[]): Promise<LockedRows> {
   const byTable = new Map<PostgresTable, Set<string>>();
-  for (const { table, id, locks } of judged)
+  for (const { table, id, locks } of planned)
     if (locks) byTable.set(table, (byTable.get(table) ?? new Set()).add(id));
   const locked: LockedRows = new Map();
   const asked = [...byTable]
@@ -105,7 +105,7 @@ async function lock(run: Run, { statements }: PostgresTable, ids: readonly strin
 
 const few = 3;
 
-function judge(tables: ReadonlyMap<string, PostgresTable>, one: Write): Judged {
+function plan(tables: ReadonlyMap<string, PostgresTable>, one: Write): PlannedWrite {
   const table = tables.get(one.collection);
   if (table === undefined || table.spec.kept !== undefined) {
     throw new TypeError(`${one.collection} is no collection for a batch`);

@@ -23,7 +23,7 @@ import {
   write,
 } from './postgres-table.ts';
 import { idText, valueText } from './postgres-text.ts';
-import { createTurns, type Turns } from './postgres-turns.ts';
+import { createWriteOrder, type WriteOrder } from './postgres-write-order.ts';
 
 interface PostgresCollectionOptions {
   table: PostgresTable;
@@ -50,7 +50,7 @@ export function createPostgresCollection({
 }: PostgresCollectionOptions): Collection<Stored> {
   const { run, read, transaction } = pool;
   const outside = { get: createGets(read, table.statements), transaction };
-  const parts: Parts = { table, pool, access: { run, outside }, turns: createTurns<Waiting>() };
+  const parts: Parts = { table, pool, access: { run, outside }, order: createWriteOrder<Waiting>() };
   const named = table.spec.named && { getWithNamed: getWithNamed(parts, tableOf) };
   return tracked({ ...reads(parts), ...named, ...writes(parts) }, track);
 }
@@ -59,7 +59,7 @@ interface Parts {
   table: PostgresTable;
   pool: Pool;
   access: Access;
-  turns: Turns<Waiting>;
+  order: WriteOrder<Waiting>;
 }
 
 type Reads = Pick<Collection<Stored>, 'get' | 'findBy' | 'list' | 'count'>;
@@ -75,11 +75,11 @@ function tracked(methods: Collection<Stored>, track: PostgresCollectionOptions['
   return Object.fromEntries(wrapped);
 }
 
-function reads({ table, pool, access, turns }: Parts): Reads {
+function reads({ table, pool, access, order }: Parts): Reads {
   const { spec, clock, statements } = table;
   return {
     async get(id) {
-      await turns.of(id);
+      await order.of(id);
       return find(access, table, id);
     },
     async findBy(index, value) {
@@ -89,11 +89,11 @@ function reads({ table, pool, access, turns }: Parts): Reads {
     },
     async list(query = {}) {
       checkQuery(spec, query);
-      await turns.all();
+      await order.all();
       return pageOf(query, await search(pool, table, query));
     },
     async count() {
-      await turns.all();
+      await order.all();
       const { rows } = await pool.run(statements.count, [clock() / 1000]);
       return Number(rows[0]?.[0]);
     },
@@ -102,7 +102,7 @@ function reads({ table, pool, access, turns }: Parts): Reads {
 
 /** Reads a record with those that it names. */
 function getWithNamed(
-  { table, pool, turns }: Parts,
+  { table, pool, order }: Parts,
   tableOf: PostgresCollectionOptions['tableOf'],
 ): NonNullable<Collection<Stored>['getWithNamed']> {
   const rowOf = createNamedGets(pool.read, table.statements);
@@ -111,7 +111,7 @@ function getWithNamed(
     return isExpired(record, of.clock()) ? undefined : record;
   };
   return async (id) => {
-    await turns.of(id);
+    await order.of(id);
     const found = await rowOf(id);
     if (found === undefined) return undefined;
     const record = present(table, found.row);
@@ -131,7 +131,7 @@ function writes({
   table,
   pool,
   access,
-  turns,
+  order,
 }: Parts): Omit<Collection<Stored>, keyof Reads | 'getWithNamed'> {
   const { name, clock, statements } = table;
 
@@ -140,7 +140,7 @@ function writes({
     // What it is made of may go by the request that asks, and another's may be the one that begins the write.
     const own = AsyncResource.bind(make);
     return new Promise((resolve, reject) => {
-      turns
+      order
         .join(id, { make: own, resolve, reject }, (all) => changeAll(access, table, id, all))
         .catch(reject);
     });
@@ -149,11 +149,11 @@ function writes({
   return {
     async insert(record) {
       const encoded = encodeRecord(record);
-      await turns.take(encoded.record.id, () => insert(access, table, encoded));
+      await order.take(encoded.record.id, () => insert(access, table, encoded));
     },
     async put(record) {
       const encoded = encodeRecord(record);
-      await turns.take(encoded.record.id, () => put(access, table, encoded));
+      await order.take(encoded.record.id, () => put(access, table, encoded));
     },
     update: (id, make) => change(id, (current) => current && encodeFor(table, id, make(current))),
     async upsert(id, make) {
@@ -161,11 +161,11 @@ function writes({
       if (record === undefined) throw new Error(`${name}: nothing was written`);
       return record;
     },
-    take: (id) => turns.take(id, () => take(pool, table, id)),
-    delete: async (id) => (await turns.take(id, () => take(pool, table, id))) !== undefined,
+    take: (id) => order.take(id, () => take(pool, table, id)),
+    delete: async (id) => (await order.take(id, () => take(pool, table, id))) !== undefined,
     async deleteBy(index, value) {
       const statement = isUnique(table, index) ? statements.deleteByUnique : statements.deleteByIndex;
-      await turns.all();
+      await order.all();
       const text = valueText(value);
       const { rows } = await pool.run(statement, [index, text, clock() / 1000, slot([index, text])]);
       return rows.length;

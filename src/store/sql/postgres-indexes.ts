@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
 import { unlimited } from './postgres-connection.ts';
-import { inPatientTransaction } from './postgres-patience.ts';
+import { inLongTransaction } from './postgres-long-transaction.ts';
 import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import type { Pooling } from './postgres-pooling.ts';
 import { textIndexes } from './schema.ts';
@@ -119,7 +119,7 @@ async function isDoneAlone(
 ): Promise<boolean> {
   try {
     return await pool.alone((lock) =>
-      inPatientTransaction(lock, async () => {
+      inLongTransaction(lock, async () => {
         const { rows } = await lock(
           { text: `SELECT pg_try_advisory_xact_lock(hashtext('gatehouse indexes ' || current_schema()))` },
           [],

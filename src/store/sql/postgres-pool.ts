@@ -3,7 +3,7 @@
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
 import { connectionCount, connectionSettings, greeting } from './postgres-connection.ts';
-import { type Lanes, openLanes } from './postgres-lane.ts';
+import { openSharedConnections, type SharedConnections } from './postgres-shared-connections.ts';
 import { parameterToPostgres } from './postgres-text.ts';
 
 /** A parameter; a list is an array of texts. */
@@ -94,8 +94,8 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   pool.on('remove', (client) => void processes.delete(processOf(client)));
 
   const connected = <T>(work: (client: pg.PoolClient) => Promise<T>) => withConnection(pool, work);
-  const lanes = openLanes(settings, `${hello}; ${ONE_PLAN}`, readers);
-  const read = sharing(lanes);
+  const shared = openSharedConnections(settings, `${hello}; ${ONE_PLAN}`, readers);
+  const read = sharing(shared);
 
   return {
     settings,
@@ -122,20 +122,20 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
       }
     },
     async close() {
-      await lanes.close();
+      await shared.close();
       await pool.end();
     },
   };
 }
 
 /** Runs statements by connections that are shared, at most so many at once. */
-function sharing(lanes: Lanes): Run {
+function sharing(shared: SharedConnections): Run {
   let reading = 0;
   return async (statement, parameters) => {
     if (reading >= mostWaiting) throw new StoreUnavailable('too many requests wait for the database');
     reading += 1;
     try {
-      const client = await lanes.next().catch((error) => {
+      const client = await shared.next().catch((error) => {
         throw meaning(error);
       });
       return await ask(client, statement, parameters);

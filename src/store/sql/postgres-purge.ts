@@ -1,7 +1,7 @@
 // What takes expired records off the disk. Of most tables nothing expires in most seconds, so that all of them are asked
 // together whether anything has.
 import type { Clock } from '../../runtime/clock.ts';
-import { type DeletionNotes, noteOf } from '../purge.ts';
+import { type DeletionClockStorage, parseState } from '../deletion-clock.ts';
 import type { Pool, PreparedStatement } from './postgres-pool.ts';
 import { meta, setMeta } from './postgres-schema.ts';
 import type { PostgresTable } from './postgres-table.ts';
@@ -53,11 +53,11 @@ export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): Prep
 }
 
 /** Notes of the time in the database. @param clock the database's: what was later than it was believed by no means. */
-export function notesIn(pool: Pool, clock: Clock): DeletionNotes {
+export function stateInDatabase(pool: Pool, clock: Clock): DeletionClockStorage {
   return {
-    read: async () => noteOf(await meta(pool.run, 'deletion')),
-    write: async (note) => {
-      const text = JSON.stringify({ ...note, believed: Math.min(note.believed, clock()) });
+    read: async () => parseState(await meta(pool.run, 'deletion')),
+    write: async (state) => {
+      const text = JSON.stringify({ ...state, believed: Math.min(state.believed, clock()) });
       await pool.run({ text: setMeta }, ['deletion', text]);
     },
   };

@@ -8,7 +8,7 @@ import { checkOf, keyFile, keyIn, makeKey, readKey } from '../sealing/key.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK, type KeySource } from '../sealing/open.ts';
 import { keepKey, lostWith, newFile, sealingAnew } from '../sealing/reseal.ts';
 import type { Rewrite } from '../sealing/rewrite.ts';
-import { inPatientTransaction } from './postgres-patience.ts';
+import { inLongTransaction } from './postgres-long-transaction.ts';
 import { openPool, type Run } from './postgres-pool.ts';
 import { refusePooler } from './postgres-pooling.ts';
 import { lockStart } from './postgres-schema.ts';
@@ -100,7 +100,7 @@ async function alone(
   try {
     await refusePooler(pool.settings);
     await pool.alone((run) =>
-      inPatientTransaction(run, async () => {
+      inLongTransaction(run, async () => {
         await lockStart(run);
         for (const end = performance.now() + patience; await isUsed(run); ) {
           if (performance.now() > end) throw new Error(IN_USE);

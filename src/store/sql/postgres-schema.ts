@@ -14,7 +14,7 @@ import {
   refuseNewer,
 } from './postgres-declared.ts';
 import { missingIndexes } from './postgres-indexes.ts';
-import { inPatientTransaction } from './postgres-patience.ts';
+import { inLongTransaction } from './postgres-long-transaction.ts';
 import type { Pool, Run } from './postgres-pool.ts';
 
 /** The channel on which a write of the configuration is told. */
@@ -78,7 +78,7 @@ export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, 
     for (const [n, statements] of versions.entries()) {
       if (n < version) continue;
       if (version > 0) log?.warn({ schema: n + 1 }, 'the database is brought to a newer schema, once');
-      await inPatientTransaction(run, async () => {
+      await inLongTransaction(run, async () => {
         for (const statement of statements) await run({ text: statement }, []);
         await run({ text: setMeta }, ['version', String(n + 1)]);
       });
@@ -90,7 +90,7 @@ export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, 
     const key = await openKey(run);
     const present = JSON.stringify(declaration());
     if (noted !== present) {
-      await inPatientTransaction(run, async () => {
+      await inLongTransaction(run, async () => {
         const onRewrite = (collection: string) =>
           log?.warn({ collection }, 'the records of a collection are brought to their present form, once');
         await addDeclared(run, known, { key, onRewrite });
@@ -104,7 +104,7 @@ export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, 
 /** Works while no other process does; the lock is a transaction's, which poolers leave on its connection. */
 function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
   return pool.alone((lock) =>
-    inPatientTransaction(lock, async () => {
+    inLongTransaction(lock, async () => {
       await lockStart(lock);
       return pool.alone(work);
     }),

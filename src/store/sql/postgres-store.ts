@@ -4,8 +4,9 @@ import type { KeyObject } from 'node:crypto';
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
 import { systemRandom } from '../../runtime/random.ts';
-import { collectionsIn } from '../any-collection.ts';
+import { collectionsIn } from '../collection-by-name.ts';
 import { type Collection, type Store, StoreUnavailable } from '../contract.ts';
+import { openDeletionClock } from '../deletion-clock.ts';
 import { collectionSpecs } from '../keys.ts';
 import { purgeRegularly } from '../purge.ts';
 import { countWrites } from '../revision.ts';
@@ -13,16 +14,15 @@ import { CHECK } from '../sealing/open.ts';
 import { recordSeal } from '../sealing/records.ts';
 import { openSharedSealing } from '../sealing/shared.ts';
 import type { StoreOptions } from '../store-options.ts';
-import { deletionOf } from '../whole-store.ts';
 import { writeBatch } from './postgres-batch.ts';
 import { createPostgresCollection } from './postgres-collection.ts';
 import { makeIndexes } from './postgres-indexes.ts';
-import { atOneMoment } from './postgres-moment.ts';
 import { openPool, type Pool, type Run, stateOf } from './postgres-pool.ts';
 import { checkPooling } from './postgres-pooling.ts';
-import { createPurge, notesIn } from './postgres-purge.ts';
+import { createPurge, stateInDatabase } from './postgres-purge.ts';
 import { watchRevision } from './postgres-revision.ts';
 import { migrateSchema } from './postgres-schema.ts';
+import { withSnapshot } from './postgres-snapshot.ts';
 import { postgresStatements } from './postgres-statements.ts';
 import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
@@ -114,9 +114,9 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
       return [name, isCached(table.spec) ? countWrites(collection, revision.raise) : collection];
     }),
   );
-  const { deletion, note } = await deletionOf(options, notesIn(pool, time.clock));
+  const { deletion, saveTime } = await openDeletionClock(options, stateInDatabase(pool, time.clock));
   const purges = [createPurge(pool, [...tables.values()], { deletion, time })];
-  const stopPurging = purgeRegularly({ purges, note, log });
+  const stopPurging = purgeRegularly({ purges, saveTime, log });
   let closing: Promise<void> | undefined;
   const close = async () => {
     await underWay.end();
@@ -142,7 +142,7 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
           for (const name of tables.keys()) await run({ text: `VACUUM FULL "${name}"` }, []);
         }),
       ),
-    atOneMoment: (work) => track(() => atOneMoment({ pool, tables, clock }, work)),
+    withSnapshot: (work) => track(() => withSnapshot({ pool, tables, clock }, work)),
     ready: () => track(async () => void (await pool.run({ text: 'SELECT 1' }, []))),
     close: () => (closing ??= close()),
   };

@@ -83,7 +83,7 @@ export function openSqlite(options: SqliteOptions): SqliteStore {
     batch: (writes) =>
       commitAll(
         writer,
-        writes.map((write) => judge(tables, write)),
+        writes.map((write) => plan(tables, write)),
       ),
     purge: () => purge(tables, writer, deletion),
     compact: () => writer.compact(),
@@ -113,7 +113,7 @@ function checkInBackground(file: string, writer: Writer): Thread {
   return thread;
 }
 
-function judge(tables: Map<string, SqlTable>, write: Write): () => Change {
+function plan(tables: Map<string, SqlTable>, write: Write): () => Change {
   const table = tables.get(write.collection);
   if (table === undefined) throw new TypeError(`${write.collection} is no collection for a batch`);
   if ('delete' in write) return () => remove(table, [write.delete]);

@@ -13,8 +13,8 @@ import {
   webRequest,
 } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';
-import { until } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
+import { until } from '../../support/wait-until.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';

@@ -18,9 +18,9 @@ import {
   movingOptions,
   startLegacyDatabase,
 } from '../../support/legacy-database.ts';
-import { aMoment, PATIENCE } from '../../support/patience.ts';
 import { resetForm } from '../../support/reset.ts';
 import type { TestServer } from '../../support/server.ts';
+import { aMoment, PATIENCE } from '../../support/wait-until.ts';
 
 const REALM = 'http://auth0.com/oauth/grant-type/password-realm';
 const OLD = 'old';

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { loadTenantFile, readTenant, type TenantFault } from '../../../src/tenant/load.ts';
 import { createAgent, readForm } from '../../support/agent.ts';
+import { openPage, REALM_GRANT } from '../../support/browser-logins.ts';
 import {
   tenant as base,
   follow,
@@ -14,7 +15,6 @@ import {
   webRequest,
 } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
-import { openPage, REALM_GRANT } from '../../support/ways.ts';
 import {
   BASE,
   type DirectoryEntry,

@@ -9,9 +9,9 @@ import { expect } from 'chai';
 import { Client } from 'ldapts';
 import { localCertificate } from '../../../src/tls/authority.ts';
 import { createAgent } from '../../support/agent.ts';
+import { REALM_GRANT } from '../../support/browser-logins.ts';
 import { tenant as base, payload, token } from '../../support/flows.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
-import { REALM_GRANT } from '../../support/ways.ts';
 
 const BASE = 'dc=example,dc=test';
 const ADMIN = `cn=admin,${BASE}`;

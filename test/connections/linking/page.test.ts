@@ -3,13 +3,13 @@ import { expect } from 'chai';
 import { membershipId } from '../../../src/records/organizations.ts';
 import { factors } from '../../factors/tenant.ts';
 import { type Agent, type Answer, createAgent, readForm } from '../../support/agent.ts';
+import { uidOf } from '../../support/browser-logins.ts';
 import { databaseUser } from '../../support/database-user.ts';
 import { follow, payload, responseOf, tenant, token, USER, WEB_CALLBACK } from '../../support/flows.ts';
 import { nextMessageTo } from '../../support/inbox.ts';
 import { type OAuth2Provider, optionsFor, startProvider } from '../../support/oauth2-provider.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { type AtProvider, fromProvider, logInUpstream, toProvider } from '../../support/upstream-login.ts';
-import { uidOf } from '../../support/ways.ts';
 
 describe('a new identity with the verified address of another user', () => {
   let provider: OAuth2Provider;

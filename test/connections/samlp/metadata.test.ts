@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { callApi, startManaged } from '../../management/support.ts';
 import { type KeyAndCertificate, makeCertificate } from '../../saml/support.ts';
-import { aMoment } from '../../support/patience.ts';
 import type { TestServer } from '../../support/server.ts';
+import { aMoment } from '../../support/wait-until.ts';
 import { IDP, type SamlWorld, SIGN_IN, SIGN_OUT, samlWorld } from './provider.ts';
 
 const BINDING = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-';

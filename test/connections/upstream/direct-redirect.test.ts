@@ -1,6 +1,7 @@
 // An application with one way in, which is elsewhere: its users go there without a page, and errors end at the application.
 import { expect } from 'chai';
 import { type Answer, createAgent } from '../../support/agent.ts';
+import { openPage } from '../../support/browser-logins.ts';
 import {
   authorize,
   follow,
@@ -14,7 +15,6 @@ import { json, type OAuth2Provider, optionsFor, startProvider } from '../../supp
 import { type SdkProcess, startSdkProcess } from '../../support/sdk.ts';
 import { startServer, type TestServer } from '../../support/server.ts';
 import { fromProvider, toProvider } from '../../support/upstream-login.ts';
-import { openPage } from '../../support/ways.ts';
 
 describe('an application with one connection, which is elsewhere', () => {
   let provider: OAuth2Provider;

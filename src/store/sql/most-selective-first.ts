@@ -13,7 +13,7 @@ type All = Extract<Filter, { all: unknown }>;
  * A filter that means the same, with what the fewest meet first.
  * @param ask gives the numbers of the only row of a statement; not called where there is nothing to choose from.
  */
-export async function rarerFirst(
+export async function mostSelectiveFirst(
   name: string,
   where: Filter,
   dialect: Dialect,

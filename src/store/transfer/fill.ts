@@ -2,12 +2,12 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { CollectionName } from '../../records/collections.ts';
-import { anyCollection } from '../any-collection.ts';
+import { collectionByName } from '../collection-by-name.ts';
 import type { Store, Write } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { migrate } from '../migrate.ts';
 import { createDigest, differences } from './digest.ts';
-import { MOVING_IN, movedCollections, movedParts, type Part } from './moved.ts';
+import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
 
 /** How far it has come. */
 export interface Progress {
@@ -27,11 +27,11 @@ export async function fillStore(
   tell: (progress: Progress) => void = () => undefined,
 ): Promise<number> {
   const marks = target.collection('migrations');
-  const isResumed = (await marks.get(MOVING_IN)) !== undefined;
+  const isResumed = (await marks.get(FILLING)) !== undefined;
   if (!isResumed) {
     const taken = await firstTaken(target);
     if (taken !== undefined) throw new Error(`the store is not empty: it has ${taken}`);
-    await marks.put({ id: MOVING_IN });
+    await marks.put({ id: FILLING });
   }
   const source = createDigest();
   const changes = new Set<string>();
@@ -45,10 +45,10 @@ export async function fillStore(
   }
   // What the new store has marked as done while it was empty may have to be done to what came.
   for (const { id } of (await marks.list({ limit: 1000 })).records)
-    if (id !== MOVING_IN && !changes.has(id)) await marks.delete(id);
+    if (id !== FILLING && !changes.has(id)) await marks.delete(id);
   const copy = createDigest();
-  await target.atOneMoment(async (moment) => {
-    for await (const { collection, records: page } of movedParts(moment)) copy.add(collection, page);
+  await target.withSnapshot(async (snapshot) => {
+    for await (const { collection, records: page } of transferredParts(snapshot)) copy.add(collection, page);
   });
   const wrong = differences(source, copy);
   if (wrong.length > 0) {
@@ -57,19 +57,19 @@ export async function fillStore(
     );
   }
   await migrate(target);
-  await marks.delete(MOVING_IN);
+  await marks.delete(FILLING);
   return records;
 }
 
 /** The first collection that holds anything; what a new store has of its own does not count. */
 async function firstTaken(store: Store): Promise<string | undefined> {
-  const others = movedCollections().filter((name) => name !== 'migrations' && name !== 'keyChecks');
+  const others = transferredCollections().filter((name) => name !== 'migrations' && name !== 'keyChecks');
   for (const name of others) if ((await store.collection(name).count()) > 0) return name;
   return undefined;
 }
 
 async function putAll(store: Store, { collection, records }: Part, isResumed: boolean): Promise<void> {
-  const to = anyCollection(store, collection);
+  const to = collectionByName(store, collection);
   const there = isResumed ? await Promise.all(records.map(({ id }) => to.get(id))) : [];
   const missing = records.filter((record, n) => !isDeepStrictEqual(record, there[n]));
   if (missing.length === 0) return;

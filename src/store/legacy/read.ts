@@ -21,7 +21,7 @@ const comma = 0x2c;
 const checksumLength = 8;
 
 /** Whether a directory holds a store of the old format. */
-export async function isOldStore(directory: string): Promise<boolean> {
+export async function isLegacyStore(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((): string[] => []);
   if (names.some((name) => segmentName.test(name))) return true;
   for (const [collection] of collectionSpecs()) {
@@ -41,7 +41,7 @@ export async function isOldStore(directory: string): Promise<boolean> {
  * @param now epoch milliseconds: what has expired by then is left out
  * @throws Error naming the file, and the line, that is damaged or missing.
  */
-export async function readOldStore(
+export async function readLegacyStore(
   directory: string,
   now: number,
 ): Promise<Map<string, Map<string, string>>> {

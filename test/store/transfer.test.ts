@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Store } from '../../src/store/contract.ts';
-import { fillStore } from '../../src/store/moving/fill.ts';
-import { movedParts, type Part } from '../../src/store/moving/moved.ts';
 import { openStore } from '../../src/store/open.ts';
+import { fillStore } from '../../src/store/transfer/fill.ts';
+import { type Part, transferredParts } from '../../src/store/transfer/parts.ts';
 import { aUser } from './contract.ts';
 
 describe('filling a store with another', () => {
@@ -30,8 +30,8 @@ describe('filling a store with another', () => {
   /** The source, that breaks off after so many parts. */
   async function* parts(most = Number.POSITIVE_INFINITY): AsyncGenerator<Part> {
     const all: Part[] = [];
-    await source.atOneMoment(async (moment) => {
-      for await (const part of movedParts(moment)) all.push(part);
+    await source.withSnapshot(async (snapshot) => {
+      for await (const part of transferredParts(snapshot)) all.push(part);
     });
     for (const [n, part] of all.entries()) {
       if (n >= most) throw new Error('cut short');

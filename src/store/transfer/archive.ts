@@ -6,13 +6,13 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { z } from 'zod';
 import { retiredCollections } from '../../records/collections.ts';
-import type { Moment, Store } from '../contract.ts';
+import type { Snapshot, Store } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import { encodeRecord } from '../record.ts';
 import { checkOf } from '../sealing/key.ts';
 import { type RecordSeal, recordSeal } from '../sealing/records.ts';
 import { linesOf } from './lines.ts';
-import { movedParts, type Part } from './moved.ts';
+import { type Part, transferredParts } from './parts.ts';
 
 const FORMAT = 1;
 
@@ -36,18 +36,20 @@ const lineSchema = z.union([
 /** The file is no archive, not whole, or of a newer release. */
 class ArchiveFault extends Error {}
 
-/** Writes a store as it is at one moment. @param release that writes. @param signal ends it before it is done. */
+/** Writes a store as it is at one snapshot. @param release that writes. @param signal ends it before it is done. */
 export async function writeArchive(
-  store: Pick<Store, 'atOneMoment'>,
+  store: Pick<Store, 'withSnapshot'>,
   key: KeyObject,
   { to, release, signal }: { to: Writable; release: string; signal?: AbortSignal },
 ): Promise<void> {
-  await store.atOneMoment((moment) =>
-    pipeline(Readable.from(archived(moment, key, release)), createGzip(), to, { ...(signal && { signal }) }),
+  await store.withSnapshot((snapshot) =>
+    pipeline(Readable.from(archived(snapshot, key, release)), createGzip(), to, {
+      ...(signal && { signal }),
+    }),
   );
 }
 
-async function* archived(moment: Moment, key: KeyObject, release: string): AsyncGenerator<string> {
+async function* archived(snapshot: Snapshot, key: KeyObject, release: string): AsyncGenerator<string> {
   const seals = sealsOf(key);
   const hash = createHash('sha256');
   let records = 0;
@@ -55,7 +57,7 @@ async function* archived(moment: Moment, key: KeyObject, release: string): Async
     gatehouse: 'backup',
     format: FORMAT,
     release,
-    at: moment.at,
+    at: snapshot.at,
     key: checkOf(key),
   };
   const hashed = (text: string) => {
@@ -63,7 +65,7 @@ async function* archived(moment: Moment, key: KeyObject, release: string): Async
     return text;
   };
   yield hashed(`${JSON.stringify(header)}\n`);
-  for await (const part of movedParts(moment)) {
+  for await (const part of transferredParts(snapshot)) {
     const seal = seals.get(part.collection);
     const lines = part.records.map((record) =>
       JSON.stringify({ c: part.collection, r: seal?.seal(encodeRecord(record)) }),

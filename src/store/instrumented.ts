@@ -3,7 +3,7 @@
 import type { CollectionName } from '../records/collections.ts';
 import type { Measures } from '../runtime/measures.ts';
 import type { Tracing } from '../runtime/tracing.ts';
-import { collectionsIn } from './any-collection.ts';
+import { collectionsIn } from './collection-by-name.ts';
 import type { Store } from './contract.ts';
 import { collectionSpecs } from './keys.ts';
 

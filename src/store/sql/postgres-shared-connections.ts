@@ -4,31 +4,35 @@ import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
 
 /** Connections that are shared, in turn. */
-export interface Lanes {
+export interface SharedConnections {
   /** One that is connected, or about to be. @throws what connecting throws. */
   next(): Promise<pg.Client>;
   close(): Promise<void>;
 }
 
-interface Lane {
+interface SharedConnection {
   client: pg.Client;
   connected: Promise<pg.Client>;
 }
 
 /**
- * Opens lanes, each when it is first needed and again when it was lost.
+ * Opens shared, each when it is first needed and again when it was lost.
  * @param hello what each connection says first
  */
-export function openLanes(settings: pg.ClientConfig, hello: string, count: number): Lanes {
-  const lanes: (Lane | undefined)[] = Array.from({ length: count });
+export function openSharedConnections(
+  settings: pg.ClientConfig,
+  hello: string,
+  count: number,
+): SharedConnections {
+  const shared: (SharedConnection | undefined)[] = Array.from({ length: count });
   let turn = 0;
   let closed = false;
 
-  function connect(at: number): Lane {
+  function connect(at: number): SharedConnection {
     // `pipeline` is younger than the types.
     const client = new pg.Client({ ...settings, pipeline: true } as pg.ClientConfig);
     const lose = () => {
-      if (lanes[at]?.client === client) lanes[at] = undefined;
+      if (shared[at]?.client === client) shared[at] = undefined;
     };
     // Whoever asked is told by their answer.
     client.on('error', lose);
@@ -51,13 +55,13 @@ export function openLanes(settings: pg.ClientConfig, hello: string, count: numbe
     next() {
       if (closed) throw new StoreUnavailable('the connections are closed');
       turn = (turn + 1) % count;
-      const lane = lanes[turn] ?? connect(turn);
-      lanes[turn] = lane;
-      return lane.connected;
+      const connection = shared[turn] ?? connect(turn);
+      shared[turn] = connection;
+      return connection.connected;
     },
     async close() {
       closed = true;
-      const open = lanes.flatMap((lane) => lane ?? []);
+      const open = shared.flatMap((connection) => connection ?? []);
       await Promise.allSettled(open.map(async ({ connected }) => (await connected).end()));
     },
   };

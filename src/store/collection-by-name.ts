@@ -7,7 +7,7 @@ import type { Collection, Store } from './contract.ts';
  * A collection by a name that only the running program knows. What is written there must have been read there, or be of the same
  * collection elsewhere.
  */
-export function anyCollection<Record extends Stored = Stored>(
+export function collectionByName<Record extends Stored = Stored>(
   store: Store,
   name: CollectionName,
 ): Collection<Record> {

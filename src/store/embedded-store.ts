@@ -3,49 +3,21 @@
 import { isCached } from '../records/collection-spec.ts';
 import type { Stored } from '../records/record.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { collectionsIn } from './any-collection.ts';
-import type { Collection, Moment, Store } from './contract.ts';
+import { collectionsIn } from './collection-by-name.ts';
+import type { Collection, Snapshot, Store } from './contract.ts';
 import { collectionSpecs } from './keys.ts';
 import type { Configuration } from './lowdb/configuration.ts';
 import type { Commit } from './memory/collection.ts';
-import { tablesMoment } from './memory/moment.ts';
+import { tablesSnapshot } from './memory/snapshot.ts';
 import { createTable, expired, remove, type Table } from './memory/table.ts';
-import { type DeletionNotes, deletionClock } from './purge.ts';
 import { countWrites } from './revision.ts';
-import type { DatabaseMoment } from './sql/sqlite-moment.ts';
+import type { DatabaseSnapshot } from './sql/sqlite-snapshot.ts';
 import type { SqliteStore } from './sql/sqlite-store.ts';
-import type { StoreOptions } from './store-options.ts';
 
 const purgedAtOnce = 500;
 
-/** How often it is noted what time is believed, milliseconds. */
-const NOTED = 20_000;
-
-/** The clock by which a store deletes what has expired, and what is left of it to the processes that follow. */
-export async function deletionOf(
-  {
-    clock,
-    wallClock = clock,
-    elapsed: given,
-    isFilling = false,
-  }: Pick<StoreOptions, 'clock' | 'wallClock' | 'elapsed' | 'isFilling'>,
-  notes: DeletionNotes,
-) {
-  const elapsed = given ?? (() => performance.now());
-  // In one that is filled time stands still.
-  if (isFilling) return { deletion: deletionClock({ wall: wallClock, elapsed }) };
-  const deletion = deletionClock({ wall: wallClock, elapsed, left: await notes.read() });
-  let last = elapsed();
-  const note = async () => {
-    if (elapsed() - last < NOTED) return;
-    last = elapsed();
-    await notes.write(deletion.note());
-  };
-  return { deletion, note };
-}
-
 /** What is kept in memory alone is as durable as it gets. */
-export const nothing: Commit = () => undefined;
+export const noCommit: Commit = () => undefined;
 
 /** The tables of all collections that are kept in memory alone, empty. */
 export function memoryTables(clock: Clock): Table[] {
@@ -65,17 +37,17 @@ interface Parts {
   database: SqliteStore;
   check(): void;
   /** What is there now, all of it in one turn of the event loop. */
-  holdMoment(): Moment & { close(): void };
+  takeSnapshot(): Snapshot & { close(): void };
   close(): Promise<void>;
 }
 
 /** A copy of the configuration beside the database as it is. */
-export function momentOf(
+export function snapshotOf(
   configuration: readonly Configuration[],
-  database: DatabaseMoment,
+  database: DatabaseSnapshot,
   at: number,
-): Moment & { close(): void } {
-  const files = tablesMoment(
+): Snapshot & { close(): void } {
+  const files = tablesSnapshot(
     configuration.map(({ table }) => table),
     at,
   );
@@ -93,7 +65,7 @@ export function momentOf(
  */
 export function storeOf(
   collections: [string, Collection<Stored>][],
-  { database, check, holdMoment, close }: Parts,
+  { database, check, takeSnapshot, close }: Parts,
 ): Store {
   let revision = 0;
   const count = () => {
@@ -126,13 +98,13 @@ export function storeOf(
       check();
       await database.compact();
     },
-    async atOneMoment(work) {
+    async withSnapshot(work) {
       check();
-      const moment = holdMoment();
+      const snapshot = takeSnapshot();
       try {
-        return await work(moment);
+        return await work(snapshot);
       } finally {
-        moment.close();
+        snapshot.close();
       }
     },
     async ready() {

@@ -7,4 +7,4 @@ const ROOM = 1 << 30;
 const hasRoom = ({ bavail, bsize }: { bavail: number; bsize: number }) => bavail * bsize > ROOM;
 
 /** A directory in memory where there is room, else the system's for temporary files: nothing waits for a disk there. */
-export const QUICK = existsSync(MEMORY) && hasRoom(statfsSync(MEMORY)) ? MEMORY : tmpdir();
+export const SCRATCH = existsSync(MEMORY) && hasRoom(statfsSync(MEMORY)) ? MEMORY : tmpdir();

@@ -6,13 +6,13 @@ import type { Logger } from 'pino';
 import { prepareStore } from '../create.ts';
 import { syncDirectory } from '../files.ts';
 import { lockDirectory } from '../lock.ts';
-import { isOldStore, readOldStore } from './read.ts';
+import { isLegacyStore, readLegacyStore } from './read.ts';
 
 /**
  * Makes a store of the present format out of one of the old format, where there is one.
  * @throws Error naming the file that is damaged or missing in the old one, or when an old server has it open.
  */
-export async function takeOver(
+export async function convertLegacyStore(
   directory: string,
   clock: () => number,
   log: Pick<Logger, 'warn'> | undefined,
@@ -24,12 +24,12 @@ export async function takeOver(
     await rename(making, directory);
     await syncDirectory(dirname(directory));
   }
-  if (!(await isOldStore(directory))) return;
+  if (!(await isLegacyStore(directory))) return;
   if (await exists(aside))
     throw new Error(`${aside} is in the way of the store of the old format in ${directory}`);
   const unlock = lockDirectory(directory);
   try {
-    await prepareStore(making, await readOldStore(directory, clock()));
+    await prepareStore(making, await readLegacyStore(directory, clock()));
     await rename(directory, aside);
     await rename(making, directory);
     await syncDirectory(dirname(directory));

@@ -1,4 +1,4 @@
-// All that a SQLite database holds at one moment, read while others write: a connection of its own, whose transaction
+// All that a SQLite database holds at one snapshot, read while others write: a connection of its own, whose transaction
 // sees nothing that was committed since.
 import { DatabaseSync } from 'node:sqlite';
 import type { AnySpec } from '../keys.ts';
@@ -10,18 +10,18 @@ import { openRow } from './sqlite.ts';
 
 const atOnce = 200;
 
-export interface DatabaseMoment {
+export interface DatabaseSnapshot {
   /** The records of a collection that have not expired, some at a time; nothing for one that is not in the database. */
   records(name: string): AsyncGenerator<readonly AnyRecord[]>;
   close(): void;
 }
 
 /** Holds what is committed when this is called. @param at epoch seconds, for what has expired. */
-export function openDatabaseMoment(
+export function openDatabaseSnapshot(
   file: string,
   at: number,
   sealOf: (collection: string, spec: AnySpec) => RecordSeal,
-): DatabaseMoment {
+): DatabaseSnapshot {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
     database.exec('BEGIN');

@@ -7,7 +7,7 @@ interface Turn<T> {
   joined: T[] | undefined;
 }
 
-export interface Turns<T> {
+export interface WriteOrder<T> {
   /** Does a write of a record when those of the same record that came before are done. */
   take<R>(id: string, work: () => Promise<R>): Promise<R>;
   /** As `take`, together with those that join before it begins. */
@@ -19,7 +19,7 @@ export interface Turns<T> {
 }
 
 /** Without a write under way. */
-export function createTurns<T>(): Turns<T> {
+export function createWriteOrder<T>(): WriteOrder<T> {
   const last = new Map<string, Turn<T>>();
 
   function enter<R>(id: string, joined: T[] | undefined, work: () => Promise<R>): Promise<R> {

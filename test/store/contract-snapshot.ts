@@ -1,32 +1,34 @@
-// What the contract says of reading a whole store at one moment, for any engine.
+// What the contract says of reading a whole store at one snapshot, for any engine.
 import { expect } from 'chai';
 import type { CollectionName } from '../../src/records/collections.ts';
-import type { Moment } from '../../src/store/contract.ts';
+import type { Snapshot } from '../../src/store/contract.ts';
 import { aUser, type Register } from './contract.ts';
 
-async function idsOf(moment: Moment, collection: CollectionName): Promise<string[]> {
+async function idsOf(snapshot: Snapshot, collection: CollectionName): Promise<string[]> {
   const ids: string[] = [];
-  for await (const records of moment.records(collection)) ids.push(...records.map(({ id }) => id));
+  for await (const records of snapshot.records(collection)) ids.push(...records.map(({ id }) => id));
   return ids;
 }
 
 const role = (id: string) => ({ id, name: id, description: '', permissions: [] });
 
-export function momentCases(test: Register): void {
-  test('has all records of that moment, however many, and none that is written since', async ({ store }) => {
+export function snapshotCases(test: Register): void {
+  test('has all records of that snapshot, however many, and none that is written since', async ({
+    store,
+  }) => {
     const names = Array.from({ length: 1_203 }, (_, n) => `user|${String(n).padStart(5, '0')}`);
     await store.batch(names.map((id) => ({ collection: 'users', insert: aUser(id, `${id}@example.test`) })));
     await store.collection('roles').insert(role('rol_before') as never);
     const users = store.collection('users');
-    await store.atOneMoment(async (moment) => {
+    await store.withSnapshot(async (snapshot) => {
       // Others are not held up.
       await users.insert(aUser('user|later'));
       await users.delete('user|00001');
       await users.update('user|01200', (current) => ({ ...current, name: 'Later' }));
       await store.collection('roles').insert(role('rol_later') as never);
-      expect(await idsOf(moment, 'users')).to.deep.equal(names);
-      expect(await idsOf(moment, 'roles')).to.deep.equal(['rol_before']);
-      for await (const records of moment.records('users'))
+      expect(await idsOf(snapshot, 'users')).to.deep.equal(names);
+      expect(await idsOf(snapshot, 'roles')).to.deep.equal(['rol_before']);
+      for await (const records of snapshot.records('users'))
         for (const record of records) expect(record).not.to.have.property('name');
     });
     expect(await users.get('user|00001')).to.equal(undefined);
@@ -38,27 +40,27 @@ export function momentCases(test: Register): void {
     await store.collection('artifacts').insert(artifact('gone', seconds + 10));
     await store.collection('artifacts').insert(artifact('there', seconds + 100));
     time.now += 20_000;
-    await store.atOneMoment(async (moment) => {
-      expect(moment.at).to.equal(time.now);
+    await store.withSnapshot(async (snapshot) => {
+      expect(snapshot.at).to.equal(time.now);
       time.now += 200_000;
-      expect(await idsOf(moment, 'artifacts')).to.deep.equal(['there']);
+      expect(await idsOf(snapshot, 'artifacts')).to.deep.equal(['there']);
     });
   });
 
   test('opens what is sealed, and has no counters', async ({ store }) => {
     await store.collection('sharedSecrets').insert({ id: 'one', value: 'open' });
     await store.collection('limits').put({ id: 'x', tokens: 1, at: 1 } as never);
-    await store.atOneMoment(async (moment) => {
+    await store.withSnapshot(async (snapshot) => {
       const found: unknown[] = [];
-      for await (const records of moment.records('sharedSecrets')) found.push(...records);
+      for await (const records of snapshot.records('sharedSecrets')) found.push(...records);
       expect(found).to.deep.equal([{ id: 'one', value: 'open' }]);
-      expect(await idsOf(moment, 'limits')).to.deep.equal([]);
+      expect(await idsOf(snapshot, 'limits')).to.deep.equal([]);
     });
   });
 
   test('throws what is thrown while it is read, and goes on serving', async ({ store }) => {
     const thrown = await store
-      .atOneMoment(async () => {
+      .withSnapshot(async () => {
         throw new Error('of the reader');
       })
       .catch((error: Error) => error.message);

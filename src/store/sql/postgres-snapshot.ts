@@ -1,6 +1,6 @@
-// All that a database holds at one moment, read while others write.
+// All that a database holds at one snapshot, read while others write.
 import type { Clock } from '../../runtime/clock.ts';
-import type { Moment } from '../contract.ts';
+import type { Snapshot } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
 import type { Pool, Run } from './postgres-pool.ts';
 import { type PostgresTable, recordIn } from './postgres-table.ts';
@@ -9,9 +9,9 @@ import { idText } from './postgres-text.ts';
 const atOnce = 500;
 
 /** Calls `work` with what is committed now. */
-export function atOneMoment<T>(
+export function withSnapshot<T>(
   { pool, tables, clock }: { pool: Pool; tables: ReadonlyMap<string, PostgresTable>; clock: Clock },
-  work: (moment: Moment) => Promise<T>,
+  work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   return pool.alone(async (run) => {
     // Whoever reads may have to wait for a disk or for somebody else.
