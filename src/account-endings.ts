@@ -1,4 +1,4 @@
-// What ends with a user's password or account, wherever it is kept.
+// // What ends with a user's password or account, in every kind of record that belongs to the user.
 import type { Sessions } from './engine/sessions.ts';
 import type { Authenticators } from './factors/authenticators.ts';
 import type { KnownBrowsers } from './factors/browsers.ts';
@@ -19,7 +19,7 @@ interface AccountEndingsDependencies {
   browsers: KnownBrowsers;
 }
 
-/** What ends for a user. */
+/** Makes the functions that end a user's sessions, factors and other records after a change of the account. */
 export function accountEndings({
   store,
   users,
@@ -36,8 +36,8 @@ export function accountEndings({
   const endPasskeys = (userId: string) => store.collection('passkeys').deleteBy('user', userId);
   const endConnected = (userId: string) => store.collection('connectedAccounts').deleteBy('user', userId);
   /**
-   * Ends all that is kept of a user who was removed, or linked to another: sessions, tokens, factors, passkeys,
-   * consents, memberships, pending codes and links.
+   * Removes every record of a user who was removed, or linked to another: sessions, tokens, factors, passkeys,
+   * consents, memberships, connected accounts, pending codes and links.
    */
   const endGone = async (userId: string, { requestsStay = false } = {}): Promise<void> => {
     await Promise.all([
@@ -53,7 +53,10 @@ export function accountEndings({
     ]);
   };
   return {
-    /** After a new password: ends what was begun with the old one. */
+    /**
+     * Ends what was begun with the old password: unfinished enrolments and known browsers. Called after a new one was
+     * set.
+     */
     endPending: async (userId: string): Promise<void> => {
       await Promise.all([authenticators.removeAllBegunOf(userId), browsers.forgetAllOf(userId)]);
     },
@@ -63,11 +66,14 @@ export function accountEndings({
       await sessions.endAllOf(userId, { reason: 'account-deactivated', refreshTokens: true });
     },
     /**
-     * After an account was taken over by the owner of its address: parts it from its linked identities, which may
-     * belong to whoever made the account. Sessions by one of them end with {@link endAll}.
+     * Detaches the linked identities of an account that was taken over by the owner of its e-mail address: they may
+     * belong to the person who had registered it. {@link endAll} ends the sessions that were begun with one of them.
      */
     detachLinked: (userId: string) => detachLinked({ store, users }, userId),
-    /** Ends everything but the account itself, where it was made by somebody who had not proved its address. */
+    /**
+     * Ends everything but the account itself. Called when the account was registered by somebody who had not proved its
+     * address.
+     */
     endAll: async (userId: string): Promise<void> => {
       await Promise.all([
         endSessions(userId),
@@ -78,28 +84,29 @@ export function accountEndings({
       ]);
     },
     /**
-     * After an identity was unlinked from a user: ends all their sessions and tokens, because a refresh token does
-     * not say by which identity it was obtained. A passkey names its connection only.
+     * Ends all sessions and tokens of a user after an identity was unlinked: a refresh token does not record which
+     * identity it was obtained with. Passkeys record only their connection, so those of the identity's connection go.
      */
     endUnlinked: async (userId: string, { connection }: Pick<Identity, 'connection'>): Promise<void> => {
       await endPasskeysBy(store, userId, connection);
       await sessions.endAllOf(userId, { reason: 'session-revoked', refreshTokens: true });
     },
     /**
-     * After a user was linked to another and is gone as such. Login requests that wait stay: they ask again, and
-     * log in the other user.
+     * Removes the records of a user who was linked to another. Waiting authorization requests stay: they ask again, and
+     * log in the user who is left.
      */
     endLinked: (userId: string) => endGone(userId, { requestsStay: true }),
-    /** Removes a user with all that is theirs; the log keeps what happened. */
+    /** Removes a user and every record that belongs to them. The tenant's log keeps their events. */
     removeUser: async (userId: string): Promise<void> => {
-      // The user's record goes first: what a login under way stores after that belongs to no user and is of no use.
+      // The user's record goes first, so that what a concurrent login stores afterwards belongs to no user and is of no
+      // use.
       await users.remove(userId);
       await endGone(userId);
     },
   };
 }
 
-/** Takes the linked identities of a user apart: each is a user of its own again. */
+/** Unlinks all linked identities of a user: each becomes a user of its own. */
 async function detachLinked(
   { store, users }: Pick<AccountEndingsDependencies, 'store' | 'users'>,
   userId: string,
@@ -109,7 +116,7 @@ async function detachLinked(
       await users.unlink(userId, id);
     } catch (thrown) {
       if (!(thrown instanceof UniqueKeyError)) throw thrown;
-      // A user with that id exists already, so the identity belongs to neither and goes.
+      // A user with that id exists already, so the identity is removed.
       await store.collection('identities').delete(id);
     }
   }

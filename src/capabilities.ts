@@ -1,5 +1,5 @@
-// What the features of a tenant stand on (configuration, limits, delivery, signing ...), each made once and given
-// what it needs by name.
+// The capabilities of a tenant, which its features stand on (configuration, limits, delivery, signing ...). Each is
+// made once, and is given its dependencies by name.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
@@ -56,37 +56,37 @@ import type { Users } from './users/users.ts';
 
 const VIEWS = fileURLToPath(new URL('../views', import.meta.url));
 
-/** All that a tenant is built from. There is no other state. */
+/** Everything that a tenant is built from. There is no other state. */
 export interface TenantDependencies {
   settings: Settings;
   store: Store;
   users: Users;
-  /** Those who log in to the console. */
+  /** The users who log in to the console. */
   administrators: Users;
   log: Logger;
-  /** Never goes back. For durations: expiry, limits, timeouts. */
+  /** A monotonic clock, for durations: expiry, limits, timeouts. */
   clock: Clock;
   /** The time of day, which may be set back. For dates that others have set or compare with their own clocks. */
   wallClock: Clock;
   random: Random;
-  /** How the pauses between tries of a message are waited for. */
+  /** Waits between two attempts to send a message. Tests pass their own. */
   pause?: Pause;
-  /** How long a request waits to hear what became of its message, milliseconds. */
+  /** How long a request waits for the outcome of its message, milliseconds. */
   patience?: number;
   waits?: Waits;
-  /** Where the threads of scripts come from, and where they go at the stop. */
+  /** The idle threads that scripts may use, and that they are returned to at the stop. */
   spareThreads?: SpareThreads | undefined;
-  /** Where they are on. */
+  /** Undefined where metrics are off. */
   metrics?: Metrics | undefined;
   tracing?: Tracing | undefined;
 }
 
 interface CapabilityDependencies extends TenantDependencies {
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server begins to stop. */
   ending: AbortSignal;
 }
 
-/** Makes what needs no engine. @throws Error when the store holds no tenant. */
+/** Makes the capabilities that do not depend on the engine. @throws Error when the store holds no tenant. */
 export async function createCapabilities(deps: CapabilityDependencies) {
   const { settings, store, log, clock, wallClock, random, metrics } = deps;
   const configs = configsOf(await openConfig(store), deps);
@@ -116,7 +116,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
     ...configs,
     ...kept,
     ...logged,
-    /** @throws AuthError 429 when a user is tried too often from one address. */
+    /** Counts a login attempt. @throws AuthError 429 when one address tries one user too often. */
     limitLogin: limitLogins(rateLimits),
     directories,
     providers: providerChecks({ ...deps, ...outbound, config, background, directories }),
@@ -136,7 +136,7 @@ export async function createCapabilities(deps: CapabilityDependencies) {
   };
 }
 
-/** What signs tokens, and the service that holds the keys where they are not in the store. */
+/** Makes the signing of tokens, and the client of the service that holds the keys where they are not in the store. */
 function signingOf(
   { settings, store, log, clock, wallClock, waits }: TenantDependencies,
   { config, outbound }: { config: Config; outbound: Outbound },
@@ -159,14 +159,14 @@ function noteThrottled(events: Events) {
     events.record({
       type: 'limit_mu',
       ip,
-      // A try that is of no account has neither.
+      // An attempt that belongs to no account has neither.
       ...(connection !== '' && { connection, user_name: identifier }),
     });
 }
 
 export type Capabilities = Awaited<ReturnType<typeof createCapabilities>>;
 
-/** What leaves the server: e-mail, SMS, and what else features send. */
+/** Makes everything that sends: e-mail, SMS, and the queue of deliveries that features use for the rest. */
 function delivery(
   deps: CapabilityDependencies,
   own: {
@@ -211,9 +211,9 @@ function delivery(
     deliveries,
     messages,
     templates,
-    /** Sends at once and does not try again: somebody waits to see whether it works. */
+    /** Sends an e-mail at once and does not retry, for a caller who waits for the outcome. */
     sendEmail: (message: OutgoingEmail) => email.deliver(message, random(16).toString('hex')),
-    /** The same for an SMS; by the tenant's action for phone messages where it has one. */
+    /** Sends an SMS at once and does not retry; through the tenant's action for phone messages where it has one. */
     sendSms: (message: OutgoingSms) => sms.deliver(message, random(16).toString('hex')),
   };
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `gatehouse` command. Loads the rest only on a supported Node.js: an older one would fail with the name of a missing
-// module or member.
+// The `gatehouse` command. It loads the rest only on a supported Node.js: an older one would fail with the name of a
+// missing module or export, which says nothing to an operator.
 import { createRequire } from 'node:module';
 import { isOlder } from './node-version.ts';
 
@@ -11,7 +11,7 @@ if (isOlder(process.versions.node, needed)) {
   process.stderr.write(`gatehouse needs Node.js ${needed} or newer, and this is ${process.versions.node}\n`);
   process.exitCode = 1;
 } else {
-  // Imported only now: an older Node.js cannot load these.
+  // Imported only now, because an older Node.js cannot load these files.
   const { keepCompiledCode } = await import('./runtime/compile-cache.js');
   const { leaveOutHttpClient } = await import('./runtime/http-client.js');
   const { takePathsAsTheyStand } = await import('./runtime/own-modules.js');
@@ -21,7 +21,7 @@ if (isOlder(process.versions.node, needed)) {
   leaveOutHttpClient();
   takePathsAsTheyStand();
   if (command === 'start' && more.length === 0) {
-    // A start needs none of the other commands, nor the parser of their arguments.
+    // A start needs neither the other commands nor the parser of their arguments.
     const { runServer } = await import('./run.ts');
     await runServer(process.env, process.stdout);
   } else {

@@ -1,4 +1,5 @@
-// The `gatehouse` command's subcommands. What few of them need, above all the server itself, is loaded by those.
+// The subcommands of the `gatehouse` command. Modules that only some of them need, above all the server, are loaded by
+// these commands.
 import { Command, CommanderError, Option } from 'commander';
 import { addActionCommands } from './administration/action-commands.ts';
 import { addAdministratorCommands } from './administration/administrator-commands.ts';
@@ -16,14 +17,15 @@ import { addTenantCommands } from './tenant-commands.ts';
 import { addUserCommands } from './user-commands.ts';
 
 /**
- * Runs a command to its end; `start` until the server listens. Faults are printed to standard error.
- * @param args those after the command's name.
+ * Runs a command to its end; `start` returns when the server listens. Prints faults to standard error and sets the exit
+ * code.
+ * @param args the arguments after the command's name.
  */
 export async function runCommand(args: readonly string[], host: CommandProcess): Promise<void> {
   try {
     await programOf(host).parseAsync(args, { from: 'user' });
   } catch (thrown) {
-    // The parser has printed what is wrong with the arguments.
+    // The parser has already printed what is wrong with the arguments.
     if (thrown instanceof CommanderError) {
       host.exitCode = thrown.exitCode;
       return;

@@ -1,4 +1,4 @@
-// The tenant's configuration, with the APIs, applications and the directory that are built in and in no file.
+// The tenant's configuration, with the built-in APIs, applications and directory, which are in no tenant file.
 import { accountApi } from './account/api.ts';
 import { withConsole } from './console/directory.ts';
 import { withTryLogin } from './development/try-login.ts';
@@ -8,7 +8,7 @@ import type { Random } from './runtime/random.ts';
 import { isForThisMachine, mtlsOrigin, type Settings } from './settings.ts';
 import type { Config } from './tenant/config.ts';
 
-/** The views of the configuration that different parts of the server get. */
+/** Returns the views of the configuration that different parts of the server use. */
 export function configsOf(
   tenantConfig: Config,
   { settings, random }: { settings: Settings; random: Random },
@@ -23,7 +23,7 @@ export function configsOf(
   };
 }
 
-/** Adds the built-in APIs, and the application of "Try login". */
+/** Adds the built-in APIs, and the application of "Try login" on a development server. */
 function withOurs(tenantConfig: Config, settings: Settings): Config {
   const { issuer } = settings;
   const config = withMtlsOrigin(withOurApis(tenantConfig, issuer), settings);
@@ -35,7 +35,7 @@ function withOurApis(tenantConfig: Config, issuer: string): Config {
   return apis.reduce(withApi, withMfaApi(tenantConfig, issuer));
 }
 
-/** Counts the origin at which clients show certificates (mutual TLS) among the custom domains. */
+/** Adds the origin at which clients show certificates (mutual TLS) to the custom domains. */
 function withMtlsOrigin(config: Config, settings: Settings): Config {
   const origin = mtlsOrigin(settings);
   return origin === undefined

@@ -1,4 +1,4 @@
-// What the process says of a fault before it ends.
+// How the process reports a fault before it exits.
 import { SettingsFault } from './settings.ts';
 import { TenantFault } from './tenant/load.ts';
 
@@ -8,7 +8,7 @@ export function fail(thrown: unknown): never {
   process.exit(1);
 }
 
-/** A fault as text for people. */
+/** Returns the text of a fault for people: one line, or a list where there are several faults. */
 export function faultText(thrown: unknown): string {
   const list = (what: string, faults: readonly string[]) =>
     [what, ...faults.map((fault) => `  - ${fault}`)].join('\n');

@@ -33,7 +33,7 @@ import { saml } from './saml/feature.ts';
 import { tenant } from './tenant/declaration.ts';
 import { users } from './users/declaration.ts';
 
-/** The features: the parts that requests come to. */
+/** The features: the parts that answer requests. */
 export const FEATURES: readonly Feature<never>[] = [
   engine,
   flow,
@@ -61,12 +61,14 @@ export const FEATURES: readonly Feature<never>[] = [
   metricsFeature,
 ];
 
-/** The features that a server has with its settings. */
+/**
+ * Returns the features that a server has with these settings: that of metrics only where they are served at `BASE_URL`.
+ */
 export function servedFeatures(metrics: Partial<MetricsSettings> = {}): readonly Feature<never>[] {
   return isAtDoor(metrics) ? FEATURES : FEATURES.filter((one) => one.name !== metricsFeature.name);
 }
 
-/** What every part declares. */
+/** Every part that declares limits, log events or pages. */
 export const DECLARATIONS: readonly Declaration[] = [
   ...FEATURES,
   protection,

@@ -1,4 +1,4 @@
-// What every server has, whatever its features: its probes, the limit of what has none of its own, the error page.
+// What every server has: the probes, the limit of routes that declare none, and the error page.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { feature } from './engine/feature.ts';
@@ -31,7 +31,7 @@ export const health = feature<HealthDependencies>({
   },
 });
 
-/** What a load balancer asks, by plain HTTP even where all else must come by HTTPS. */
+/** The paths that a load balancer asks. They are answered over plain HTTP even where everything else requires HTTPS. */
 export const PROBES = ['/healthz', '/readyz'];
 
 function answerAlive(_deps: HealthDependencies, ctx: Context): void {

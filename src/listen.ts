@@ -7,7 +7,7 @@ import { type Settings, withPort } from './settings.ts';
 import type { createServers } from './tls/servers.ts';
 
 /**
- * Listens at `PORT`, and at `MTLS_PORT` where clients show certificates at a port of its own.
+ * Listens at `PORT`, and at `MTLS_PORT` where that is a port of its own.
  * @returns the settings with the ports that are in use.
  * @throws Error naming the setting and the reason.
  */

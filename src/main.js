@@ -1,5 +1,6 @@
-// The process: starts the server, says where it is, and stops it when asked to. JavaScript, as are the files that it imports
-// first: for TypeScript that was not kept yet Node.js would load its compiler, 20 MB, at every start.
+// The process: starts the server, announces its address, and stops it on a signal. This file and those that it imports
+// statically are JavaScript: for TypeScript that is not in the compile cache Node.js would load its compiler, 20 MB, at
+// every start.
 import { keepCompiledCode } from './runtime/compile-cache.js';
 import { leaveOutHttpClient } from './runtime/http-client.js';
 import { takePathsAsTheyStand } from './runtime/own-modules.js';

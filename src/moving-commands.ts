@@ -1,4 +1,4 @@
-// Commands that take a store elsewhere: into a file and back, and from one engine to the other.
+// The commands that move a store: into a file and back, and from one engine to the other.
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { fetchBackup, writeBackup } from './administration/backup.ts';
@@ -17,7 +17,9 @@ import { writeWhole } from './store/write-whole.ts';
 const keyName = ({ dataDir, secretsKey }: Pick<Settings, 'dataDir' | 'secretsKey'>) =>
   secretsKey === undefined ? keyFile(dataDir) : 'SECRETS_KEY';
 
-/** Writes a backup to a file that is not there yet, and reads it through before it says that it is one. */
+/**
+ * Writes a backup to a file that must not exist, and verifies the whole file before it is renamed to its final name.
+ */
 export async function backup(file: string, host: CommandProcess, log: Logger): Promise<void> {
   const settings = readSettings(host.env);
   const records = await writeWhole(file, { replaces: false }, async (unfinished, to) => {
@@ -31,7 +33,10 @@ export async function backup(file: string, host: CommandProcess, log: Logger): P
   );
 }
 
-/** By the server that has the embedded store open; a database is read beside all that use it. */
+/**
+ * Writes the backup: through the running server where it has the embedded store open, otherwise from the store itself.
+ * A database is read while servers use it.
+ */
 async function writeTo(settings: Settings, to: NodeJS.WritableStream, log: Logger): Promise<void> {
   const sink = to as Parameters<typeof fetchBackup>[1];
   if (settings.databaseUrl === undefined && (await fetchBackup(settings.dataDir, sink))) return;
@@ -65,12 +70,15 @@ async function withStore<T>(
   }
 }
 
-/** Fills the store of the settings, which must be empty, with a backup. Nothing is written before all of it was read. */
+/**
+ * Fills the store of the settings, which must be empty, from a backup. Nothing is written before the whole file was
+ * verified.
+ */
 export async function restore(file: string, host: CommandProcess, log: Logger): Promise<void> {
   const settings = readSettings(host.env);
   const { header } = await checkArchive(file);
   const key = await archiveKey(settings, file, header.key);
-  // The clock stands at the time of the backup, so that nothing expires before both are compared.
+  // The clock stands at the time of the backup, so that nothing expires before the counts are compared.
   const opening = { log, clock: () => header.at, isFilling: true };
   const records = await withStore(settings, opening, (store) => fillStore(store, archiveParts(file, key)));
   const where = settings.databaseUrl === undefined ? settings.dataDir : 'DATABASE_URL';
@@ -85,7 +93,10 @@ async function archiveKey(settings: Settings, file: string, check: string): Prom
   );
 }
 
-/** Copies a store to another that is empty, or where an earlier try was cut short; each is a directory or a database. */
+/**
+ * Copies a store to another, which must be empty or hold an earlier copy that was cut short. Each is a data directory
+ * or the address of a database.
+ */
 export async function move(
   { from, to }: { from: string; to: string },
   host: CommandProcess,
@@ -107,7 +118,10 @@ export async function move(
     print(host, `its secrets are sealed with ${keyName(target)}`);
 }
 
-/** The store of a directory or a database address. A database's key is in the data directory of the settings. */
+/**
+ * Returns the store of a directory or a database address. The key of a database is in the data directory of the
+ * settings.
+ */
 function placeOf(
   place: string,
   { dataDir, secretsKey }: Settings,
@@ -117,7 +131,7 @@ function placeOf(
     : { dataDir: place, ...(secretsKey && { secretsKey }) };
 }
 
-/** A line for each collection, and for each hundred thousand records. */
+/** Returns a function that prints a line for each collection, and for each hundred thousand records of it. */
 function everyTime(host: CommandProcess): (progress: Progress) => void {
   let last = { collection: '', hundred: 0 };
   return ({ collection, records }) => {

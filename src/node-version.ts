@@ -1,6 +1,6 @@
 // Versions of Node.js.
 
-/** Whether a version is older than another; missing numbers are 0. */
+/** Reports whether a version is older than another; missing numbers count as 0. */
 export function isOlder(version: string, than: string): boolean {
   const numbers = (text: string) => text.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const [has, needs] = [numbers(version), numbers(than)];

@@ -1,4 +1,4 @@
-// What operators do beside a server: look whether all is well, and take the store elsewhere. Each is loaded when it
+// The operators' commands beside the server: check everything it depends on, and move the store. Each is loaded when it
 // is used.
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
@@ -6,7 +6,7 @@ import type { CommandProcess } from './runtime/command-process.ts';
 
 const moving = () => import('./moving-commands.ts');
 
-/** Adds `doctor`, `backup`, `restore` and `migrate`. @param log of the store, where this process opens it. */
+/** Adds `doctor`, `backup`, `restore` and `migrate`. @param log the log of the store, where this process opens it. */
 export function addOperatingCommands(program: Command, host: CommandProcess, log: Logger): void {
   program
     .command('doctor')

@@ -43,8 +43,8 @@ interface OwnCodeDependencies {
 }
 
 /**
- * Makes all of it. The `users` that it returns run the tenant's code for every new user and password, so features
- * must be given these.
+ * Makes the scripts, actions and custom databases of a tenant. The `users` that it returns run the tenant's code for
+ * every new user and password, so features must be given these.
  */
 export function ownCode(
   {

@@ -1,4 +1,5 @@
-// The logins that we ask for ourselves, for something beside an application's own request, and where they end.
+// The logins that the server requests of its own engine (for SAML, devices, the account page, the console), and their
+// redirect URIs.
 import { accountCallbacks } from './account/page/callbacks.ts';
 import { tryCallbacks, tryLogins } from './console/applications/try-logins.ts';
 import { consoleCallbacks } from './console/callbacks.ts';
@@ -9,7 +10,10 @@ import { approvalCallbacks } from './grants/ciba/callbacks.ts';
 import { deviceCallbacks } from './grants/device/callbacks.ts';
 import { samlCallbacks } from './saml/callbacks.ts';
 
-/** The logins of a tenant. @param origins ours: `baseUrl`, and `consoleUrl`, which is the same or the console's own. */
+/**
+ * Makes the delegated logins of a tenant.
+ * @param origins `baseUrl`, and `consoleUrl`, which is the same or an origin of the console's own.
+ */
 export function ownLogins(
   { baseUrl, consoleUrl }: { baseUrl: string; consoleUrl: string },
   deps: Omit<DelegatedLoginDependencies, 'purpose' | 'callbacks'>,

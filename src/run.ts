@@ -1,4 +1,4 @@
-// Runs the server as this process: `npm start` and `gatehouse start`.
+// Runs the server in this process: `npm start` and `gatehouse start`.
 
 import cluster from 'node:cluster';
 import { fail } from './fault.ts';
@@ -14,9 +14,9 @@ const NO_SDK =
   'OTEL_* asks for traces, and no SDK of OpenTelemetry is registered: start node with --import, see docs/operating.md "Traces"';
 
 /**
- * Starts the server and keeps it until SIGTERM or SIGINT; a second signal ends it at once. With WORKERS this process starts
- * those that serve.
- * @param output standard output; plain text for a terminal, JSON otherwise.
+ * Starts the server and returns when it listens. SIGTERM or SIGINT stops it; a second signal ends it at once. With
+ * WORKERS this process only starts the processes that serve.
+ * @param output standard output: plain text for a terminal, JSON otherwise.
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function runServer(env: Environment, output: Output, stopBudget = STOP_BUDGET): Promise<void> {
@@ -32,7 +32,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
       announce: (ready) => log.info({ ...ready, workers }, 'listening'),
     });
   }
-  // Not before: the process that starts workers needs none of it.
+  // Imported only here: the process that starts workers needs none of it.
   const { serve } = await import('./serve.ts');
   await serve(env, {
     output,
@@ -42,7 +42,7 @@ export async function runServer(env: Environment, output: Output, stopBudget = S
   });
 }
 
-/** How many workers there are to be; undefined where this process serves itself. */
+/** Returns the number of workers to start; undefined where this process serves by itself. */
 function workersAsked(env: Environment): number | undefined {
   try {
     return workersOf(readSettings(env));

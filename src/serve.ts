@@ -17,11 +17,11 @@ import { type Ready, serveAsWorker } from './workers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Grace after the stop's budget before the process exits anyway, milliseconds. */
+/** How long the process may live beyond the stop's budget before it exits anyway, milliseconds. */
 const LATE = 500;
 
 /**
- * Serves in this process, as the only one or as a worker, until it is told to stop.
+ * Serves in this process, as the only one or as a worker, until a signal or the parent stops it.
  * @param stopBudget how long a stop may take, milliseconds.
  */
 export async function serve(
@@ -73,8 +73,8 @@ export async function serve(
 }
 
 /**
- * An unhandled rejection is logged and the server goes on. After an uncaught exception the process may be in any state:
- * it finishes what is in flight and exits.
+ * Logs unhandled rejections, after which the server goes on. After an uncaught exception the process may be in any
+ * state: it finishes the requests in flight and exits.
  */
 function surviveFaults(log: Logger, end: () => void): void {
   process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a failure that nothing handled'));
@@ -84,7 +84,7 @@ function surviveFaults(log: Logger, end: () => void): void {
   });
 }
 
-/** Loads the tenant file; in an empty folder the example is copied there first. */
+/** Loads the tenant file. On the first start it first writes the example tenant file. */
 async function tenantOf(settings: Settings, env: Environment, log: Logger): Promise<LoadedTenant> {
   const { tenantFile } = settings;
   if (isFirstStart(settings, env)) {
@@ -95,11 +95,11 @@ async function tenantOf(settings: Settings, env: Environment, log: Logger): Prom
   return loadTenantFile(tenantFile, env);
 }
 
-/** Announces the address: as JSON to a program, with first steps to a person. */
+/** Announces the address: as a JSON line for a program, with first steps for a person at a terminal. */
 async function announce(running: Running, log: Logger, output: Output): Promise<void> {
   const { settings, users } = running;
   const example = settings.production ? undefined : await exampleUser(users);
-  // Whoever has the example's users is trying it, and the console is there to be tried, too.
+  // The example's user exists, so somebody is trying the server out: the console gets its example administrator, too.
   if (example !== undefined && isForThisMachine(settings) && settings.console)
     await addExample({ ...running, wallClock: systemClock });
   if (output.isTTY === true) {
@@ -110,7 +110,7 @@ async function announce(running: Running, log: Logger, output: Output): Promise<
   log.info(readyOf(running), 'listening');
 }
 
-/** What is announced: the address, and the CA to trust. */
+/** Returns what is announced: the address, and the CA to trust. */
 function readyOf({ settings, caFile }: Running): Ready {
   const hint = "trust the CA, or accept the browser's warning once";
   const trust = caFile === undefined ? {} : { ca: caFile, hint };

@@ -1,6 +1,6 @@
 // The whole HTTP surface of one tenant: what every request passes, and the routes of all features.
 import type Koa from 'koa';
-import { account, accountArea } from './account/feature.ts';
+import { account } from './account/feature.ts';
 import { accountPage } from './account/page/feature.ts';
 import { type Capabilities, createCapabilities, type TenantDependencies } from './capabilities.ts';
 import { database } from './connections/database/feature.ts';
@@ -28,18 +28,15 @@ import { ciba } from './grants/ciba/feature.ts';
 import { device } from './grants/device/feature.ts';
 import { health, PROBES } from './health.ts';
 import { createApplication } from './http/application.ts';
-import { readBody } from './http/body.ts';
 import { securityHeaders } from './http/headers.ts';
 import { watchRequests } from './http/request-log.ts';
-import { createRouter } from './http/router.ts';
 import type { Route } from './http/routes.ts';
 import { closeUnread } from './http/unread.ts';
 import { SIGNED_OUT } from './logout/end-session.ts';
 import { logout } from './logout/feature.ts';
-import { management, managementArea } from './management/feature.ts';
+import { management } from './management/feature.ts';
 import { managementOpenApi } from './management/openapi.ts';
 import { metricsRoutes } from './metrics/serve.ts';
-import type { LimitName } from './records/limits.ts';
 import type { Deadline } from './runtime/deadline.ts';
 import { VERSION } from './runtime/version.ts';
 import { saml } from './saml/feature.ts';
@@ -47,50 +44,42 @@ import { isForThisMachine, mtlsOrigin } from './settings.ts';
 import { finishWork } from './stop.ts';
 import type { Events } from './tenant/events.ts';
 import { accountDependencies } from './tenant-account.ts';
-import { consoleAtItsHost, consoleRoutesOf, errorPageOf, exampleLogin, testUrl } from './tenant-console.ts';
+import { consoleRoutesOf, exampleLogin, testUrl } from './tenant-console.ts';
 import { createTenantEngine, type TenantEngine } from './tenant-engine.ts';
 import { managingOf, resumeRecordRemovals } from './tenant-management.ts';
+import { LARGEST_BODY, routing } from './tenant-routing.ts';
 import { door, trustedBy } from './tls/door.ts';
 
 export interface Tenant {
   app: Koa;
-  /** Every request that is answered. */
   routes: readonly Route[];
   /** Ends the sessions and refresh tokens of a user who was blocked. */
   endBlocked(userId: string): Promise<void>;
   events: Pick<Events, 'record'>;
-  /** Asks the providers of connections in the background, whether they answer. */
+  /** Asks the providers of all connections, in the background, whether they answer. */
   checkConnections(): Promise<void>;
-  /** Goes on with removals that were begun and not finished. */
+  /** Continues removals that an earlier process had begun and not finished. */
   resumeRemovals(): Promise<void>;
-  /** Ends what would keep connections busy for long: the server is about to end. */
+  /** Ends long-lived responses, such as event streams, because the server is about to stop. */
   drain(): void;
-  /** Waits for background work, by the deadline at the latest; the store is the caller's to close. */
+  /** Waits for background work until it is done or the deadline has passed. The caller closes the store. */
   close(deadline?: Deadline): Promise<void>;
 }
 
-/** Bodies of the endpoints are small; the engine itself takes at most 56 KiB. Bytes. */
-const LARGEST_BODY = 56 * 1024;
-
-/** Requests that are worked on at once: more than wait for passwords to be hashed, which take longest. */
-const MOST_AT_ONCE = 1_000;
-
 /**
- * Builds the server of the tenant whose file was applied to the store.
+ * Builds the server of the tenant in the store.
  * @throws Error when the store holds no tenant.
  */
 export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   const { settings, log } = given;
-  /** Aborted when the server is about to end. */
   const ending = new AbortController();
   const capabilities = await createCapabilities({ ...given, ending: ending.signal });
   const deps = { ...given, users: capabilities.users };
   const tenantEngine = await createTenantEngine(deps, capabilities);
-  const { config, rateLimits, background, deliveries, events, scripts, trail } = capabilities;
+  const { config, background, deliveries, events, scripts, trail } = capabilities;
   const { endings, engine } = tenantEngine;
   const routes = routesOf(deps, capabilities, tenantEngine, { ending: ending.signal, endings });
   deliveries.start();
-
   const app = createApplication(log);
   app.use(securityHeaders({ hsts: new URL(settings.baseUrl).hostname !== 'localhost' }));
   app.use(closeUnread(LARGEST_BODY));
@@ -100,19 +89,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   for (const middleware of [waitForProofs(deps), engine.reuseAfterLimit]) app.use(middleware);
   // A change of the configuration is in force for every request that arrives after it.
   app.use((_ctx, next) => config.refresh()?.then(next) ?? next());
-  const router = (some: readonly Route[]) =>
-    createRouter(some, {
-      log,
-      isApplicationOrigin: config.isApplicationOrigin,
-      errorPage: errorPageOf(deps, capabilities, tenantEngine),
-      isLimit: (name) => Object.hasOwn(LIMITS, name),
-      // The router has checked at start that the limit exists.
-      takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
-      readBody: ({ largest = LARGEST_BODY, texts, isNullNone }) => readBody(largest, texts, isNullNone),
-      areas: [managementArea, accountArea],
-      mostAtOnce: MOST_AT_ONCE,
-    });
-  app.use(consoleAtItsHost(routes, settings, router));
+  app.use(routing(routes, deps, capabilities, tenantEngine));
   return {
     app,
     routes,
@@ -128,7 +105,7 @@ export async function createTenant(given: TenantDependencies): Promise<Tenant> {
   };
 }
 
-/** The routes of all features, each given what it needs by name. */
+/** Returns the routes of all features, each given its dependencies by name. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: the one list of all features and of what each is given
 function routesOf(
   deps: TenantDependencies,

@@ -1,4 +1,4 @@
-// What is wrong with settings together, or with an address among them.
+// // Faults of the settings: those of several settings together, and those of an address in one of them.
 import { isIP } from 'node:net';
 import { isAddressRange } from './http/addresses.ts';
 import { isLoopback } from './http/loopback.ts';
@@ -6,7 +6,9 @@ import { isCallable, isOutboundEntry } from './http/outbound-rules.ts';
 import type { Environment } from './settings-schema.ts';
 import { isGuessable } from './store/sealing/key.ts';
 
-/** What is wrong with settings that are right each by itself. Values are not quoted. */
+/**
+ * Returns the faults of settings that are each valid by themselves, one sentence each. Sentences do not quote secrets.
+ */
 export function crossFaults(read: Environment): string[] {
   const faults: string[] = [];
   if (read.BASE_URL !== undefined && !isOrigin(read.BASE_URL)) {
@@ -69,7 +71,7 @@ export function crossFaults(read: Environment): string[] {
   return faults;
 }
 
-/** What each place of keys needs, in the order in which it is told. */
+/** The settings that each place of the signing keys requires, in the order in which they are reported. */
 const SIGNING_NEEDS = {
   local: [],
   command: ['SIGNING_COMMAND'],
@@ -88,7 +90,7 @@ function signingFaults(read: Environment): string[] {
   return faults;
 }
 
-/** Faults never quote the value: an SMTP URL holds a password. */
+/** Returns the faults of mail and SMS settings. They never quote the value: an SMTP URL holds a password. */
 function deliveryFaults(read: Environment): string[] {
   const faults: string[] = [];
   if (read.SMTP_URL !== undefined) {
@@ -119,13 +121,13 @@ function deliveryFaults(read: Environment): string[] {
 const SMTP_FORM =
   'must be smtps://user:password@host:465 or smtp://user:password@host:587 (in user and password write / as %2F, ? as %3F, # as %23, @ as %40)';
 
-/** What is wrong with an SMTP URL, without quoting it. */
+/** Returns the fault of an SMTP URL, without quoting it; undefined where it has none. */
 function smtpFault(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || !/^smtps?:$/.test(url.protocol)) return SMTP_FORM;
   if (url.hostname === '') return `${SMTP_FORM}: it names no host`;
   if (url.port === '0') return `${SMTP_FORM}: its port is 0`;
-  // Query options would be ignored silently; an unescaped `#` in a password ends up here, too.
+  // Query options would be ignored silently. An unescaped `#` in a password ends up here, too.
   if (/[?#]/.test(text) || !['', '/'].includes(url.pathname)) {
     return `${SMTP_FORM}: it has more after the host`;
   }
@@ -144,13 +146,16 @@ function isOrigin(text: string): boolean {
   return url?.protocol === 'https:' && url.href === `${url.origin}/`;
 }
 
-/** `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or `[2001:db8::1]:5353`. */
+/**
+ * Reports whether a text is the address of a DNS server: `192.0.2.1`, `192.0.2.1:5353`, `2001:db8::1` or
+ * `[2001:db8::1]:5353`.
+ */
 function isServerAddress(text: string): boolean {
   const [, inBrackets, plain = ''] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
   return isIP(inBrackets ?? plain) !== 0 || isIP(text) === 6;
 }
 
-/** The parts of a list with commas. */
+/** Returns the parts of a list that is separated by commas. */
 export function list(text: string | undefined): string[] {
   return (text ?? '')
     .split(',')
@@ -158,7 +163,10 @@ export function list(text: string | undefined): string[] {
     .filter((part) => part !== '');
 }
 
-/** What is wrong with the address of a database; it has a password, and is not quoted. */
+/**
+ * Returns the fault of a database address, without quoting it, because it may hold a password; undefined where it has
+ * none.
+ */
 function databaseFault(text: string, production: boolean): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.pathname.length < 2) {
@@ -174,7 +182,10 @@ function databaseFault(text: string, production: boolean): string | undefined {
   return databaseNumbersFault(url.searchParams);
 }
 
-/** What may stand in the address of a database: milliseconds, and connections of each process. */
+/**
+ * The numeric parameters of a database address, with their least and greatest values: milliseconds, and connections of
+ * each process.
+ */
 const DATABASE_NUMBERS = {
   statement_timeout: [1, 600_000],
   lock_timeout: [1, 600_000],

@@ -1,11 +1,11 @@
-// The variables of the environment that are settings: form, default and meaning of each.
+// The environment variables that are settings: form, default and meaning of each.
 import { z } from 'zod';
 import { parseKey } from './store/sealing/key.ts';
 
-/** Default tenant file. */
+/** Path of the tenant file where TENANT_FILE is not set. */
 export const TENANT_FILE = 'config/tenant.yaml';
 
-/** Never the value. */
+/** A key of 32 bytes. Its fault does not quote the value. */
 const secretsKey = z.string().transform((text, context) => {
   const key = parseKey(text);
   if (key !== undefined) return key;
@@ -21,7 +21,7 @@ const port = z
   .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65535, 'must be a port number, 0 to 65535')
   .transform(Number);
 
-/** The variables, each by itself. */
+/** The schema of the variables, each by itself. {@link crossFaults} checks them together. */
 export const environment = z.object({
   PORT: port.default(3000).meta({ description: 'where it listens; 0 takes a free port' }),
   HOST: z.string().min(1).default('127.0.0.1').meta({ description: 'the address that it listens on' }),
@@ -153,10 +153,10 @@ export const environment = z.object({
     .meta({ description: '`debug` also logs each request' }),
 });
 
-/** The variables as they were read. */
+/** The variables after validation. */
 export type Environment = z.output<typeof environment>;
 
-/** The variables, each with its default and its meaning, for the documents. */
+/** Returns the variables, each with its default and its meaning, for the documents. */
 export function describedSettings(): { name: string; fallback: string; meaning: string }[] {
   return Object.entries(environment.shape).map(([name, schema]) => {
     const { description = '', fallback } = schema.meta() ?? {};

@@ -13,41 +13,43 @@ import type { SigningSettings } from './signing/place.ts';
 import type { TlsSettings } from './tls/options.ts';
 
 export interface Settings {
-  /** 0: any free port; the base URL then has the actual one. */
+  /** 0: any free port. The base URL then has the port in use. */
   port: number;
   host: string;
-  /** The public origin, without a slash at its end. */
+  /** The public origin, without a trailing slash. */
   baseUrl: string;
-  /** The issuer: the public origin with a slash at its end. */
+  /** The issuer: the public origin with a trailing slash. */
   issuer: string;
   tenantFile: string;
   dataDir: string;
-  /** The PostgreSQL database that the store is in; the embedded store without it. */
+  /** Address of the PostgreSQL database that holds the store; undefined for the embedded store. */
   databaseUrl?: string;
-  /** How many processes serve; this one alone without it. */
+  /** How many processes serve; undefined where this one alone does. */
   workers?: number | 'auto';
-  /** What the secrets in the store are sealed with; a key in the data directory without it. */
+  /** The key that seals the secrets in the store; undefined for the key file in the data directory. */
   secretsKey?: KeyObject;
-  /** What they were sealed with before: for `gatehouse keys reseal`. */
+  /** The key that sealed them before: for `gatehouse keys reseal`. */
   secretsKeyBefore?: KeyObject;
   tls: TlsSettings;
   /** Where the signing keys are. */
   signing: SigningSettings;
-  /** Real mail; the development outbox without it. */
+  /** Undefined where mail goes to the development outbox. */
   mail?: { smtpUrl: string; from: string | undefined };
-  /** Real SMS; the development outbox without it. */
+  /** Undefined where SMS go to the development outbox. */
   sms?: SmsSettings;
-  /** What requests to addresses that others name may reach beside the public Internet; see {@link outboundAllow}. */
+  /**
+   * Hosts and ranges that requests to addresses which users or applications name may reach beside the public Internet;
+   * see {@link outboundAllow}.
+   */
   outboundAllow?: readonly string[];
-  /** Where clients are asked for certificates; the port may be that of everybody. */
+  /** Where clients are asked for certificates; the port may be that of everything else. */
   mtls?: { port: number; caFile?: string };
-  /** The public origin where they are; that of everybody at another port without it. */
+  /** The public origin for clients with certificates; without it, the base URL at the port of `mtls`. */
   mtlsBaseUrl?: string;
-  /** DNS servers that are asked whose a custom domain is; the system's without it. */
+  /** DNS servers that verify custom domains; undefined for those of the system. */
   dnsServers?: readonly string[];
-  /** Where metrics are asked for; they are off without it. */
+  /** Where metrics are served; undefined where they are off. */
   metrics?: MetricsSettings;
-  /** Whether there is a console. */
   console: boolean;
   /** The public origin of the console, where it has a host of its own. */
   consoleUrl?: string;
@@ -57,7 +59,7 @@ export interface Settings {
   logLevel: string;
 }
 
-/** Invalid settings: all faults, one a line. */
+/** The error for invalid settings, with one sentence for each fault. */
 export class SettingsFault {
   readonly faults: readonly string[];
 
@@ -69,7 +71,7 @@ export class SettingsFault {
 /**
  * Reads the settings.
  * @param env the environment; an empty variable counts as not set.
- * @throws SettingsFault naming everything that is wrong.
+ * @throws SettingsFault naming every fault.
  */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const given = Object.fromEntries(
@@ -107,7 +109,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** The settings of a server whose port was chosen by the system. */
+/** Returns the settings with the port that the system chose. */
 export function withPort(settings: Settings, port: number): Settings {
   if (settings.port !== 0 || settings.baseUrl !== 'https://localhost:0') return { ...settings, port };
   const baseUrl = `https://localhost:${port}`;
@@ -115,29 +117,33 @@ export function withPort(settings: Settings, port: number): Settings {
 }
 
 /**
- * Whether this is a development server for this machine only: not in production, and with a loopback public origin.
- * Enables the pages that show every code and calls to local addresses, so a forgotten NODE_ENV alone must not.
+ * Reports whether this is a development server for this machine only: not in production, and with a loopback public
+ * origin. It enables the pages that show every code, and requests to local addresses, so a forgotten NODE_ENV alone
+ * must not.
  */
 export function isForThisMachine({ production, baseUrl }: Settings): boolean {
   return !production && isLoopback(new URL(baseUrl).hostname);
 }
 
-/** How many processes are to serve; undefined where the one that is started does so itself. */
+/** Returns how many worker processes are to serve; undefined where the started process serves by itself. */
 export function workersOf({ workers }: Pick<Settings, 'workers'>): number | undefined {
   return workers === 'auto' ? availableParallelism() : workers;
 }
 
-/** Where the packages are that scripts and actions may require. */
+/** Returns the directory of the packages that scripts and actions may require. */
 export function packagesDirectory({ dataDir }: Pick<Settings, 'dataDir'>): string {
   return join(dataDir, 'modules', 'node_modules');
 }
 
-/** What requests to addresses that others name may reach beside the public Internet: ranges and hosts. */
+/**
+ * Returns the ranges and hosts that requests to addresses which users or applications name may reach beside the public
+ * Internet.
+ */
 export function outboundAllow(settings: Settings): readonly string[] {
   return settings.outboundAllow ?? (isForThisMachine(settings) ? LOOPBACK_RANGES : []);
 }
 
-/** The public origin of the console: that of everything else, unless it has a host of its own. */
+/** Returns the public origin of the console: the base URL, unless the console has a host of its own. */
 export function consoleOrigin({ consoleUrl, baseUrl }: Pick<Settings, 'consoleUrl' | 'baseUrl'>): string {
   return consoleUrl ?? baseUrl;
 }
@@ -186,7 +192,7 @@ function mtlsOf({ MTLS_PORT, MTLS_CA, MTLS_BASE_URL }: Environment): Pick<Settin
   };
 }
 
-/** The public origin where clients are asked for certificates, where it is another one. */
+/** Returns the public origin where clients are asked for certificates; undefined where it is the base URL. */
 export function mtlsOrigin({ baseUrl, port, mtls, mtlsBaseUrl }: Settings): string | undefined {
   if (mtlsBaseUrl !== undefined) return mtlsBaseUrl;
   if (mtls === undefined || mtls.port === port) return undefined;

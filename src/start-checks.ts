@@ -1,4 +1,4 @@
-// What is looked at before a server serves: the tenant file, the store, and whether both are fit for production.
+// The checks before a server serves: the tenant file, the store, and whether both are fit for production.
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { metadataFaults } from './connections/samlp/metadata-faults.ts';
@@ -13,7 +13,7 @@ import type { Users } from './users/users.ts';
 
 /**
  * Logs the warnings about a tenant file, and about settings that production would refuse.
- * @throws TenantFault naming all that is wrong in it, where anything is.
+ * @throws TenantFault naming every fault of the file, where it has any.
  */
 export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger): void {
   const faults = [
@@ -31,7 +31,7 @@ export function checkFile(settings: Settings, loaded: LoadedTenant, log: Logger)
   }
 }
 
-/** Logs why there are no development pages, and where sent messages are. */
+/** Logs why the development pages are not served, and where messages without a provider are written. */
 function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): void {
   const outbox = mail === undefined || sms === undefined ? { outbox: join(dataDir, 'outbox') } : {};
   log.warn(
@@ -40,7 +40,7 @@ function sayWhyNoPages({ baseUrl, dataDir, mail, sms }: Settings, log: Logger): 
   );
 }
 
-/** What is left of the example in a store, one sentence each: production refuses it. */
+/** Returns what is left of the example in a store, one sentence each. Production refuses a store with any of it. */
 export async function exampleLeft(
   store: Store,
   { users, administrators }: Record<'users' | 'administrators', Users>,
@@ -54,8 +54,9 @@ export async function exampleLeft(
 }
 
 /**
- * @param why what is said of the store, after its name.
- * @throws Error naming each of the faults, where there are any.
+ * Refuses to serve a store that has faults.
+ * @param why the predicate of the message's first line, after the name of the store.
+ * @throws Error naming each fault, where there are any.
  */
 export function refuseStore({ dataDir }: Settings, why: string, faults: readonly string[]): void {
   if (faults.length === 0) return;

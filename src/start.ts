@@ -32,39 +32,43 @@ import { administratorStore } from './users/administrators.ts';
 import { createHasher, type Hasher } from './users/hashing.ts';
 import { createUsers, type Users } from './users/users.ts';
 
-/** Those of a tenant are injected by tests; the store's thread is of the spare ones, too. */
+/** What a start is given. Tests inject the dependencies of the tenant; the store uses the spare threads, too. */
 interface StartOptions extends Pick<TenantDependencies, 'patience' | 'pause' | 'spareThreads' | 'waits'> {
   env: Readonly<Record<string, string | undefined>>;
   log: Logger;
-  /** Reads the tenant that the settings name. */
+  /** Reads the tenant file that the settings name. */
   loadTenant(settings: Settings): Promise<LoadedTenant>;
-  /** The wall clock; it may be set back. */
+  /** The wall clock, which may be set back. */
   clock?: Clock;
   random?: Random;
   hasher?: Hasher;
-  /** Opens the store; the embedded one by default. */
+  /** Opens the store; {@link openStore} by default. */
   open?: typeof openStore;
-  /** Where traces are collected. */
+  /** Undefined where no traces are collected. */
   tracing?: Tracing | undefined;
-  /** Whether it is one of several processes of a server: commands then go to the database themselves. */
+  /**
+   * Whether this process is one of several that share a database. Commands then write to the database themselves, so no
+   * socket is opened for them.
+   */
   isWorker?: boolean;
 }
 
 export interface Running {
   settings: Settings;
-  /** The CA to trust, in development. */
+  /** Path of the CA certificate to trust, in development. */
   caFile: string | undefined;
-  /** Where metrics are asked for, where they have a port of their own. */
+  /** The port of metrics, where they have one of their own. */
   metricsPort?: number;
   store: Store;
   users: Users;
-  /** Those who log in to the console. */
+  /** The users who log in to the console. */
   administrators: Users;
   tenant: Tenant;
   /**
    * Finishes requests in flight, flushes and closes the store.
    * @param within time for all of it, milliseconds (default: {@link STOP_BUDGET}).
-   * @param isGentle whether clients that keep their connections must not notice: for half a second more.
+   * @param isGentle whether kept-alive connections stay open for another half second, so that no client meets a closed
+   * one.
    */
   stop(within?: number, isGentle?: boolean): Promise<void>;
 }
@@ -120,7 +124,7 @@ export async function startGatehouse(options: StartOptions): Promise<Running> {
   }
 }
 
-/** The store as it is used, measured where metrics are on. */
+/** Returns the store to use, and the metrics. Where metrics are on, the store is one that measures each call. */
 async function watched(
   store: Store,
   { isMeasured, ...of }: { isMeasured: boolean; hasher: Hasher; clock: Clock },
@@ -128,7 +132,7 @@ async function watched(
   return isMeasured ? switchMetricsOn({ store, ...of, version: VERSION }) : { store, metrics: undefined };
 }
 
-/** Listens, and builds the tenant in an open store. */
+/** Listens, applies the tenant file to an open store, and builds the tenant. */
 async function serve({
   file,
   isWorker,
@@ -193,7 +197,7 @@ async function serve({
   }
 }
 
-/** Listens at the port of metrics, too, where they have one. @throws Error with the reason. */
+/** Also listens at the port of metrics, where they have one. @throws Error with the reason. */
 async function serveMetricsBeside(running: Running, metrics: Metrics | undefined): Promise<Running> {
   const asked = running.settings.metrics;
   if (metrics === undefined || asked?.port === undefined) return running;

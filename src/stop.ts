@@ -1,4 +1,5 @@
-// Stops a server: finishes what is in flight within one time budget, whatever clients, mail servers or applications do.
+// Stops a server: finishes what is in flight within one time budget, however slow clients, mail servers or applications
+// are.
 import type http from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -6,10 +7,10 @@ import type { Background } from './runtime/background.ts';
 import { type Deadline, deadlineIn, doneBy } from './runtime/deadline.ts';
 import type { Events } from './tenant/events.ts';
 
-/** How long a stop may take in all, milliseconds; a supervisor waits ten seconds before it kills. */
+/** Default budget of a stop, milliseconds. Supervisors usually wait ten seconds before they kill a process. */
 export const STOP_BUDGET = 9_000;
 
-/** Share of the budget for requests in flight; the rest is for the work they leave. */
+/** Share of the budget for requests in flight. The rest is for the background work that requests leave. */
 const REQUESTS = 0.5;
 
 /** Default time for background work, milliseconds. */
@@ -21,23 +22,28 @@ const GRACE = 500;
 /** How often connections are checked, milliseconds. */
 const CHECK = 50;
 
-/** The connections of servers, including those before their TLS handshake. */
+/** The open connections of some servers, including those before their TLS handshake. */
 interface Connections {
-  /** Has each be closed by the next answer, which says so: no request can be on its way to a connection that closes. */
+  /**
+   * Sets `Connection: close` on every answer from now on. A client that has read it sends no further request, so none
+   * can be in transit when the connection closes (RFC 9112 §9.6).
+   */
   lastAnswers(): void;
   /** Closes connections without a request in progress, also during their TLS handshake. */
   closeUnused(): void;
-  /** Closes all connections. */
   closeAll(): void;
 }
 
 /**
- * Tracks servers' connections: Node.js does not list one before its TLS handshake is done, and takes one that has sent
- * nothing for busy.
+ * Tracks the connections of servers. Node.js does not list a connection before its TLS handshake is done, and counts
+ * one that has sent nothing as busy.
  */
 export function trackConnections(servers: readonly http.Server[]): Connections {
   const sockets = new Set<Socket>();
-  /** Requests in progress by the client's address and port, which the TLS and the TCP socket share. */
+  /**
+   * Number of requests in progress, by the client's address and port, which the TLS socket and the TCP socket below it
+   * share.
+   */
   const busy = new Map<string, number>();
   const clientOf = ({ remoteAddress, remotePort, localPort }: Socket) =>
     `${remoteAddress} ${remotePort} ${localPort}`;
@@ -78,7 +84,10 @@ export function trackConnections(servers: readonly http.Server[]): Connections {
   };
 }
 
-/** Work after the answers, in order: background lookups, messages and logout tokens, log events. */
+/**
+ * The work that is left after the answers, in the order in which it is finished: background lookups, messages and
+ * logout tokens, log events.
+ */
 interface LastWork {
   background: Background;
   deliveries: Flushable;
@@ -88,13 +97,13 @@ interface LastWork {
 }
 
 interface Flushable {
-  /** Finishes waiting work within so many milliseconds. */
+  /** Finishes the queued work, or gives it up after so many milliseconds. */
   flush(ms: number): Promise<void>;
 }
 
 /**
  * Finishes the last work. Each kind has a share of the time, so that one that hangs does not starve the next.
- * @param deadline when it is given up.
+ * @param deadline when the work is given up.
  */
 export async function finishWork(work: LastWork, deadline = deadlineIn(LAST_WORK)): Promise<void> {
   const { background, deliveries, messages, events, log } = work;
@@ -115,19 +124,19 @@ interface Stoppable {
   connections: Connections;
   /** Ends long-lived responses. */
   drain(): void;
-  /** Finishes the work that requests left, by the deadline. */
+  /** Finishes the background work that requests left, by the deadline. */
   finish(deadline: Deadline): Promise<void>;
   /** Closes the store. Acknowledged writes are on disk already, so not waiting loses nothing. */
   closeStore(): Promise<void>;
   log: Logger;
-  /** Whether clients are spared connections that close as they send a request, for half a second. */
+  /** Whether kept-alive connections stay open for half a second, so that no client's request meets a closed one. */
   isGentle: boolean;
 }
 
 /**
- * Stops within the budget; logs what had to be left.
+ * Stops within the budget, and logs what was cut short.
  * @param ms the budget, milliseconds.
- * @throws what closing the store throws.
+ * @throws Error when closing the store fails.
  */
 export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
   const { log } = parts;
@@ -141,7 +150,7 @@ export async function stopWithin(ms: number, parts: Stoppable): Promise<void> {
   if (!closed) log.warn('the store was not closed before the end: the next start recovers it');
 }
 
-/** Accepts no more connections and lets requests in progress finish until the deadline. */
+/** Accepts no more connections, and lets requests in progress finish until the deadline. */
 async function closeServer(
   { servers, connections, log, isGentle }: Stoppable,
   deadline: Deadline,
@@ -151,7 +160,7 @@ async function closeServer(
     servers.map(
       (server) =>
         new Promise<void>((resolve) => {
-          // That of HTTP would close at once what is idle just now.
+          // http.Server's own `close` would at once close connections that are idle at this moment.
           if (isGentle) NetServer.prototype.close.call(server, () => resolve());
           else server.close(() => resolve());
         }),

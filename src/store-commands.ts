@@ -1,4 +1,5 @@
-// What the command does with the store itself, while no server uses it: another key, and repair.
+// Commands that work on the store itself while no server uses it: sealing with another key, removing secrets, and
+// repair.
 import { type CommandProcess, print } from './runtime/command-process.ts';
 import { systemRandom } from './runtime/random.ts';
 import { readSettings } from './settings.ts';
@@ -16,7 +17,7 @@ export async function reseal(host: CommandProcess): Promise<void> {
   print(host, `the secrets in the store are sealed with ${where} from now on`);
 }
 
-/** For a key of the store's secrets that is lost for good. */
+/** Removes the secrets that the store's key does not open, for a key that is lost for good. */
 export async function resetSecrets(host: CommandProcess): Promise<void> {
   const { dataDir, databaseUrl: url, secretsKey: given } = readSettings(host.env);
   const { records, members } =
@@ -30,7 +31,7 @@ export async function resetSecrets(host: CommandProcess): Promise<void> {
   );
 }
 
-/** Repairs a damaged store, with loss. */
+/** Repairs a damaged embedded store; what is damaged is lost. @throws Error with DATABASE_URL. */
 export async function repair(host: CommandProcess): Promise<void> {
   const { dataDir, databaseUrl } = readSettings(host.env);
   if (databaseUrl !== undefined)

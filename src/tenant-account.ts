@@ -1,4 +1,4 @@
-// What the account page is given of a tenant.
+// The dependencies of the account page.
 import type { Actor } from './account/actor.ts';
 import { ACCOUNT } from './account/page/callbacks.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
@@ -9,10 +9,10 @@ import { sessionDirectory } from './engine/session-directory.ts';
 import type { Connection } from './records/collections.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
-/** How long somebody at the page may take to set a new password, seconds. */
+/** How long a user may take to set a new password at the account page, seconds. */
 const PASSWORD_SECONDS = 600;
 
-/** Each dependency by its name. */
+/** Returns the dependencies of the account page and the account API, by name. */
 export function accountDependencies(
   deps: TenantDependencies,
   capabilities: Capabilities,

@@ -1,4 +1,4 @@
-// What the command does with the tenant file: check it, and take it to the store and back.
+// Commands about the tenant file: check it, apply it to the store, and export the store as one.
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import type { Ordered } from './administration/orders.ts';
@@ -37,7 +37,7 @@ export function addTenantCommands(program: Command, host: CommandProcess, ordere
     .action((options: { output?: string }) => exportTo(options, host, ordered));
 }
 
-/** Validates the settings and the tenant file. */
+/** Validates the settings and the tenant file, and prints every fault. */
 async function check(host: CommandProcess): Promise<void> {
   const { env } = host;
   const tenantFile = env.TENANT_FILE || TENANT_FILE;
@@ -79,7 +79,7 @@ async function tenantOf(
   return loaded;
 }
 
-/** Makes the changes of the tenant file, or says only which they would be. @returns how many there are. */
+/** Applies the tenant file, or with `plan` only prints what would change. @returns the number of changes. */
 async function changes(command: 'apply' | 'plan', host: CommandProcess, ordered: Ordered): Promise<number> {
   const settings = readSettings(host.env);
   const { tenant } = await tenantOf(settings, host);

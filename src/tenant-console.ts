@@ -1,4 +1,4 @@
-// What the console is given of a tenant.
+// The dependencies of the console.
 import { readFile } from 'node:fs/promises';
 import type { Middleware } from 'koa';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
@@ -25,8 +25,8 @@ import { retentionDays } from './tenant/log-retention.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
 /**
- * All that the console is given, by name.
- * @param own `management`: what the Management API is given; `ending` is aborted when the server ends.
+ * Returns the dependencies of the console, by name.
+ * @param own `management`: the dependencies of the Management API; `ending`: aborted when the server begins to stop.
  */
 function consoleDependencies(
   deps: TenantDependencies,
@@ -83,7 +83,7 @@ function consoleDependencies(
   };
 }
 
-/** What logins at connections are tried with. */
+/** Returns the dependencies of "Try" at a connection, which logs in there without a session. */
 function trying(
   { settings, users, clock, wallClock, pause = timerPause }: TenantDependencies,
   capabilities: Capabilities,
@@ -121,14 +121,20 @@ function trying(
   };
 }
 
-/** The server's certificate, read anew each time: a renewed file is there before the server uses it. */
+/**
+ * Returns the server's certificate, PEM. It is read each time, because a renewed file is there before the server uses
+ * it.
+ */
 async function certificateFile({ tls }: TenantDependencies['settings']): Promise<string | undefined> {
   if (tls.mode !== 'files') return undefined;
   // A file that cannot be read is reported at the start and by the doctor.
   return readFile(tls.certFile, 'utf8').catch(() => undefined);
 }
 
-/** What a browser is shown of a failure: within the console for administrators who are there, else the error page. */
+/**
+ * Returns how errors are shown to browsers: within the console for administrators who are logged in there, otherwise on
+ * the error page.
+ */
 export function errorPageOf(
   { settings, store }: TenantDependencies,
   { views }: Capabilities,
@@ -150,19 +156,19 @@ export function errorPageOf(
   };
 }
 
-/** The scopes of the Management API. */
+/** Returns the scopes of the Management API. */
 const scopesOf = ({ issuer }: Settings) => managementApi(issuer).scopes.map(({ value }) => value);
 
-/** The routes of the console, where there is one. */
+/** Returns the routes of the console; none where it is off. */
 export function consoleRoutesOf(...given: Parameters<typeof consoleDependencies>): Route[] {
   const [{ settings }] = given;
   return settings.console ? bind(consoleFeature, consoleDependencies(...given)) : [];
 }
 
 /**
- * Where the console has a host of its own, answers requests there with the console alone, and all others without
- * it. Scripts on the tenant's pages then run at another origin than the console.
- * @param router answers the requests that some routes declare.
+ * Makes the routing by host. Where the console has a host of its own, requests there are answered by the console's
+ * routes alone, and all others by the rest. Scripts on the tenant's pages then run at another origin than the console.
+ * @param router makes the middleware that answers the requests of some routes.
  */
 export function consoleAtItsHost(
   routes: readonly Route[],
@@ -180,12 +186,15 @@ export function consoleAtItsHost(
   return (ctx, next) => (names.has(ctx.host.toLowerCase()) ? own : others)(ctx, next);
 }
 
-/** Where a browser goes after a try at a connection. */
+/** Returns the address that a browser is sent to after a test of a connection. */
 export function testUrl(settings: Settings): string {
   return `${consoleOrigin(settings)}${TRIED}`;
 }
 
-/** How the example's administrator logs in, where there is a console to log in to, and its address. */
+/**
+ * Returns the login of the example's administrator and the address of the console; undefined where there is no console
+ * or no such administrator.
+ */
 export async function exampleLogin({
   settings,
   administrators,

@@ -1,4 +1,4 @@
-// The engine of a tenant, with what the features give it: grants, logout channels, the second factor.
+// The engine of a tenant, with the grants, logout channels and second factor that the features contribute.
 import { accountAudience } from './account/audience.ts';
 import { accountEndings } from './account-endings.ts';
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
@@ -40,7 +40,7 @@ import { consoleOrigin } from './settings.ts';
 import { tokenExchanges } from './tenant-exchanges.ts';
 import { factorDependencies } from './tenant-factors.ts';
 
-/** Builds it. @throws Error when an application cannot be served. */
+/** Builds the engine. @throws Error when an application cannot be served. */
 export async function createTenantEngine(deps: TenantDependencies, capabilities: Capabilities) {
   const { settings, log, clock, wallClock, random } = deps;
   const { certificates, config, events, challenges, signing, tickets, views } = capabilities;
@@ -98,7 +98,7 @@ export async function createTenantEngine(deps: TenantDependencies, capabilities:
   };
 }
 
-/** What second factors are given, and what asks for them. */
+/** Returns the dependencies of second factors, and what asks for a second factor at a login. */
 function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
   const { issuer } = deps.settings;
   const factors = factorDependencies(deps, capabilities);
@@ -107,10 +107,13 @@ function factorParts(deps: TenantDependencies, capabilities: Capabilities) {
   return { factors, mfaApi, secondFactor };
 }
 
-/** The context classes that logins may be asked for. */
+/** The authentication context classes (`acr`) that clients may request. */
 const ACR_VALUES = [MFA_POLICY];
 
-/** What features need of the engine, which is made after them. */
+/**
+ * Returns the functions of the engine that features need. They reach it when they are called, because the engine is
+ * made after the features.
+ */
 function later(
   engine: () => Engine,
 ): Pick<ExchangeDependencies, 'readIdTokenHint' | 'isMember' | 'isOpen'> &
@@ -124,7 +127,7 @@ function later(
   };
 }
 
-/** What logins need that users approve on another device (CIBA). */
+/** Returns the dependencies of logins that users approve on another device (CIBA). */
 function approving({ authenticators, config, webPush }: Capabilities) {
   return {
     devicesOf: approvingDevices({ authenticators, config, webPush }),
@@ -132,7 +135,7 @@ function approving({ authenticators, config, webPush }: Capabilities) {
   };
 }
 
-/** How a login ends in the browser, and what ends with an account: two accounts may become one at a login. */
+/** Returns what ends a login in the browser, and what ends with an account: a login may link two accounts. */
 function loginEnds(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -145,7 +148,7 @@ function loginEnds(
   return { endings, finish, secondFactor };
 }
 
-/** What logins at other identity providers are given, wherever they begin. */
+/** Returns the dependencies of logins at other identity providers. */
 function upstreamDependencies(
   { settings, store, clock, wallClock, random }: TenantDependencies,
   { challenges, config, outbound, scripts, signing }: Capabilities,
@@ -166,7 +169,7 @@ function upstreamDependencies(
   };
 }
 
-/** What the engine asks the features for: grants and logout channels. */
+/** Returns the grants and logout channels that the features contribute to the engine. */
 function engineParts(
   { store, users, log, clock, wallClock, random }: TenantDependencies,
   {

@@ -1,5 +1,5 @@
-// The kinds of token exchange (RFC 8693): the engine's own, those that the tenant's actions judge, and tokens of
-// connected accounts.
+// The kinds of token exchange (RFC 8693): those of the engine's own tokens, those that the tenant's actions judge, and
+// those for tokens of connected accounts.
 import type { Capabilities, TenantDependencies } from './capabilities.ts';
 import { askToVerify } from './connections/database/verification-link.ts';
 import { customExchange } from './connections/exchange/custom.ts';
@@ -9,7 +9,7 @@ import type { SecondFactor } from './engine/second-factor.ts';
 import { subjectTokenReader } from './engine/subject-tokens.ts';
 import { type ExchangeDependencies, type ExchangeToken, tokenExchange } from './engine/token-exchange.ts';
 
-/** The exchanges of a tenant. @param reading what reads tokens of ours. */
+/** Makes the token exchanges of a tenant. @param reading verifies the tokens that the tenant itself issued. */
 export function tokenExchanges(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -27,7 +27,7 @@ export function tokenExchanges(
   };
 }
 
-/** The exchange of foreign tokens, which the tenant's actions judge. */
+/** Makes the exchange of foreign tokens, which the tenant's actions judge. */
 function foreignExchange(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -36,7 +36,7 @@ function foreignExchange(
   },
 ): ExchangeToken {
   const { baseUrl } = deps.settings;
-  // Without administrators: an action can neither name one nor be told of one.
+  // Without administrators: an action can neither name one nor read one.
   const users = capabilities.apiUsers;
   return customExchange({
     ...deps,

@@ -1,4 +1,4 @@
-// The second factors of a tenant: what they keep, and what they are given by name.
+// The second factors of a tenant: what they store, and their dependencies by name.
 import type { Logger } from 'pino';
 import type { Deliveries } from './delivery/deliveries.ts';
 import { createAuthenticators } from './factors/authenticators.ts';
@@ -19,7 +19,7 @@ import type { Store } from './store/contract.ts';
 import type { Config } from './tenant/config.ts';
 import type { Users } from './users/users.ts';
 
-/** What it takes of all that a tenant is built from. */
+/** The part of a tenant's dependencies that second factors use. */
 interface Given {
   settings: Settings;
   store: Store;
@@ -30,7 +30,7 @@ interface Given {
   random: Random;
 }
 
-/** What second factors keep, and what they send by: each made once for a tenant. */
+/** Makes what second factors store their state in and send by, once for a tenant. */
 export function secondFactors(
   { settings, store, users, log, clock, wallClock, random }: Given,
   {
@@ -64,7 +64,7 @@ export function secondFactors(
     }),
     browsers: createKnownBrowsers({ store, clock, random }),
     streams: createStreams(),
-    /** @throws AuthError 429 */
+    /** Counts a message to a destination. @throws AuthError 429 when there were too many. */
     limitDestination: async (destination: string): Promise<void> => {
       if (await rateLimits.spend('passwordlessDestination', destination)) return;
       throw new AuthError(429, 'too_many_requests', 'Too many messages to this address. Try again later.');
@@ -72,7 +72,7 @@ export function secondFactors(
   };
 }
 
-/** What every page, grant and API of second factors is given. */
+/** Returns the dependencies of every page, grant and API of second factors. */
 export function factorDependencies(
   { settings, users, clock, wallClock, random }: Given,
   capabilities: Pick<

@@ -20,17 +20,17 @@ interface TenantLogDependencies {
   random: Random;
   log: Logger;
   metrics?: Metrics | undefined;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server begins to stop. */
   ending: AbortSignal;
 }
 
 /**
- * Makes the log, its hourly statistics, and the trail that ties the events of one login together. Events are
- * counted where metrics are on.
+ * Makes the log, its hourly statistics, and the trail that ties the events of one login together. Events are also
+ * counted as metrics where metrics are on.
  */
 export function tenantLog(deps: TenantLogDependencies, config: Config, background: Background) {
   const { store, random, log, metrics } = deps;
-  // Ids of events sort by time, whichever process has recorded them: counts and streams go on from an id.
+  // Ids of events must sort by time, whichever process recorded them: statistics and log streams continue after an id.
   const clock = store.sharedClock ?? deps.clock;
   const trail = createTrail();
   const events = createEvents({

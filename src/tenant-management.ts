@@ -1,4 +1,4 @@
-// What the Management API is given of a tenant, and its background work: removals and jobs that a stop cut short.
+// The dependencies of the Management API, and its background work: it resumes removals and jobs that a stop cut short.
 import { join } from 'node:path';
 import { accountApi } from './account/api.ts';
 import type { accountEndings } from './account-endings.ts';
@@ -33,8 +33,8 @@ import type { Leases } from './store/leases.ts';
 import type { TenantEngine } from './tenant-engine.ts';
 
 /**
- * All that the Management API is given, by name. Also goes on with jobs and removals that the last stop cut short.
- * @param own what ends with an account; `ending` is aborted when the server is about to end.
+ * Returns the dependencies of the Management API, by name, and starts its background work.
+ * @param own the functions that end sessions and accounts; `ending` is aborted when the server begins to stop.
  */
 function managementDependencies(
   deps: TenantDependencies,
@@ -96,7 +96,7 @@ function managementDependencies(
   };
 }
 
-/** What the Management API is given. Console and administrators are hidden from it. */
+/** Returns the dependencies of the Management API. The console's records and the administrators are hidden from it. */
 export function managingOf(
   deps: TenantDependencies,
   capabilities: Capabilities,
@@ -106,7 +106,7 @@ export function managingOf(
   return managementDependencies({ ...deps, users }, { ...capabilities, config, users }, ...more);
 }
 
-/** The calls about the tenant's own code: packages, tries of an action, databases with scripts. */
+/** Returns the functions about the tenant's own code: packages, tests of an action, databases with scripts. */
 const codeTools = ({ packages, tryAction, customDatabases, users }: Capabilities) => ({
   packages,
   tryAction,
@@ -120,13 +120,13 @@ function beginWork(deps: TenantDependencies, capabilities: Capabilities, ending:
   capabilities.background.run('a look at the packages of actions', look);
 }
 
-/** Sends the log on to where the tenant says. */
+/** Starts the log streams of the tenant. */
 function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, ending: AbortSignal): void {
   const { logStreamFiles, dataDir } = deps.settings;
   startLogStreams({
     ...deps,
     ...capabilities,
-    // That of the events' ids.
+    // The clock that the events' ids are made with.
     clock: deps.store.sharedClock ?? deps.clock,
     ending,
     filesDirectory: logStreamFiles ? join(dataDir, 'log-streams') : undefined,
@@ -134,10 +134,12 @@ function sendLogStreams(deps: TenantDependencies, capabilities: Capabilities, en
   });
 }
 
-/** How often work that other processes have left is looked for, milliseconds. */
+/** How often removals that other processes have left are looked for, milliseconds. */
 const LOOK = 60_000;
 
-/** Imports and exports of users; those that the last stop cut short, and removals of connections, go on. */
+/**
+ * Makes the imports and exports of users. Also resumes those that the last stop cut short, and removals of connections.
+ */
 function resumedJobs(
   { store, clock, random, log }: TenantDependencies,
   own: Pick<ReturnType<typeof accountEndings>, 'endSessions' | 'removeUser'> & {
@@ -153,7 +155,7 @@ function resumedJobs(
       await own.leases.ifFree('removals', () => resumeRecordRemovals(removals, removals));
     });
   resume();
-  // Other processes, commands among them, may have noted removals and ended before doing them.
+  // Other processes, commands among them, may have recorded removals and ended before doing them.
   if (store.exclusive !== true) {
     const look = setInterval(resume, LOOK).unref();
     own.ending.addEventListener('abort', () => clearInterval(look));
@@ -163,7 +165,7 @@ function resumedJobs(
   return jobs;
 }
 
-/** Takes up what goes with connections and APIs that are gone: users, permissions. */
+/** Continues the removal of what belonged to deleted connections and APIs: users, permissions. */
 export async function resumeRecordRemovals(
   { store, clock }: Pick<TenantDependencies, 'store' | 'clock'>,
   own: { background: Background; removeUser(userId: string): Promise<void> },

@@ -1,4 +1,4 @@
-// Output for a person at a terminal: the address, first steps, and the log in plain lines. Everything else gets JSON.
+// Output for a person at a terminal: the address, first steps, and the log as plain lines. A program gets JSON.
 import { resolve } from 'node:path';
 import type { DestinationStream, Logger } from 'pino';
 import { createLog } from './runtime/log.ts';
@@ -7,17 +7,21 @@ import type { Running } from './start.ts';
 
 /** Standard output. */
 export interface Output {
-  /** Whether it is a terminal. */
+  /** Whether the output is a terminal. */
   isTTY?: boolean | undefined;
   write(text: string): unknown;
 }
 
-/** The log of a process that writes to `output`. @param level one of pino's. @param mixin what each line says besides. */
+/**
+ * Makes the log of a process that writes to `output`.
+ * @param level a level of pino.
+ * @param mixin returns fields to add to each line.
+ */
 export function logTo(output: Output, level: string | undefined, mixin?: () => object): Logger {
   return createLog(level, output.isTTY === true ? plainLines(output) : undefined, mixin);
 }
 
-/** Rewrites the log's JSON lines as plain text. */
+/** Returns a stream that rewrites the log's JSON lines as plain text. */
 export function plainLines(output: Output): DestinationStream {
   return { write: (line) => void output.write(`${plainLine(JSON.parse(line))}\n`) };
 }
@@ -34,14 +38,14 @@ function plainLine({ time, level, msg, err, ...fields }: Record<string, unknown>
     ...(cause === undefined ? [] : [`(${cause})`]),
   ];
   const line = [...first, ...told].map(harmless).join(' ');
-  // Stack traces only for errors of the server.
+  // Only errors of the server have a stack trace.
   const rest = Number(level) >= 50 ? stack : [];
   return [line, ...rest.map((one) => `  ${harmless(one)}`)].join('\n');
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** An error's message, then its stack and those of its causes. */
+/** Returns an error's message, then its stack and those of its causes. */
 function causesOf(err: unknown): string[] {
   if (typeof err === 'string') return [err];
   if (typeof err !== 'object' || err === null) return [];
@@ -51,7 +55,7 @@ function causesOf(err: unknown): string[] {
   return [String(message), ...frames.filter((line) => line.trimStart().startsWith('at ')), ...deeper];
 }
 
-/** Escapes control characters: log lines may quote what strangers sent, and must not forge or hide others. */
+/** Escapes control characters: log lines may quote what a client sent, which must not forge or hide other lines. */
 function harmless(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -66,7 +70,7 @@ interface Person {
 }
 
 /**
- * The first steps for a person who started the server, in lines.
+ * Returns the first steps for a person who started the server, in lines.
  * @param example the example tenant's user, if it still exists.
  */
 export function welcome({ settings, caFile }: Running, example: Person | undefined): string[] {
@@ -86,7 +90,7 @@ export function welcome({ settings, caFile }: Running, example: Person | undefin
   return ['', 'Gatehouse is running.', '', ...columns(facts), ...trust(baseUrl, caFile), ''];
 }
 
-/** How to trust the CA of development. */
+/** Returns how to trust the CA of development, in lines. */
 function trust(baseUrl: string, caFile: string | undefined): string[] {
   if (caFile === undefined) return [];
   const path = resolve(caFile);

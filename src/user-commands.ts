@@ -1,4 +1,4 @@
-// What the command does with many users at once: take them in and out.
+// Commands about all users at once: import and export.
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import type { Command } from 'commander';
@@ -13,7 +13,7 @@ import { openStore } from './store/open.ts';
 import { writeOutput } from './store/write-whole.ts';
 import { alone, checkFile } from './users/transfer/whole-file.ts';
 
-/** What of the users is taken in or out, and by which file. */
+/** Imports or exports users; `file` is the file to import. */
 type Taken = (transfer: Transfer, file?: string) => AsyncGenerator<TransferNews>;
 
 interface ExportOptions {
@@ -22,7 +22,7 @@ interface ExportOptions {
   withHashes?: boolean;
 }
 
-/** Adds `users import` and `users export`. @param log of the store, where this process opens it. */
+/** Adds `users import` and `users export`. @param log the log of the store, where this process opens it. */
 export function addUserCommands(program: Command, host: CommandProcess, log: Logger): void {
   const transferred: Taken = (transfer, file) => transferOf(host, { log, transfer, file });
   const users = program
@@ -50,7 +50,7 @@ export function addUserCommands(program: Command, host: CommandProcess, log: Log
     .action((options: ExportOptions) => exportUsers(options, host, transferred));
 }
 
-/** Takes users in or out: by the server that runs on the data directory, by this process where none does. */
+/** Imports or exports users: through the server that runs on the data directory, otherwise in this process. */
 async function* transferOf(
   { env }: CommandProcess,
   { log, transfer, file }: { log: Logger; transfer: Transfer; file: string | undefined },
@@ -79,12 +79,12 @@ async function* transferOf(
   }
 }
 
-/** The text of a file, if there is one. It is opened when the first of it is asked for, and closed with the last. */
+/** Returns the text of a file, in parts. The file is opened when the first part is read, and closed after the last. */
 async function* textOf(file: string | undefined): AsyncGenerator<string> {
   if (file !== undefined) yield* createReadStream(file, 'utf8');
 }
 
-/** Says how an import went; who was not imported is told on standard error, one JSON object a line. */
+/** Prints the counts of an import. Each user who was not imported is one JSON object on standard error. */
 function tellImport(host: CommandProcess, news: TransferNews): void {
   if ('failed' in news) host.stderr.write(`${JSON.stringify(news.failed)}\n`);
   if (!('counts' in news)) return;
@@ -93,7 +93,7 @@ function tellImport(host: CommandProcess, news: TransferNews): void {
   if (failed > 0) host.exitCode = 1;
 }
 
-/** Writes users in the form of import files, one a line. A file has its name when all of them are in it. */
+/** Writes users in the form of import files, one a line. A file gets its name only when it is complete. */
 async function exportUsers(options: ExportOptions, { stdout }: CommandProcess, taken: Taken): Promise<void> {
   const { output, connection, withHashes = false } = options;
   const lines = linesOf(taken({ command: 'export', connection, withHashes }));

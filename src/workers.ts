@@ -1,5 +1,5 @@
-// Several processes of one server (WORKERS): this one, which serves nothing, starts the workers that do, replaces those that
-// end, exchanges them one after another on SIGHUP, and ends with them.
+// Several processes of one server (WORKERS). This process serves nothing: it starts the workers that do, replaces those
+// that end, exchanges them one after another on SIGHUP, and stops them when it is stopped.
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { closeWhatIsNotTaken } from './runtime/connections-given.ts';
 import { STOP_BUDGET } from './stop.ts';
 
-/** What a worker reports once it serves, to be announced. */
+/** What a worker reports once it serves. */
 export interface Ready {
   url: string;
   port: number;
@@ -17,7 +17,10 @@ export interface Ready {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Pauses before a worker that ended is replaced, milliseconds: twice as long each time, until one lives for a minute. */
+/**
+ * Shortest and longest pause before a worker that ended is replaced, milliseconds: doubled each time, and reset when a
+ * worker has lived for `LIVES`.
+ */
 const FIRST_PAUSE = 200;
 const LONGEST_PAUSE = 30_000;
 const LIVES = 60_000;
@@ -36,7 +39,7 @@ interface Slot {
 interface Workers {
   env: Environment;
   log: Logger;
-  /** Settings that all workers have in place of the environment's. */
+  /** Settings that override the environment in all workers. */
   shared: Readonly<Record<string, string>>;
   slots: readonly Slot[];
   isEnding: boolean;
@@ -69,8 +72,8 @@ export async function runWorkers(
     await exchange(workers);
     isExchanging = false;
   });
-  // The first worker alone makes what is made once (certificates, tables), and finds faults of the settings that
-  // all would find.
+  // The first worker starts alone: it makes what is made once (certificates, tables), and reports faults of the
+  // settings that all would find.
   const [first, ...others] = slots;
   const ready = first && (await start(workers, first));
   if (ready === undefined) return end(workers, 1);
@@ -85,7 +88,7 @@ async function end(workers: Workers, code: number): Promise<never> {
   process.exit(code);
 }
 
-/** Starts a worker. @returns what it says once it serves; undefined when it ended before. */
+/** Starts a worker. @returns its report once it serves; undefined when it ended before. */
 async function start(workers: Workers, slot: Slot): Promise<Ready | undefined> {
   const worker = cluster.fork({ ...workers.shared, ...environmentOf(slot, workers.env) });
   closeWhatIsNotTaken(worker);
@@ -112,7 +115,7 @@ async function replace(workers: Workers, slot: Slot): Promise<void> {
   }
 }
 
-/** Has each worker end once another one serves in its place. */
+/** Exchanges the workers one after another: each is stopped once its replacement serves. */
 async function exchange(workers: Workers): Promise<void> {
   const { slots, log } = workers;
   for (const slot of slots) {
@@ -130,8 +133,8 @@ async function exchange(workers: Workers): Promise<void> {
 }
 
 /**
- * A free port in place of `PORT=0`. Left to the workers, the port would be another one after a moment in which none of them
- * listened, and nobody would find the server at the address that it has announced.
+ * Chooses a free port in place of `PORT=0`. Workers would choose another one after a moment in which none of them
+ * listened, and clients would not find the server at the address that it announced.
  */
 async function sharedPort({ PORT }: Environment): Promise<Record<string, string>> {
   if (PORT !== '0') return {};
@@ -143,21 +146,21 @@ async function sharedPort({ PORT }: Environment): Promise<Record<string, string>
   return { PORT: String(port) };
 }
 
-/** What a worker is started with: metrics are at a port of its own. */
+/** Returns the environment of a worker. Each serves metrics at a port of its own. */
 function environmentOf({ number }: Slot, { METRICS_PORT }: Environment): Record<string, string> {
   return METRICS_PORT === undefined || METRICS_PORT === '0' || METRICS_PORT === ''
     ? {}
     : { METRICS_PORT: String(Number(METRICS_PORT) + number) };
 }
 
-/** Waits until a worker serves. @returns undefined when it ends before. */
+/** Waits until a worker serves. @returns its report; undefined when it ended before. */
 async function readyOf(worker: Worker): Promise<Ready | undefined> {
   const said = once(worker, 'message').then(([message]) => message as Ready);
   const ended = once(worker, 'exit').then(() => undefined);
   return Promise.race([said, ended]);
 }
 
-/** Has a worker finish what it is at and end; one that does not is killed. */
+/** Has a worker finish its requests and end; one that takes too long is killed. */
 async function stop(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
   const ended = once(worker, 'exit');
@@ -168,18 +171,19 @@ async function stop(worker: Worker): Promise<void> {
 }
 
 /**
- * What a worker does for those who started it: it says that it serves, and ends when it is told to, or when they are gone.
- * The terminal's SIGINT is for them.
+ * Connects a worker to its parent: it ends when the parent says so or is gone. SIGINT is ignored, because a terminal
+ * sends it to the parent, too.
  * @param end finishes what is in flight, once.
+ * @returns a function that reports to the parent that the worker serves.
  */
 export function serveAsWorker(end: () => void): (ready: Ready) => void {
   process.on('message', (message) => {
     if (message === 'stop') end();
   });
-  // Node.js would exit at once, and cut off what is in flight.
+  // Without this Node.js would exit at once and cut off what is in flight.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const alone = () => {
-    // Its parent is gone and cannot kill it should threads hold up its exit.
+    // The parent is gone and cannot kill this process if threads hold up its exit.
     process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
     end();
   };

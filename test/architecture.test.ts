@@ -15,6 +15,7 @@ const LAYERS: string[][] = [
   ['terminal.ts', 'workers.ts'],
   ['start.ts', 'doctor', 'moving-commands.ts'],
   ['administration', 'server.ts', 'listen.ts', 'start-checks.ts'],
+  ['tenant-routing.ts'],
   ['tenant-management.ts', 'tenant-account.ts', 'tenant-console.ts'],
   ['tenant-engine.ts', 'stop.ts'],
   ['account-endings.ts', 'own-logins.ts', 'tenant-exchanges.ts'],

@@ -1,5 +1,5 @@
-// Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. They change nothing
-// themselves: what they asked for is returned as data, for the caller to check and apply.
+// Runs the actions that are bound to a trigger, one after the other, in the sandbox of scripts. Actions change nothing
+// themselves: what they ask for is returned as data, for the caller to check and apply.
 import { AuthError } from '../http/errors.ts';
 import { type BoundAction, NEEDED_TRIGGERS, type Trigger } from '../records/actions.ts';
 import type { Rules } from '../records/rules.ts';
@@ -18,53 +18,54 @@ import { askInTurn, type Time } from './in-turn.ts';
 import { type ActionRun, type Progress, runThrough } from './progress.ts';
 import { runRules } from './rules.ts';
 
-/** Who is concerned, for the log. */
+/** The user and the client of a run, for the log. */
 export interface ActionsAbout {
   client_id?: string | undefined;
   user_id?: string | undefined;
   user_name?: string | undefined;
   connection?: string | undefined;
   ip?: string | undefined;
-  /** The id of the execution, where it is known. */
+  /** The id of the execution, where there is one. */
   execution?: string | undefined;
 }
 
-/** The longest that a single action takes with its wait for a thread, milliseconds. */
+/** The longest time of a single action including its wait for a thread, milliseconds. */
 export const LONGEST_OF_ONE = 30_000;
 
 interface RunOptions {
-  /** Where they go on. */
+  /** Where an earlier run was suspended; this one continues there. */
   progress?: Progress | undefined;
-  /** Whether the user may be sent elsewhere: there is a browser, and it may show pages. */
+  /** Whether an action may redirect the user: there is a browser, and it may show pages. */
   canRedirect?: boolean;
-  /** Which of them run, where it is not those that are bound to the trigger. */
+  /** The actions to run in place of those that are bound to the trigger. */
   bound?: readonly BoundAction[];
-  /** What is to be read nowhere, beside their secrets. */
+  /** Values that must not appear in logs and messages, in addition to the actions' secrets. */
   hidden?: readonly string[];
-  /** The id of the execution; a new one otherwise. @see Executions.newId */
+  /** The id of the execution; without it, a new one. @see Executions.newId */
   execution?: string | undefined;
-  /** None begins after that, epoch milliseconds: those that are left fail. */
+  /** No action begins after this time, epoch milliseconds: the remaining ones fail. */
   until?: number;
-  /** What `api.roles` answers with. */
+  /** What `api.roles` returns. */
   userRoles?: readonly UserRole[];
-  /** Whether one of the second factors that an action asks for was given already. */
+  /** Reports whether the user has already given one of the second factors that an action asks for. */
   isGiven?: (factors: FactorsAsked) => Promise<boolean>;
 }
 
 export interface Actions {
-  /** Whether any action or rule would run; where none does, nothing has to be read for it. */
+  /** Whether a trigger has any action or rule. Where it has none, the caller need not read anything for the event. */
   isBound(trigger: Trigger): boolean;
-  /** The id of an execution that is about to begin, for what is recorded of the same login before it. */
+  /** Returns the id of an execution that will begin, for events of the same login that are recorded before it. */
   newExecution(): string;
   /**
-   * Runs the actions of a trigger, each knowing what those before it set of the user; at a login after the rules.
-   * @returns what they asked for together; nothing after one that denied, or that sends the user elsewhere.
+   * Runs the actions of a trigger in order, at a login after the rules. Each sees the metadata that earlier ones have
+   * set.
+   * @returns what they asked for together. No action runs after one that denied access or redirected the user.
    * @throws AuthError 403 `access_denied` when one fails, or takes too long.
    */
   run(trigger: Trigger, event: ActionEvent, about: ActionsAbout, options?: RunOptions): Promise<ActionRun>;
-  /** Records that an action asked for what it may not have. */
+  /** Records that an action asked for something that it may not have. */
   refused(trigger: Trigger, what: string, about: ActionsAbout): void;
-  /** Records that actions were not run. @param why in words for the log. */
+  /** Records that actions were not run. @param why the reason, in words for the log. */
   dropped(trigger: Trigger, why: string, about: ActionsAbout): void;
 }
 
@@ -74,13 +75,13 @@ interface ActionsDependencies {
   packages: Pick<Packages, 'filesOf' | 'filesFor'>;
   events: Pick<Events, 'record'>;
   executions: Executions;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   wallClock: Clock;
-  /** The tenant's own host name. */
+  /** The tenant's host name. */
   hostname: string;
 }
 
-/** The actions of a tenant. */
+/** Makes the actions of a tenant. */
 export function createActions(deps: ActionsDependencies): Actions {
   const { config, events, executions, wallClock } = deps;
   const cache = createActionCache(wallClock);
@@ -93,9 +94,12 @@ export function createActions(deps: ActionsDependencies): Actions {
       ...executionDetails(execution),
     });
   };
-  /** Adds commands to what was asked for. @returns that, or which of them must not be left out and cannot be taken. */
+  /**
+   * Adds commands to the outcome.
+   * @returns the outcome; or a fault, where a command with wrong arguments must not be ignored.
+   */
   const take: TakeAll = (trigger, { commands, methods, of, about }, outcome) => {
-    // Nothing is left of one that fails in the middle.
+    // A copy, so that a fault in the middle leaves nothing behind.
     const asked = commands.length === 0 ? outcome : structuredClone(outcome);
     for (const command of commands) {
       const taken = cache.take(trigger, command) || takeCommand(methods, asked, command);
@@ -114,12 +118,12 @@ export function createActions(deps: ActionsDependencies): Actions {
   };
 }
 
-/** The rules that run at a trigger, if there are any. */
+/** Returns the rules that run at a trigger, if any. */
 function rulesAt(config: Pick<Config, 'rules'>, trigger: Trigger): Rules | undefined {
   return trigger === 'post-login' && config.rules().enabled.length > 0 ? config.rules() : undefined;
 }
 
-/** Actions of one trip to the sandbox: each that does not run was made ready for nothing. */
+/** How many actions one call of the sandbox gets: preparing those that do not run is wasted work. */
 const MOST_AT_ONCE = 4;
 
 interface RunDependencies extends ActionsDependencies {
@@ -143,7 +147,7 @@ async function runBound(
   const fail = (what: string) => {
     note(what, about);
     execution.end(false);
-    // Why is for the log alone.
+    // The reason is for the log only.
     return new AuthError(403, 'access_denied', 'The request could not be completed.');
   };
   if (run.isForRules && rules !== undefined) {
@@ -163,7 +167,7 @@ async function runBound(
     };
     return { action, asked };
   };
-  /** @returns whether no other one runs now. */
+  /** Handles the answer of an action. @returns whether no further action runs now. */
   const taken = async (index: number, { action, asked }: Call, answer: Answered, time: Time) => {
     const of = `The action ${action.name} (${trigger})`;
     const ran =
@@ -186,13 +190,13 @@ async function runBound(
   return { ...outcome, progress: run.progress(), again: run.again(), execution: execution.id };
 }
 
-/** Without the second factor that was asked for, where one was given already. */
+/** Removes the request for a second factor that the user has given already. */
 async function withoutGiven(asked: ActionOutcome, isGiven: RunOptions['isGiven']): Promise<ActionOutcome> {
   const { factors, ...login } = asked.login;
   return factors !== undefined && (await isGiven?.(factors)) === true ? { ...asked, login } : asked;
 }
 
-/** What a run is of. */
+/** The subject of a run. */
 interface Told {
   trigger: Trigger;
   event: ActionEvent;
@@ -205,10 +209,10 @@ type TakeAll = (
   outcome: ActionOutcome,
 ) => { asked: ActionOutcome } | { fault: string };
 
-/** Whether no other one runs now. */
+/** Reports whether no further action runs now. */
 const isOver = ({ denied, login }: ActionOutcome) => denied !== undefined || login.redirect !== undefined;
 
-/** Runs the rules of a tenant, and takes what they asked for. */
+/** Runs the rules of a tenant, and adds what they asked for to the outcome. */
 async function applyRules(
   deps: ActionsDependencies,
   take: TakeAll,
@@ -227,7 +231,7 @@ async function applyRules(
   return ran;
 }
 
-/** What an event of the log says of it. */
+/** Returns the details of a log event that name an execution. */
 export function executionDetails(id: string | undefined): {
   details?: { actions: { executions: string[] } };
 } {

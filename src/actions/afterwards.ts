@@ -1,5 +1,5 @@
-// Actions that nobody waits for: what they are told of is done. What is to be told is kept in the store with it, so that no
-// crash loses it; few run at once, and what one fails with is in the log.
+// Runs actions after an operation is done (after a registration, after a password change). The run is recorded in the
+// store in the same write as the operation, so that a crash loses none. Few run at once, and failures are in the log.
 import type { Deliveries } from '../delivery/deliveries.ts';
 import type { DeliveryKind } from '../delivery/delivery-kind.ts';
 import { TooManyWaiting } from '../delivery/delivery-kind.ts';
@@ -9,24 +9,24 @@ import type { Store, Write } from '../store/contract.ts';
 import { type Actions, type ActionsAbout, LONGEST_OF_ONE } from './actions.ts';
 import type { ActionEvent } from './event-now.ts';
 
-/** What actions are to be told: JSON, kept sealed. @template E what their event is made of. */
+/** A run that is recorded: JSON, which the store seals. @template E what its event is made from. */
 export interface Told<E> {
   trigger: Trigger;
   of: E;
   about: ActionsAbout;
 }
 
-/** A run that is yet to be kept. */
+/** A run that is not recorded yet. */
 export interface PreparedRun {
-  /** The write that keeps it. */
+  /** The write that records it. */
   write: Write;
-  /** To be called once it is written: runs it when its turn has come. */
+  /** Called after the write: runs the actions when there is room. */
   begin(): void;
 }
 
 interface Afterwards<E> {
   prepare(told: Told<E>): PreparedRun;
-  /** Keeps one by itself. */
+  /** Records a run in a write of its own. */
   keep(prepared: PreparedRun): Promise<void>;
 }
 
@@ -34,23 +34,23 @@ export interface AfterwardsDependencies<E> {
   actions: Pick<Actions, 'run' | 'dropped'>;
   deliveries: Pick<Deliveries, 'add'>;
   store: Pick<Store, 'batch'>;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   wallClock: Clock;
-  /** Makes the event, when its turn has come. */
+  /** Makes the event, when the actions are about to run. */
   eventOf(of: E): Promise<ActionEvent>;
 }
 
 /** How many run at once, so that logins have the threads that they need; and how many a process holds. */
 const [CONCURRENCY, CAPACITY] = [2, 1_000];
-/** The longest that the actions of one trigger take together, milliseconds. */
+/** The longest time of all actions of one trigger together, milliseconds. */
 const LONGEST = 300_000;
 /** Pauses before the event is made again, where the store could not be read, milliseconds. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
-/** Nothing has run yet: it may be tried again. */
+/** No action has run yet, so the run may be tried again. */
 class NotBegun extends Error {}
 
-/** The actions of a tenant that run afterwards. */
+/** Makes the runs of a tenant's actions after an operation. */
 export function createAfterwards<E>(deps: AfterwardsDependencies<E>): Afterwards<E> {
   const { deliveries, store } = deps;
   const prepare = deliveries.add(runOf(deps));
@@ -64,17 +64,17 @@ function runOf<E>({ actions, wallClock, eventOf }: AfterwardsDependencies<E>): D
   return {
     kind: 'actions',
     attempt: async ({ trigger, of, about }, { id }) => {
-      // Another process may begin a run after that: this one has then ended.
+      // After `LONGEST` another process may take over the run, so this one must have ended by then.
       const until = wallClock() + LONGEST - LONGEST_OF_ONE;
       const event = await eventOf(of).catch((thrown: unknown) => {
         throw new NotBegun('what actions are told could not be read', { cause: thrown });
       });
       await actions.run(trigger, event, about, { execution: id, until });
     },
-    // One that failed may have done half of what it does: it is not run again.
+    // A run that failed may have done half of its work, so it is not repeated.
     mayPass: (error) => error instanceof NotBegun,
     gaveUp: async ({ trigger, about }, error) => {
-      // Why an action has failed is in the log already.
+      // The failure of an action is in the log already.
       if (error instanceof TooManyWaiting) actions.dropped(trigger, 'too many waited', about);
       if (error instanceof NotBegun) actions.dropped(trigger, 'their event could not be made', about);
     },

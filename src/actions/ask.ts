@@ -1,4 +1,4 @@
-// Runs one action in the sandbox. What it asked for is returned as data.
+// Runs actions in the sandbox. What they ask for is returned as data.
 import type { RunnableAction } from '../records/actions.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
@@ -17,9 +17,9 @@ import type { Asking } from './progress.ts';
 export interface AskDependencies {
   scripts: Pick<Scripts, 'runAll'>;
   packages: Pick<Packages, 'filesOf'>;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   wallClock: Clock;
-  /** The tenant's own host name. */
+  /** The tenant's host name. */
   hostname: string;
 }
 
@@ -30,29 +30,29 @@ export interface UserRole {
   description?: string | undefined;
 }
 
-/** What one is called with. */
+/** What an action is called with. */
 interface Asked {
   event: object;
-  /** `rules`: the ids of those that ran before it. */
+  /** `rules`: the ids of the rules that ran before it. */
   how: Asking & { rules: string[]; userRoles?: readonly UserRole[] };
-  /** What is in the cache of its trigger. */
+  /** The entries of its trigger's cache. */
   kept: object;
-  /** What is to be read nowhere, beside its secrets. */
+  /** Values that must not appear in logs and messages, in addition to the action's secrets. */
   hidden?: readonly string[];
 }
 
-/** An action that is to run. */
+/** An action to run. */
 export interface Call {
   action: RunnableAction;
   asked: Asked;
 }
 
-/** What it asked for, or why it failed; and what it printed and used, if it ran. */
+/** What an action asked for, or why it failed; and what it printed and used, if it ran. */
 export type Answered = ({ commands: Command[] } | { fault: string }) & {
   ran?: Pick<ScriptOutcome, 'printed' | 'used'>;
 };
 
-/** Has the sandbox run an action. */
+/** Runs an action in the sandbox. */
 export async function askAction(
   deps: AskDependencies,
   action: RunnableAction,
@@ -63,9 +63,9 @@ export async function askAction(
 }
 
 /**
- * Has the sandbox run actions, one after the other. The next one runs only when what the one before it asked for changes
- * nothing of what the next one is told, nor whether it runs.
- * @returns what became of them, as far as they ran.
+ * Runs actions in the sandbox, one after the other. The next one runs only when what the one before it asked for
+ * changes neither the event of the next one nor whether it runs.
+ * @returns the answers of those that ran.
  */
 export async function askActions(deps: AskDependencies, calls: readonly Call[]): Promise<Answered[]> {
   const runs: ScriptRun[] = [];
@@ -79,13 +79,13 @@ export async function askActions(deps: AskDependencies, calls: readonly Call[]):
   return outcomes.map((outcome, index) => answerOf(outcome, calls[index]));
 }
 
-/** The values of the secrets of an action, and of the modules that it takes. */
+/** Returns the values of the secrets of an action and of its modules. */
 export function secretsOf(action: RunnableAction): string[] {
   const modules = action.modules.flatMap(({ found }) => found ?? []);
   return [action, ...modules].flatMap(({ secrets }) => Object.values(secrets));
 }
 
-/** What is to be read nowhere of what an action says. */
+/** Returns the values to remove from the texts of an action. */
 const hiddenOf = ({ action, asked }: Call): string[] => secretsOf(action).concat(asked.hidden ?? []);
 
 async function runOf(
@@ -124,7 +124,7 @@ async function runOf(
   };
 }
 
-/** What is said in words, for the log and for whoever is refused. */
+/** Methods whose arguments are texts for the log, or for the user or client that is refused. */
 const SAYING: ReadonlySet<string> = new Set([
   'access.deny',
   'access.rejectInvalidSubjectToken',
@@ -135,7 +135,7 @@ const SAYING: ReadonlySet<string> = new Set([
   'refreshToken.revoke',
 ]);
 
-/** @param call whose secrets no word of it has. */
+/** @param call the action, whose secrets are removed from texts. */
 function answerOf({ result, failure, ...ran }: ScriptOutcome, call: Call | undefined): Answered {
   if (failure !== undefined) return { fault: `${failure.kind}: ${failure.message}`, ran };
   const read = commandsSchema.safeParse(result);

@@ -1,11 +1,11 @@
-// What actions of `post-login` may ask for of a SAML response. How it is signed and encrypted, and who issues it, is the
+// What actions of `post-login` may ask for in a SAML response. Signature, encryption and issuer follow the
 // application's configuration alone.
 import { z } from 'zod';
 import { setMember, type Take } from './taking.ts';
 
 const value = z.union([z.string().max(10_000), z.number(), z.boolean()]);
 
-/** The settings by their methods, and what they take. */
+/** The settings by method, with the schema of the argument. */
 const SETTINGS = {
   setAudience: ['audience', z.string().min(1).max(1024)],
   setRecipient: ['recipient', z.string().max(2048)],
@@ -24,9 +24,9 @@ const SETTINGS = {
 
 type Setting = (typeof SETTINGS)[keyof typeof SETTINGS];
 
-/** What was asked for of the assertion that the login ends in. */
+/** What actions asked for in the assertion of this login. */
 export interface AssertionAsked {
-  /** Options of the addon that are others for this response. */
+  /** Options of the SAML addon that differ in this response. */
   settings: { [S in Setting as S[0]]?: z.output<S[1]> };
   /** Attributes by name; null for one that is left out. */
   attributes: Record<string, AssertionValue>;
@@ -34,7 +34,7 @@ export interface AssertionAsked {
 
 type AssertionValue = z.output<typeof value> | z.output<typeof value>[] | null;
 
-/** Nothing was asked for. */
+/** Returns the empty request. */
 export const nothingOfAssertion = (): AssertionAsked => ({ settings: {}, attributes: {} });
 
 interface WithAssertion {
@@ -63,7 +63,7 @@ const setting =
     return read.success;
   };
 
-/** What each of their methods does. */
+/** The methods of `api.samlResponse`, by name. */
 export const ASSERTION_TAKE: Record<string, Take<WithAssertion>> = {
   'samlResponse.setAttribute': setAttribute,
   ...Object.fromEntries(

@@ -1,4 +1,4 @@
-// `api.cache`: text that actions of one trigger keep for those that run later, in this process, for a day at most.
+// `api.cache`: texts that actions of one trigger keep for later runs, in this process, for a day at most.
 import type { Clock } from '../runtime/clock.ts';
 import type { Command } from './commands.ts';
 
@@ -9,16 +9,16 @@ interface Entry {
 }
 
 export interface ActionCache {
-  /** What is there now, by key. */
+  /** Returns the entries of a trigger, by key. */
   of(trigger: string): Record<string, Entry>;
-  /** Takes `cache.set` and `cache.delete`. @returns false for another command. */
+  /** Applies `cache.set` and `cache.delete`. @returns false for another command. */
   take(trigger: string, command: Command): boolean;
 }
 
-/** Of a trigger: entries, characters of a key and of a value, milliseconds. */
+/** Limits of a trigger's cache: entries, characters of a key and of a value, age in milliseconds. */
 const MOST = { entries: 20, key: 64, value: 4096, age: 24 * 3600 * 1000 };
 
-/** @param clock epoch milliseconds. */
+/** Makes the cache. @param clock returns epoch milliseconds. */
 export function createActionCache(clock: Clock): ActionCache {
   const triggers = new Map<string, Map<string, Entry>>();
   const entriesOf = (trigger: string) => {

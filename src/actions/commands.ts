@@ -1,4 +1,4 @@
-// What actions may ask for: the methods of `api` by trigger, and what is taken of what they recorded.
+// What actions may ask for: the methods of `api` by trigger, and the effect of each recorded call.
 import { z } from 'zod';
 import type { Trigger } from '../records/actions.ts';
 import { ASSERTION_TAKE } from './assertion-asked.ts';
@@ -16,25 +16,25 @@ import { pair, scopeToken, setMember, type Take, taking, text } from './taking.t
 
 /** What all actions of a trigger asked for together. */
 export interface ActionOutcome {
-  /** Why it is refused; no action ran after the one that said so. `error` where it is not `access_denied`. */
+  /** Why access is denied. No further action ran. `error` is set where it is not `access_denied`. */
   denied?: { code?: string; reason: string; userMessage?: string; error?: 'unauthorized' };
-  /** Claims, by name; those of the protocol are for the caller to refuse. */
+  /** Claims, by name. The caller refuses those of the protocol. */
   idToken: Record<string, unknown>;
   accessToken: Record<string, unknown>;
-  /** Members of the metadata, null for one that goes. */
+  /** Members of the metadata; null removes one. */
   userMetadata: Record<string, unknown>;
   appMetadata: Record<string, unknown>;
-  /** A second factor has to be given. */
+  /** Whether a second factor is required. */
   multifactor: boolean;
-  /** The scopes that the token of an application is to have, as far as it may. */
+  /** The scopes that the token of an application is to have, as far as the client may have them. */
   targetScopes?: string[];
   login: LoginAsked;
   exchange: ExchangeAsked;
-  /** The message was not brought. */
+  /** Set where the message was not delivered. */
   notification?: NotificationAsked;
 }
 
-/** Nothing was asked for. */
+/** Returns the empty outcome. */
 export function nothingAsked(): ActionOutcome {
   return {
     idToken: {},
@@ -49,7 +49,7 @@ export function nothingAsked(): ActionOutcome {
 
 const METADATA = ['user.setUserMetadata', 'user.setAppMetadata'] as const;
 
-/** The sandbox records what the scopes are after each as the first of them. */
+/** After each of these methods the sandbox records all resulting scopes as a call of the first. */
 const TARGET_SCOPES = [
   'transaction.setTargetScopes',
   'transaction.addTargetScope',
@@ -57,7 +57,7 @@ const TARGET_SCOPES = [
   'transaction.clearTargetScopes',
 ] as const;
 
-/** The methods of `api`, by trigger; `cache` is there for all. */
+/** The methods of `api`, by trigger. `cache` is available to all. */
 export const METHODS: Record<Trigger, readonly string[]> = {
   'post-login': [
     'access.deny',
@@ -88,11 +88,11 @@ export const METHODS: Record<Trigger, readonly string[]> = {
   ],
 };
 
-/** Those of an action; `isContinued`: it goes on with a user whom it sent elsewhere. */
+/** Returns the methods that an action has; `isContinued`: it continues after its redirect. */
 export const methodsOf = (trigger: Trigger, isContinued: boolean): readonly string[] =>
   METHODS[trigger].filter((method) => isContinued || !CONTINUING_METHODS.has(method));
 
-/** Each list of methods that an action may have, as the sandbox is given it. */
+/** Every list of methods that an action may have, in the form that the sandbox gets it. */
 export const METHOD_LISTS: readonly string[] = [
   ...new Set(
     (Object.keys(METHODS) as Trigger[]).flatMap((trigger) =>
@@ -108,13 +108,13 @@ const reasons = z.tuple([text]).rest(z.unknown());
 const anything = z.array(z.unknown());
 const scopes = z.tuple([z.array(scopeToken).max(1000)]).rest(z.unknown());
 
-/** What each method does; false for arguments that it does not take. */
+/** The effect of each method; it returns false for wrong arguments. */
 const TAKE: Record<string, Take<ActionOutcome>> = {
   ...LOGIN_TAKE,
   ...RESET_TAKE,
   ...EXCHANGE_TAKE,
   ...NOTIFICATION_TAKE,
-  // `deny(reason)`, and `deny(code, message)` where users are told of it.
+  // `deny(reason)`, or `deny(code, message)` where the user is shown the message.
   'access.deny': taking<ActionOutcome, typeof reasons>(reasons, (outcome, [first, second]) => {
     outcome.denied ??=
       typeof second === 'string'
@@ -140,17 +140,20 @@ const TAKE: Record<string, Take<ActionOutcome>> = {
   }),
 };
 
-/** What an action may ask for at most. */
+/** How many calls an action may record. */
 const MOST_COMMANDS = 1000;
 
-/** Commands as they were recorded in the sandbox: anything. */
+/** Calls as the sandbox recorded them; nothing about them is trusted. */
 export const commandsSchema = z
   .array(z.object({ method: z.string(), args: z.array(z.unknown()) }))
   .max(MOST_COMMANDS);
 
 export type Command = z.output<typeof commandsSchema>[number];
 
-/** What opens a door where it is left out: an action that asks for it wrongly has failed. */
+/**
+ * Methods that must not be ignored when they are called with wrong arguments, because access would be wider than
+ * intended. The action fails instead.
+ */
 const GATES: ReadonlySet<string> = new Set([
   'access.deny',
   'validation.error',
@@ -164,18 +167,18 @@ const GATES: ReadonlySet<string> = new Set([
     `${of}.setIdleExpiresAt`,
   ]),
   'session.setCookieMode',
-  // Whose token it is, is either as the action says or not at all.
+  // The user of the token must be exactly the one that the action names.
   ...Object.keys(EXCHANGE_TAKE),
   'authentication.setPrimaryUser',
   ...Object.keys(FACTORS_TAKE),
   ...Object.keys(ASSERTION_TAKE),
-  // Else a message that nobody has would count as brought.
+  // Otherwise a message that was not delivered would count as delivered.
   ...Object.keys(NOTIFICATION_TAKE),
 ]);
 
 /**
- * What changes nothing of what the next action is told, nor whether it runs, and is left out where it is called wrongly. An
- * action that asks for more has failed.
+ * Methods that change neither the event of the next action nor whether it runs, and that are ignored when they are
+ * called with wrong arguments. With more calls than `most` an action fails.
  */
 export const PASSING = {
   methods: ['idToken.setCustomClaim', 'accessToken.setCustomClaim', 'accessToken.addScope'],
@@ -183,9 +186,9 @@ export const PASSING = {
 };
 
 /**
- * Takes a command.
- * @param methods those that it may be of.
- * @returns false for another method, and for arguments that it does not take; `failed` where that must not be left out.
+ * Applies a recorded call to the outcome.
+ * @param methods the methods that the action has.
+ * @returns false for another method and for wrong arguments; `failed` where that must not be ignored.
  */
 export function takeCommand(
   methods: readonly string[],

@@ -1,4 +1,4 @@
-// What actions declare of themselves.
+// The log events of actions.
 import type { Declaration } from '../records/declaration.ts';
 
 const events = {

@@ -1,4 +1,4 @@
-// Actions of `custom-email-provider`: they bring the e-mails of a tenant whose provider is called `custom`.
+// Actions of `custom-email-provider`: they deliver the e-mails of a tenant whose provider is named `custom`.
 import type { EmailKind } from '../delivery/messages.ts';
 import type { OutgoingEmail, Transport } from '../delivery/transport.ts';
 import { type BringingDependencies, bringMessage } from './bring-message.ts';
@@ -6,18 +6,18 @@ import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
 const TRIGGER = 'custom-email-provider';
 
-/** What messages are called that are published under another name; ours have no published one. */
+/** Published names of messages that have another name here. Messages without a published name keep ours. */
 const TYPES: Partial<Record<EmailKind, string>> = {
   user_invitation: 'organization_invitation',
   passwordless_email: 'verification_code',
 };
 
-/** The one that an administrator sends to see whether mail arrives. */
+/** The message that an administrator sends to test the provider. */
 const TRIED = 'try_provider_configuration_email';
 
 /**
- * The transport of a tenant's e-mails.
- * @param provider what takes them where no action is bound.
+ * Returns the transport of a tenant's e-mails.
+ * @param provider delivers them where no action is bound.
  * @param isCustom whether the tenant's provider is `custom`.
  */
 export function emailActions(
@@ -37,7 +37,7 @@ export function emailActions(
         ...(application && { client: clientOf(application, application.client_id) }),
         ...(connection && { connection: connectionOf(connection) }),
         ...(organization && { organization: organizationOf(organization) }),
-        // The published example sends to this address, also where nobody has it yet.
+        // The published example sends to `user.email`, so it is set even where no user has that address yet.
         user: user === undefined ? { email: to } : userOf(user),
         request: { ip, user_agent: userAgent, geoip: {} },
         notification: { from, to, subject, html, text, locale, message_type },
@@ -48,7 +48,7 @@ export function emailActions(
   };
 }
 
-/** What whoever reads it could log in or change something by: the code, the link, and what is in the link. */
+/** Returns the secrets of a message: the code, the link, and the parameters of the link. */
 function provingIn({ code, link }: OutgoingEmail): string[] {
   const params = link === undefined ? [] : [...new URL(link).searchParams.values()];
   return [code, link, ...params.filter((value) => value.length >= SHORTEST)].filter(
@@ -56,5 +56,5 @@ function provingIn({ code, link }: OutgoingEmail): string[] {
   );
 }
 
-/** What proves something is longer; shorter ones are words. */
+/** Shorter parameters are words, not secrets. */
 const SHORTEST = 16;

@@ -1,17 +1,17 @@
-// What actions and rules are told of what those before them asked for.
+// The events of later actions and rules, which reflect what earlier ones asked for.
 import type { ActionOutcome } from './commands.ts';
 
-/** What actions are told; what is the same for all of a tenant is added where they are run. */
+/** The event of an action. What is the same for all events of a tenant is added when the action runs. */
 export type ActionEvent = Readonly<Record<string, unknown>>;
 
-/** What rules are told; with what the user came back with from where they sent them. */
+/** Returns the event of the rules, with the request in which the user came back from their redirect, if any. */
 export function eventOfRules(event: ActionEvent, request: ActionEvent | undefined): ActionEvent {
   if (request === undefined) return event;
   const transaction = { ...(event.transaction as object), protocol: 'redirect-callback' };
   return { ...event, request, transaction };
 }
 
-/** The event as the next action sees it. @param now an ISO date. */
+/** Returns the event as the next action sees it. @param now an ISO date. */
 export function eventNow(
   event: ActionEvent,
   { userMetadata, appMetadata, login, targetScopes }: ActionOutcome,
@@ -40,7 +40,7 @@ export function eventNow(
   };
 }
 
-/** Metadata with members set, and without those that were set to null. */
+/** Returns metadata with members set, and without those that were set to null. */
 export function withMembers(
   before: object | undefined,
   set: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-// What actions of `custom-token-exchange` may ask for: whose token it is, or that it is none.
+// What actions of `custom-token-exchange` may ask for: the user of the token, or that the subject token is invalid.
 import { z } from 'zod';
 import { name, type Take, text } from './taking.ts';
 
@@ -17,7 +17,7 @@ const attributes = z.object({
   verify_email: z.boolean().nullish(),
 });
 
-/** A user as an action names them. */
+/** A user as an action describes them. */
 export type ExchangedAttributes = z.output<typeof attributes>;
 
 const options = z.object({
@@ -25,26 +25,26 @@ const options = z.object({
   updateBehavior: z.enum(['replace', 'none']),
 });
 
-/** A user by a connection, who may be made or changed. */
+/** A user of a connection, who may be created or updated. */
 export interface UserOfConnection extends z.output<typeof options> {
   /** The connection's name. */
   connection: string;
   attributes: ExchangedAttributes;
 }
 
-/** An actor and what is said of it, with who acted before in `act` (RFC 8693 §4.1). */
+/** An actor and its claims, with the earlier actors in `act` (RFC 8693 §4.1). */
 export interface Actor {
   readonly [member: string]: string | number | boolean | Actor;
 }
 
 export interface ExchangeAsked {
-  /** Whom they named, in order: it is good only where that is one. */
+  /** The users that the actions named, in order. The exchange is valid only where there is exactly one. */
   users: ({ id: string } | UserOfConnection)[];
   /** An id or a name. */
   organization?: string;
-  /** Who acts for the user, and for whom they act. */
+  /** The actor of the token. */
   actor?: Actor;
-  /** The token is none: such tries are counted. */
+  /** The subject token is invalid. Such attempts are counted. */
   isInvalid?: boolean;
 }
 
@@ -73,7 +73,7 @@ const inOrganization: Take<WithExchange> = ({ exchange }, given) => {
   return organization !== undefined;
 };
 
-/** Levels of a chain of actors, and what may be said of each beside `sub`. */
+/** Longest chain of actors, and how many claims each may have beside `sub`. */
 const MOST = { actors: 5, members: 5 };
 
 const said = z.union([text, z.number(), z.boolean()]);
@@ -101,7 +101,7 @@ const rejectToken: Take<WithExchange> = (outcome, given) => {
   return true;
 };
 
-/** What each of their methods does. */
+/** The methods of `custom-token-exchange`, by name. */
 export const EXCHANGE_TAKE = {
   'access.rejectInvalidSubjectToken': rejectToken,
   'authentication.setUserById': byId,

@@ -1,5 +1,5 @@
-// What became of each run of the actions of a trigger, for a while: which ran, when, and how they failed. Never what they
-// were told, asked for or printed.
+// Records of runs of a trigger's actions, kept for some days: which ran, when, and why they failed. The event, the
+// calls and the output of an action are never recorded.
 import type { ActionExecutionRecord } from '../records/action-executions.ts';
 import type { Frozen } from '../records/record.ts';
 import type { Background } from '../runtime/background.ts';
@@ -8,20 +8,21 @@ import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from '../store/contract.ts';
 
 export interface Executions {
-  /** The id of an execution that is about to begin. */
+  /** Returns the id of an execution that will begin. */
   newId(): string;
-  /** Begins one. */
+  /** Begins an execution. */
   begin(trigger: string, id?: string): Execution;
 }
 
 export interface Execution {
   id: string;
   /**
-   * An action, or a rule, begins. @param began when, where it is not now, epoch milliseconds.
-   * @returns what is told how it ended: why it failed, if it did; and when, where it is not now.
+   * Records that an action or rule begins.
+   * @param began when, epoch milliseconds; now without it.
+   * @returns a function that records its end: why it failed, if it did, and when, epoch milliseconds; now without it.
    */
   runs(name: string, began?: number): (fault?: string, ended?: number) => void;
-  /** No other one runs. @param isSuspended whether they go on when the user is back. */
+  /** Ends the execution and records it. @param isSuspended whether it continues when the user is back. */
   end(isSuspended: boolean): void;
 }
 
@@ -30,23 +31,23 @@ interface ExecutionsDependencies {
   background: Background;
   clock: Clock;
   random: Random;
-  /** How many days the log is kept. */
+  /** Returns how many days the log is kept. */
   retentionDays(): number;
 }
 
-/** Days that they are kept at most. */
+/** How many days executions are kept at most. */
 const MOST_DAYS = 10;
 const DAY_SECONDS = 86_400;
-/** Writes that wait for the store: where it cannot follow, further ones are left out. */
+/** How many writes wait for the store. Further executions are not recorded. */
 const MOST_WAITING = 1000;
-/** Actions of an execution: a user may be sent elsewhere again and again. */
+/** Results of an execution, which a user may continue again and again. */
 const MOST_RESULTS = 100;
-/** Ids that were given and have not begun: of further ones it is looked up whether they are there. */
+/** Ids of executions that have not begun. An older one is looked up in the store when it begins. */
 const MOST_GIVEN = 1000;
 /** Characters of a name and of an error. */
 const LONGEST = { name: 255, error: 1000 };
 
-/** The executions of a tenant. */
+/** Makes the executions of a tenant. */
 export function createExecutions(deps: ExecutionsDependencies): Executions {
   const { clock, random, retentionDays } = deps;
   const keep = keeper(deps);
@@ -93,7 +94,7 @@ export function createExecutions(deps: ExecutionsDependencies): Executions {
   };
 }
 
-/** What keeps executions: those that begin in one turn of the event loop together. */
+/** Returns a function that records executions. New ones of one turn of the event loop share a write. */
 function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'background'>) {
   const what = 'a note of an execution';
   let waiting = 0;
@@ -105,7 +106,7 @@ function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'b
     try {
       await store.batch(writes);
     } catch (error) {
-      // Another process has gone on with one of them since its id was given.
+      // Another process has continued one of them since its id was made.
       if (!(error instanceof UniqueKeyError)) throw error;
       await Promise.all(records.map(keepMore));
     } finally {
@@ -127,7 +128,7 @@ function keeper({ store, background }: Pick<ExecutionsDependencies, 'store' | 'b
   };
 }
 
-/** With what ran before the user was sent elsewhere, where they go on now. */
+/** Adds the results from before the redirect to those of a continued execution. */
 function joined(
   before: Frozen<ActionExecutionRecord> | undefined,
   now: ActionExecutionRecord,

@@ -1,15 +1,15 @@
-// Second factors that actions of `post-login` ask for by their types: one that the user has, or has to enrol.
+// Second factors that actions of `post-login` ask for by type: one that the user has, or one to enrol.
 import { z } from 'zod';
 import { ALL_SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Take } from './taking.ts';
 
-/** Which second factor has to be given before the actions go on. */
+/** The second factor that is required before the next action runs. */
 export interface FactorsAsked {
-  /** Whether the user gives one that they have, or enrols one. */
+  /** Whether the user gives a factor that they have, or enrols one. */
   mode: 'challenge' | 'enroll';
-  /** Any of these types, such as `otp`; the one to begin with first. */
+  /** Types of which one is required, such as `otp`; the preferred one first. */
   types: string[];
-  /** Where there are several, the user chooses before they are asked for one. */
+  /** With several types: whether the user chooses one first. */
   isChosen?: boolean;
 }
 
@@ -37,13 +37,13 @@ const asking =
     if (!all.success) return false;
     const types = [...new Set(all.data.map(typeOf))];
     outcome.login.factors = { mode, types, ...(read === any && { isChosen: true }) };
-    // It stays asked for when it was given: the login may become another user's, who has not given one.
+    // `multifactor` stays set after a factor was given: a later action may name another user, who has not given one.
     outcome.multifactor = true;
     outcome.login.mayRemember = false;
     return true;
   };
 
-/** What each of their methods does. */
+/** The methods that ask for second factors, by name. */
 export const FACTORS_TAKE = {
   'authentication.challengeWith': asking('challenge', withMore),
   'authentication.challengeWithAny': asking('challenge', any),

@@ -1,9 +1,9 @@
-// What actions of any trigger are told of users, applications and connections.
+// The objects that events of all triggers have in common: user, client, connection, organization.
 import type { Client, Connection, Organization } from '../records/collections.ts';
 import type { Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 
-/** `event.user`: what is known of the user, without what only the server is concerned with. */
+/** Returns `event.user`, without the members that are internal to the server. */
 export function userOf(user: User): Record<string, unknown> {
   const { id, email, email_verified, username, phone_number, phone_verified } = user;
   const { name, given_name, family_name, nickname, picture, created_at, updated_at } = user;
@@ -14,7 +14,7 @@ export function userOf(user: User): Record<string, unknown> {
   return { user_id: id, ...addresses, ...profile, ...logins, user_metadata, app_metadata };
 }
 
-/** `event.client`. */
+/** Returns `event.client`. */
 export function clientOf(client: Client | undefined, clientId: string): Record<string, unknown> {
   const policies = client?.refresh_token?.policies;
   return {
@@ -25,19 +25,19 @@ export function clientOf(client: Client | undefined, clientId: string): Record<s
   };
 }
 
-/** `event.connection`. */
+/** Returns `event.connection`. */
 export function connectionOf(connection: Connection): Record<string, unknown> {
   const { id, name, strategy } = connection;
   return { id, name, strategy, metadata: (connection as { metadata?: object }).metadata ?? {} };
 }
 
-/** `event.organization`. */
+/** Returns `event.organization`. */
 export function organizationOf(organization: Organization): Record<string, unknown> {
   const { id, name, display_name, metadata = {} } = organization;
   return { id, name, display_name, metadata };
 }
 
-/** One of `event.user.identities`. */
+/** Returns a member of `event.user.identities`. */
 export const identityOf = ({ connection, provider, upstream_id, isSocial, profile }: Identity) => ({
   connection,
   provider,

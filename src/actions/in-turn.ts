@@ -1,4 +1,4 @@
-// Runs the actions that are bound to a trigger in turn, in as few trips to the sandbox as may be.
+// Runs the actions that are bound to a trigger in turn, with as few calls of the sandbox as possible.
 import type { BoundAction } from '../records/actions.ts';
 import { type Answered, type AskDependencies, askActions, type Call } from './ask.ts';
 
@@ -9,19 +9,19 @@ export interface Time {
 }
 
 interface InTurn {
-  /** The index of the first that runs. */
+  /** Index of the first action to run. */
   from: number;
-  /** How many may run without being asked whether they may. */
+  /** How many actions one call of the sandbox may get. `mayRun` is asked only about the first of them. */
   atOnce: number;
-  /** Whether one may run now. */
+  /** Reports whether an action may run now. */
   mayRun(action: BoundAction): boolean;
-  /** How one is called now. */
+  /** Returns the call of an action, as of now. */
   callOf(action: BoundAction, index: number): Call;
-  /** One has run. @returns whether no other one runs now. */
+  /** Handles the answer of an action. @returns whether no further action runs now. */
   taken(index: number, call: Call, answer: Answered, time: Time): Promise<boolean>;
 }
 
-/** Runs them. */
+/** Runs the actions. */
 export async function askInTurn(
   deps: AskDependencies,
   bound: readonly BoundAction[],

@@ -1,26 +1,26 @@
-// What actions of `post-login` may ask for of the session and of the refresh token: how long they last, what is noted of them,
-// and that they end.
+// What actions of `post-login` may ask for of the session and of the refresh token: their lifetime, their metadata, and
+// that they end.
 import { z } from 'zod';
 import { setMember, type Take } from './taking.ts';
 
 /** What was asked for of a session, or of a refresh token. */
 export interface KeptAsked {
-  /** It ends, and the login is denied; the refresh tokens of a session stay where `keepsTokens`. */
+  /** The session or token ends, and the login is denied. `keepsTokens`: the refresh tokens of a session stay. */
   revoked?: { keepsTokens: boolean };
-  /** When it ends, epoch seconds: whatever is done with it, and unless it is used until then. */
+  /** When it ends, epoch seconds: `expiresAt` in any case, `idleExpiresAt` unless it is used before. */
   expiresAt?: number;
   idleExpiresAt?: number;
-  /** What is noted of it, by name; null for what goes. */
+  /** Metadata by name; null removes a member. */
   metadata: Record<string, string | null>;
-  /** All that was noted before goes first. */
+  /** Whether all earlier metadata is removed first. */
   evicts: boolean;
-  /** Of a session: whether browsers keep its cookie when they are closed. */
+  /** For a session: whether browsers keep its cookie when they are closed. */
   cookieMode?: CookieMode;
 }
 
 export type CookieMode = 'persistent' | 'non-persistent';
 
-/** Nothing was asked for. */
+/** Returns the empty request. */
 export const nothingKept = (): KeptAsked => ({ metadata: {}, evicts: false });
 
 interface WithKept {
@@ -30,7 +30,7 @@ interface WithKept {
 
 type Kept = keyof WithKept['login'];
 
-/** Names and values of what is noted, as in the Management API. */
+/** Names and values of metadata, as in the Management API. */
 const noted = z.string().max(255);
 const reason = z.tuple([
   z.string().max(1000),
@@ -41,7 +41,7 @@ const when = z.tuple([z.number().positive().max(8.64e15)]).rest(z.unknown());
 const entry = z.tuple([noted.min(1), noted.nullable()]).rest(z.unknown());
 const key = z.tuple([noted.min(1)]).rest(z.unknown());
 
-/** Of several times the earliest counts. */
+/** The earliest of several times applies. */
 const setTime =
   (of: Kept, member: 'expiresAt' | 'idleExpiresAt'): Take<WithKept> =>
   ({ login }, given) => {
@@ -57,7 +57,7 @@ const note = (of: WithKept['login'][Kept], name: string, value: string | null): 
   return true;
 };
 
-/** The methods of `api.session`, or of `api.refreshToken`. */
+/** Returns the methods of `api.session`, or of `api.refreshToken`. */
 function keptMethods(of: Kept): Record<string, Take<WithKept>> {
   return {
     [`${of}.revoke`]: (outcome, given) => {
@@ -87,7 +87,7 @@ function keptMethods(of: Kept): Record<string, Take<WithKept>> {
 
 const cookieMode = z.tuple([z.enum(['persistent', 'non-persistent'])]).rest(z.unknown());
 
-/** What each of their methods does. */
+/** The methods of `api.session` and `api.refreshToken`, by name. */
 export const KEPT_TAKE: Record<string, Take<WithKept>> = {
   ...keptMethods('session'),
   ...keptMethods('refreshToken'),
@@ -98,7 +98,7 @@ export const KEPT_TAKE: Record<string, Take<WithKept>> = {
   },
 };
 
-/** What is noted, after what was asked for of it. @returns undefined where nothing is. */
+/** Returns the metadata after what was asked for. @returns undefined where there is none. */
 export function notedAfter(
   before: Readonly<Record<string, unknown>> | undefined,
   { metadata, evicts }: Pick<KeptAsked, 'metadata' | 'evicts'>,

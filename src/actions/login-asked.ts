@@ -1,5 +1,5 @@
-// What actions of `post-login` may ask for beside what those of other triggers may: the user is sent elsewhere, and what is
-// kept of the login.
+// What actions of `post-login` may ask for in addition to those of other triggers: redirects, second factors, scopes,
+// and changes of the session and its tokens.
 import { z } from 'zod';
 import { isLoopback } from '../http/loopback.ts';
 import { hasUserInfo } from '../http/outbound-rules.ts';
@@ -8,30 +8,30 @@ import { FACTORS_TAKE, type FactorsAsked } from './factors-asked.ts';
 import { KEPT_TAKE, type KeptAsked, nothingKept } from './kept-asked.ts';
 import { name, scopeToken, setMember, type Take } from './taking.ts';
 
-/** What the actions of a login asked for together, beside what is in every outcome. */
+/** What the actions of a login asked for together, in addition to the members of every outcome. */
 export interface LoginAsked {
-  /** Where the user is sent, before anything else is done. */
+  /** Where the user is sent before anything else happens. */
   redirect?: string;
-  /** Where the browser goes when a password has been reset. */
+  /** Where the browser goes after a password reset. */
   resultUrl?: string;
   /** A second factor, before the next action runs. */
   factors?: FactorsAsked;
-  /** Whether all that asked for a second factor can do without it in a browser that the user had remembered. */
+  /** Whether every action that asked for a second factor accepts a remembered browser instead. */
   mayRemember?: boolean;
-  /** Whose login it is to be, by their id: somebody whose identity the one is that was logged in with. */
+  /** The id of the user to log in: the one whose linked identity was logged in with. */
   primaryUser?: string;
   assertion: AssertionAsked;
-  /** Custom authentication methods that were completed: addresses that stand for them. */
+  /** Completed custom authentication methods, as URIs. */
   methods: string[];
-  /** Scopes of the access token: true for one that is added, false for one that is taken away. */
+  /** Scopes of the access token: true adds one, false removes one. */
   scopes: Record<string, boolean>;
   session: KeptAsked;
   refreshToken: KeptAsked;
-  /** Members that later actions of the same login find in `event.transaction.metadata`. */
+  /** The members of `event.transaction.metadata` for later actions of the same login. */
   transaction: Record<string, string | number | boolean>;
 }
 
-/** Nothing was asked for. */
+/** Returns the empty request. */
 export function nothingOfLogin(): LoginAsked {
   return {
     methods: [],
@@ -43,21 +43,24 @@ export function nothingOfLogin(): LoginAsked {
   };
 }
 
-/** An outcome that has what a login asks for. */
+/** An outcome with the requests of a login. */
 interface WithLogin {
   denied?: { reason: string };
   multifactor: boolean;
   login: LoginAsked;
 }
 
-/** Characters of an address that a user is sent to. */
+/** Longest address that a user is sent to, characters. */
 const LONGEST_ADDRESS = 8_000;
-/** Entries of the metadata of a transaction, characters of a value, and methods. */
+/** Limits: entries of a transaction's metadata, characters of a value, custom methods. */
 const MOST = { entries: 25, value: 1_024, methods: 20 };
 
 const address = z.string().max(LONGEST_ADDRESS);
 
-/** Beside `https:` only this machine: the state that goes along must not be read on the way. */
+/**
+ * Parses the address of a page. Plain `http:` is accepted for this machine only, because the state in the query must
+ * not be readable on the network.
+ */
 function pageAddress(given: string): URL | undefined {
   const url = URL.parse(given);
   if (url === null || hasUserInfo(given)) return undefined;
@@ -68,7 +71,7 @@ function pageAddress(given: string): URL | undefined {
 const scalar = z.union([z.string().max(MOST.value), z.number(), z.boolean()]);
 const redirectOptions = z.object({ query: z.record(z.string(), scalar.nullable()).nullish() }).nullish();
 
-/** `(url, { query })`. */
+/** Takes `(url, { query })`. */
 const goingTo =
   (set: (login: LoginAsked, url: string) => void): Take<WithLogin> =>
   (outcome, given) => {
@@ -103,7 +106,7 @@ const setTransactionMetadata: Take<WithLogin> = ({ login }, given) => {
   return true;
 };
 
-/** Once in a login. */
+/** Only once in a login. */
 const setPrimaryUser: Take<WithLogin> = ({ login }, given) => {
   const read = z.tuple([name]).rest(z.unknown()).safeParse(given);
   if (!read.success || login.primaryUser !== undefined) return false;
@@ -121,7 +124,7 @@ const setScope =
     return read.success;
   };
 
-/** What each of their methods does. */
+/** The methods of `post-login`, by name. */
 export const LOGIN_TAKE: Record<string, Take<WithLogin>> = {
   ...KEPT_TAKE,
   ...ASSERTION_TAKE,
@@ -136,10 +139,10 @@ export const LOGIN_TAKE: Record<string, Take<WithLogin>> = {
   'transaction.setMetadata': setTransactionMetadata,
 };
 
-/** There when an action goes on with a user whom it sent elsewhere, and only then. */
+/** Methods that an action has only when it continues after its redirect. */
 export const CONTINUING_METHODS: ReadonlySet<string> = new Set(['authentication.recordMethod']);
 
-/** What those of a password reset have beside. */
+/** The additional methods of a password reset. */
 export const RESET_TAKE = {
   'authentication.challengeWith': FACTORS_TAKE['authentication.challengeWith'],
   'authentication.challengeWithAny': FACTORS_TAKE['authentication.challengeWithAny'],

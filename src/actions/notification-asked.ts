@@ -1,11 +1,11 @@
-// What actions that bring messages may say of one that they have not brought.
+// What actions that deliver messages may report about one that was not delivered.
 import { z } from 'zod';
 import { type Take, taking } from './taking.ts';
 
 export interface NotificationAsked {
-  /** Whether it is given up; otherwise it is tried again. */
+  /** Whether the message is dropped; otherwise it is tried again. */
   isFinal: boolean;
-  /** For the log, in any length. */
+  /** For the log, of any length. */
   reason: string;
 }
 
@@ -15,13 +15,13 @@ interface WithNotification {
 
 const reasons = z.tuple([z.string()]).rest(z.unknown());
 
-/** The last one counts. */
+/** The last call counts. */
 const ends = (isFinal: boolean) =>
   taking<WithNotification, typeof reasons>(reasons, (outcome, [reason]) => {
     outcome.notification = { isFinal, reason };
   });
 
-/** What each of their methods does. */
+/** The methods of `api.notification`, by name. */
 export const NOTIFICATION_TAKE = {
   'notification.drop': ends(true),
   'notification.retry': ends(false),

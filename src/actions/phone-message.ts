@@ -1,17 +1,17 @@
-// Actions of `send-phone-message` and `custom-phone-provider`: they bring codes to phones in place of the SMS provider. A
-// message that one fails with is not delivered, as if a provider had refused it.
+// Actions of `send-phone-message` and `custom-phone-provider`: they send codes to phones in place of the SMS provider.
+// A message whose action fails is not delivered, as if a provider had rejected it.
 import type { OutgoingSms, Transport } from '../delivery/transport.ts';
 import { type BringingDependencies, bringMessage } from './bring-message.ts';
 import { clientOf, connectionOf, organizationOf, userOf } from './facts.ts';
 
-/** The first of them that has an action brings the message; the first is the older one. */
+/** The first trigger that has an action delivers the message; the first one is the older. */
 const TRIGGERS = ['send-phone-message', 'custom-phone-provider'] as const;
 
 /**
- * The transport of a tenant's text messages.
- * @param provider what takes them where no action is bound.
- * @param isReal whether a message has an SMS provider: that then goes on to bring the codes of passwordless logins, as the
- *   hosted service's does.
+ * Returns the transport of a tenant's text messages.
+ * @param provider delivers them where no action is bound.
+ * @param isReal whether the tenant has an SMS provider for a message. That one then still sends the codes of
+ * passwordless logins, as in the hosted service.
  */
 export function phoneActions(
   deps: BringingDependencies,
@@ -38,13 +38,13 @@ export function phoneActions(
   };
 }
 
-/** What both are told. */
+/** Returns the members that the events of both triggers have. */
 function factsOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
   const { application, user, ip, userAgent, languages = [] } = notice;
   return {
     ...(application && { client: clientOf(application, application.client_id) }),
     ...(user && { user: userOf(user) }),
-    // Codes are asked for by forms and calls, which are posted.
+    // Codes are requested by forms and API calls, which are POST requests.
     request: { ip, method: 'POST', user_agent: userAgent, language: languages[0], geoip: {} },
   };
 }
@@ -58,14 +58,14 @@ function wayOf({ about: { notice } }: OutgoingSms): Record<string, unknown> {
   };
 }
 
-/** `event.message_options`. */
+/** Returns `event.message_options`. */
 function optionsOf({ to, text, code, about: { kind, notice } }: OutgoingSms): Record<string, unknown> {
   const second = notice.isEnrollment === true ? 'enrollment' : 'second-factor-authentication';
   const action = kind === 'mfa_sms' ? second : 'passwordless';
   return { action, code, message_type: 'sms', recipient: to, text };
 }
 
-/** `event.notification`. */
+/** Returns `event.notification`. */
 function notificationOf({ to, from, text, code, about }: OutgoingSms): Record<string, unknown> {
   const message_type = about.notice.isEnrollment === true ? 'otp_enroll' : 'otp_verify';
   const said = { as_text: text, as_voice: text, code, locale: about.locale, from };

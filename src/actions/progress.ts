@@ -1,29 +1,27 @@
-// Where the actions of a trigger go on: they may have to wait for the user between one and the next.
+// The progress of a trigger's actions, which may have to wait for the user between one action and the next.
 import { createHash } from 'node:crypto';
 import { type BoundAction, continueEntry, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import { type ActionOutcome, methodsOf, nothingAsked } from './commands.ts';
 
-/** How far the actions of a login have come that waits for its user: JSON, kept with what waits. */
+/** How far the actions of a login have come while it waits for its user: JSON, stored with the waiting request. */
 export interface Progress {
-  /** Stands for the actions that were bound: where others are bound now, they begin anew. */
+  /** A fingerprint of the bound actions. If it has changed, the actions begin anew. */
   of: string;
-  /** The index of the one that goes on; -1 for the rules. */
+  /** The index of the action that continues; -1 for the rules. */
   next: number;
-  /** What was asked for until then. */
+  /** What was asked for so far. */
   outcome: ActionOutcome;
-  /** What that one is told of the request that the user came back with; it then goes on where it sent the user away. */
+  /** The request in which the user came back. The action that redirected the user then continues with it. */
   request?: Readonly<Record<string, unknown>>;
 }
 
-/** What became of a run. */
+/** The outcome of a run. */
 export interface ActionRun extends ActionOutcome {
-  /**
-   * Where they go on when the user has done what is asked for; undefined: they begin anew.
-   */
+  /** Where the actions continue after the user has done what was asked for. Without it, they begin anew. */
   progress?: Progress | undefined;
   /**
-   * Where they go on for another user whom they named: who is asked for something is that one, so that the action that asks
-   * runs again; undefined: they begin anew.
+   * Where the actions continue for the primary user that they named. The action that asked something of the user runs
+   * again, because the question is for the primary user. Without it, they begin anew.
    */
   again?: Progress | undefined;
   /** The id of the execution. */
@@ -38,21 +36,25 @@ export interface Asking {
   canRedirect: boolean;
 }
 
-/** One run through the actions that are bound. */
+/** A run through the bound actions. */
 interface Run {
-  /** The index of the first that runs. */
+  /** The index of the first action that runs. */
   next: number;
-  /** The rules run. */
+  /** Whether the rules run. */
   isForRules: boolean;
-  /** What they are told of the request that the user came back with. */
+  /** The request in which the user came back from a redirect of the rules. */
   returnedToRules: Progress['request'];
-  /** What was asked for until now. */
+  /** Returns what was asked for so far. */
   outcome(): ActionOutcome;
-  /** The rules have run. @param asked what was asked for with them. */
+  /** Records the outcome of the rules. @param asked what was asked for so far, including it. */
   begin(asked: ActionOutcome): void;
-  /** How the one with that index is called. */
+  /** Returns how the action with an index is called. */
   step(index: number, canRedirect: boolean): { request: Progress['request']; how: Asking };
-  /** The one with that index has run. @param asked what was asked for with it. @returns whether no other one runs now. */
+  /**
+   * Records the outcome of the action with an index.
+   * @param asked what was asked for so far, including it.
+   * @returns whether no further action runs now.
+   */
   done(index: number, asked: ActionOutcome): boolean;
   /** @see ActionRun.progress */
   progress(): Progress | undefined;
@@ -60,17 +62,17 @@ interface Run {
   again(): Progress | undefined;
 }
 
-/** Stands for the rules among indexes. */
+/** The index that stands for the rules. */
 const RULES = -1;
 
-/** @param before where an earlier run came to. */
+/** Begins a run, or continues one. @param before the progress of an earlier run. */
 export function runThrough(
   trigger: Trigger,
   { bound, rules }: { bound: readonly BoundAction[]; rules: object | undefined },
   before: Progress | undefined,
 ): Run {
   let known: string | undefined;
-  // Most runs come to their end, and nobody asks.
+  // Computed only when needed: most runs are never suspended.
   const of = () => {
     known ??= fingerprint(bound, rules);
     return known;
@@ -90,7 +92,7 @@ export function runThrough(
     outcome: () => outcome,
     begin: (asked) => {
       outcome = asked;
-      // They run as a whole when the user is back; and not once more when that was told.
+      // When the user is back, all rules run again; after that they do not run once more.
       if (outcome.login.redirect !== undefined) reached = { of: of(), next: RULES, outcome: nothingAsked() };
       else reached = isAtRules && from.request !== undefined ? at(0) : undefined;
     },
@@ -111,7 +113,7 @@ export function runThrough(
       outcome = asked;
       if (outcome.login.redirect !== undefined) reached = at(index);
       else if (outcome.login.factors !== undefined) reached = at(index + 1);
-      // What was told on the way back is used once.
+      // The request in which the user came back is used once.
       else if (index === from?.next && from.request !== undefined) reached = at(index + 1);
       const { redirect, factors } = outcome.login;
       return outcome.denied !== undefined || redirect !== undefined || factors !== undefined;
@@ -128,7 +130,7 @@ export function runThrough(
   };
 }
 
-/** Stands for the rules and the actions that are bound, as they are now. */
+/** Returns a hash of the rules and of the bound actions, as they are now. */
 function fingerprint(bound: readonly BoundAction[], rules: object | undefined): string {
   const hash = createHash('sha256').update(JSON.stringify(rules ?? {}));
   for (const { name, code, isOptional, modules } of bound) {

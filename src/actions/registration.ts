@@ -1,5 +1,5 @@
-// Actions around new users and new passwords: `pre-user-registration` may refuse a user or set their metadata; the others
-// are told of what was done, after the answer.
+// Actions around registrations and password changes. `pre-user-registration` may refuse a user or set their metadata;
+// the others run afterwards, when the response has been sent.
 import { AuthError } from '../http/errors.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Events } from '../tenant/events.ts';
@@ -21,22 +21,22 @@ interface RegistrationDependencies extends Omit<AfterwardsDependencies<unknown>,
   users: Pick<Users, 'get'>;
 }
 
-/** What the event of actions is made of that run afterwards. */
+/** What the event of an action that runs afterwards is made from. */
 interface Done {
   user: User;
-  /** Its name. */
+  /** The connection's name. */
   connection: string;
   asker: Asker;
 }
 
 const BEFORE = 'pre-user-registration';
 
-/** What the actions of a tenant have to say of new users and passwords. */
+/** Makes the hooks that run a tenant's actions for new users and passwords. */
 export function registrationActions(deps: RegistrationDependencies): Registration {
   const { actions, users } = deps;
   const afterwards = createAfterwards<Done>({
     ...deps,
-    // As the user is now; as they were, where they are gone by now.
+    // The user as of now; if the user was removed meanwhile, as of the operation.
     eventOf: async ({ user, connection, asker }) => ({
       ...(await eventOf(deps, connection, asker)),
       user: userOf((await users.get(user.id)) ?? user),
@@ -77,7 +77,7 @@ export function registrationActions(deps: RegistrationDependencies): Registratio
   };
 }
 
-/** @throws RegistrationRefused when an action refuses the user, or fails. */
+/** Runs the actions before a registration. @throws RegistrationRefused when an action refuses the user, or fails. */
 async function outcomeOf(
   { actions, events }: Pick<RegistrationDependencies, 'actions' | 'events'>,
   event: ActionEvent,
@@ -93,7 +93,7 @@ async function outcomeOf(
   });
   const { denied } = outcome;
   if (denied === undefined) return outcome;
-  // The first word is for the log; the second for the user.
+  // The first argument is for the log, the second for the user.
   throw refuse(denied.code ?? denied.reason, denied.userMessage);
 }
 

@@ -1,12 +1,13 @@
-// What rules say of a SAML response (`context.samlConfiguration`), as what actions would have asked for.
+// Converts what rules set for a SAML response (`context.samlConfiguration`) to calls of an action's methods.
 import type { Command } from './commands.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * @param configuration its `mappings` are fields of the user by the attribute that has them, the other way round than those
- *   of an application.
- * @param user as rules left it. @param provedAddress the user's verified e-mail address.
+ * Returns the calls for a SAML configuration.
+ * @param configuration its `mappings` map attributes to fields of the user, the reverse of an application's mappings.
+ * @param user the user, as the rules left it.
+ * @param provedAddress the user's verified e-mail address.
  */
 export function assertionCommands(
   { mappings = {}, ...settings }: Members,
@@ -26,7 +27,7 @@ export function assertionCommands(
   return [...set, ...attributes];
 }
 
-/** `nickname`, `user_metadata.team`. */
+/** Returns a member by path, such as `nickname` or `user_metadata.team`. */
 function fieldOf(user: Members, field: string): unknown {
   return field
     .split('.')
@@ -39,7 +40,10 @@ function fieldOf(user: Members, field: string): unknown {
     );
 }
 
-/** Service providers take addresses for who somebody is: nothing that reads as one is told unless it was verified. */
+/**
+ * Service providers identify people by their addresses, so no value that reads as an e-mail address is released unless
+ * it was verified.
+ */
 function isReleased(value: unknown, provedAddress: string | undefined): boolean {
   if (Array.isArray(value)) return value.every((one) => isReleased(one, provedAddress));
   if (typeof value !== 'string') return typeof value === 'number' || typeof value === 'boolean';

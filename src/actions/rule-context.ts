@@ -1,10 +1,10 @@
-// `user` and `context` of rules, made of the event that actions are told; and what rules left of them, as what actions
-// would have asked for.
+// `user` and `context` of rules, made from the event of actions; and the calls that stand for what rules changed in
+// them.
 import { z } from 'zod';
 import type { Command } from './commands.ts';
 import { assertionCommands } from './rule-assertion.ts';
 
-/** What rules are called with, and what they leave. */
+/** What a rule is called with, and what it leaves. */
 interface RuleState {
   user: Readonly<Record<string, unknown>>;
   context: Readonly<Record<string, unknown>>;
@@ -12,11 +12,11 @@ interface RuleState {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An object; undefined for anything else. */
+/** Returns a value that is an object; undefined for anything else. */
 const membersOf = (value: unknown): Members | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Members) : undefined;
 
-/** The state before the first rule. @param tenant its name. */
+/** Returns the state before the first rule. @param tenant the tenant's name. */
 export function ruleState(event: Members, tenant: string): RuleState {
   const of = (name: string): Members => membersOf(event[name]) ?? {};
   const { user, client, connection, transaction, organization, authentication, session } = {
@@ -43,7 +43,7 @@ export function ruleState(event: Members, tenant: string): RuleState {
       connectionOptions: {},
       protocol: transaction.protocol,
       stats: { loginsCount: of('stats').logins_count },
-      // Who else is logged in where is told nobody.
+      // Other sessions and clients of the user are not revealed.
       sso: { with_auth0: false, with_dbconn: false, current_clients: [] },
       accessToken: {},
       idToken: {},
@@ -57,7 +57,7 @@ export function ruleState(event: Members, tenant: string): RuleState {
   };
 }
 
-/** What a run of a rule answers. */
+/** The answer of a rule. */
 export const ruleAnswerSchema = z.object({
   user: z.record(z.string(), z.unknown()),
   context: z.record(z.string(), z.unknown()),
@@ -71,10 +71,10 @@ export const ruleAnswerSchema = z.object({
 
 export type RuleUpdate = z.output<typeof ruleAnswerSchema>['updates'][number];
 
-/** The metadata that rules wrote, as the method of actions that does the same. */
+/** The methods of actions that write the same metadata. */
 const METADATA = { user_metadata: 'user.setUserMetadata', app_metadata: 'user.setAppMetadata' };
 
-/** What rules asked for together. @param event what they were told of. */
+/** Returns what rules asked for together. @param event the event that they were given. */
 export function ruleCommands(
   { user, context }: RuleState,
   updates: readonly RuleUpdate[],
@@ -88,7 +88,7 @@ export function ruleCommands(
   const { scope, ...accessToken } = membersOf(context.accessToken) ?? {};
   const claims = (method: string, of: Members) =>
     Object.entries(of).map(([claim, value]) => ({ method, args: [claim, value] }));
-  // Other than actions, rules want it each time only where they say so.
+  // Unlike actions, rules accept a remembered browser by default.
   const { provider = 'any', allowRememberBrowser = true } = membersOf(context.multifactor) ?? {};
   const factor = membersOf(context.multifactor) && {
     method: 'multifactor.enable',
@@ -108,7 +108,7 @@ export function ruleCommands(
   ];
 }
 
-/** `context.accessToken.scope` says which scopes there are in the end. */
+/** `context.accessToken.scope` is the complete list of resulting scopes. */
 function scopeCommands(scope: unknown, requested: readonly string[]): Command[] {
   if (!Array.isArray(scope)) return [];
   const wanted = scope.filter((one) => typeof one === 'string');

@@ -1,5 +1,5 @@
-// Runs the rules of a tenant at a login, before its actions, one after the other: each is called with what the one before
-// it left of `user` and `context`. As with actions, what they asked for is returned as data.
+// Runs the rules of a tenant at a login, before its actions, one after the other: each is called with the `user` and
+// `context` that the one before it left. As with actions, what they ask for is returned as data.
 import { asFault, PackageFault } from '../scripts/packages/folder.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
 import type { Scripts } from '../scripts/scripts.ts';
@@ -8,13 +8,13 @@ import type { Command } from './commands.ts';
 import type { Execution } from './executions.ts';
 import { type RuleUpdate, ruleAnswerSchema, ruleCommands, ruleState } from './rule-context.ts';
 
-/** What became of the rules. */
+/** The outcome of the rules. */
 interface RulesOutcome {
-  /** What they asked for together; nothing, where one refused or failed. */
+  /** What they asked for together; nothing where one refused or failed. */
   commands: Command[];
-  /** A refusal, in a rule's own words. */
+  /** The message of a rule that refused the login. */
   refused?: string;
-  /** Which one failed, and why. */
+  /** Which rule failed, and why. */
   fault?: string;
 }
 
@@ -22,11 +22,11 @@ interface RulesDependencies {
   config: Pick<Config, 'rules'>;
   scripts: Pick<Scripts, 'run'>;
   packages: Pick<Packages, 'filesFor'>;
-  /** The tenant's own host name. */
+  /** The tenant's host name. */
   hostname: string;
 }
 
-/** @param event what actions of `post-login` are told. */
+/** Runs the enabled rules. @param event the event of `post-login`. */
 export async function runRules(
   { config, scripts, packages, hostname }: RulesDependencies,
   event: Readonly<Record<string, unknown>>,
@@ -53,7 +53,7 @@ export async function runRules(
       hidden: Object.values(configuration),
     });
     ended(failure && `${failure.kind}: ${failure.message}`);
-    // A refusal of the rule itself, which the application is told.
+    // The rule refuses the login; the client is told the message.
     if (failure?.kind === 'script' && failure.name === 'UnauthorizedError')
       return { commands: [], refused: failure.message };
     if (failure !== undefined) return failed(name, `${failure.kind}: ${failure.message}`);

@@ -1,23 +1,23 @@
-// How what actions recorded is read: arguments of a known shape, and what becomes of them.
+// Reads recorded calls of actions: arguments of a known shape, and their effect.
 import { z } from 'zod';
 
-/** The name of a claim, of a member of the metadata … */
+/** The name of a claim or of a member of the metadata. */
 export const name = z.string().min(1).max(255);
 export const text = z.string().max(1000);
 
-/** RFC 6749 §3.3. */
+/** A scope token (RFC 6749 §3.3). */
 export const scopeToken = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/);
 
-/** The value of a member; what cannot be written as JSON was left out on the way here. */
+/** The value of a member. What JSON cannot express is missing here, and becomes null. */
 const value = z.unknown().transform((one) => one ?? null);
 
-/** A name and a value; what is given beside is not looked at. */
+/** A name and a value; further arguments are ignored. */
 export const pair = z.tuple([name, value]).rest(z.unknown());
 
-/** Takes the arguments of a method. @returns false for others than it takes. */
+/** Applies the arguments of a method to the outcome. @returns false for wrong arguments. */
 export type Take<O> = (outcome: O, given: unknown) => boolean;
 
-/** A method: what it is called with, and what becomes of that. */
+/** Makes a method of the schema of its arguments and its effect. */
 export function taking<O, T extends z.ZodType>(
   args: T,
   apply: (outcome: O, args: z.output<T>) => void,
@@ -29,7 +29,7 @@ export function taking<O, T extends z.ZodType>(
   };
 }
 
-/** Sets a member, whatever its name is. */
+/** Sets a member, whatever its name is: an assignment to `__proto__` would change the prototype. */
 export function setMember(of: Record<string, unknown>, key: string, value: unknown): void {
   Object.defineProperty(of, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,4 +1,4 @@
-// Runs one action with an event that somebody has written. What it asks for is shown, and nothing becomes of it.
+// Tests one action with a given event. What it asks for is returned and not applied.
 import { continueEntry, type RunnableAction, TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import { type ClaimTarget, claimFault } from '../records/custom-claims.ts';
 import type { ScriptUsage } from '../scripts/limits.ts';
@@ -10,15 +10,15 @@ export interface Trying {
   action: RunnableAction;
   trigger: Trigger;
   event: Readonly<Record<string, unknown>>;
-  /** Whether the user is back from where the action sent them. */
+  /** Whether the action continues after its redirect. */
   isContinued?: boolean;
 }
 
-/** What became of it. */
+/** The outcome of a test. */
 export interface Tried {
-  /** What it asked for, in order. */
+  /** What the action asked for, in order. */
   commands: Command[];
-  /** Which of that would not be done: methods, and claims as they were set (`idToken.setCustomClaim("sub")`). */
+  /** What of it would be refused: methods, and claims as they were set (`idToken.setCustomClaim("sub")`). */
   refused: string[];
   /** Why it failed, if it did. */
   fault?: string;
@@ -26,7 +26,7 @@ export interface Tried {
   used?: ScriptUsage;
 }
 
-/** Runs it; the values of its secrets are not in what is told of it. */
+/** Runs an action. The values of its secrets are removed from the outcome. */
 export async function tryAction(
   deps: AskDependencies,
   { action, trigger, event, isContinued = false }: Trying,
@@ -51,7 +51,7 @@ export async function tryAction(
   };
 }
 
-/** Claims that no token gets, as they were asked for. */
+/** Returns the claims that no token may have, as they were asked for. */
 function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonly string[]): string[] {
   const of = (method: string, to: ClaimTarget, claims: object) =>
     Object.keys(claims)
@@ -60,7 +60,7 @@ function refusedClaims({ idToken, accessToken }: ActionOutcome, secrets: readonl
   return [...of('idToken', 'id_token', idToken), ...of('accessToken', 'access_token', accessToken)];
 }
 
-/** A copy of a value, without secrets in the texts in it. */
+/** Returns a copy of a value with the secrets in its texts replaced. */
 function withoutSecrets(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string')
     return secrets.reduce((text, secret) => text.replaceAll(secret, '***'), value);

@@ -1,4 +1,4 @@
-// Says at the start which bound actions cannot run for want of a package.
+// Warns at the start about bound actions that cannot run because a package is missing.
 import type { Logger } from 'pino';
 import { TRIGGER_ENTRIES, type Trigger } from '../records/actions.ts';
 import type { Packages } from '../scripts/packages/packages.ts';
@@ -11,7 +11,7 @@ interface WarnDependencies {
   log: Pick<Logger, 'warn'>;
 }
 
-/** Looks at the packages of all actions that are bound. */
+/** Checks the packages of all bound actions. */
 export async function warnOfPackages({ config, packages, log }: WarnDependencies): Promise<void> {
   for (const trigger of Object.keys(TRIGGER_ENTRIES) as Trigger[])
     for (const action of config.actions(trigger)) {

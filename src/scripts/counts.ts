@@ -1,13 +1,13 @@
-// How many there are of each key.
+// // Counts by key.
 
 export interface Counts {
   of(key: string): number;
   isEmpty(): boolean;
-  /** @param more how many come; fewer than none: how many go. */
+  /** @param more what to add; negative to subtract. */
   add(key: string, more: number): void;
 }
 
-/** None yet. */
+/** Makes an empty counter. */
 export function countByKey(): Counts {
   const counts = new Map<string, number>();
   const of = (key: string) => counts.get(key) ?? 0;

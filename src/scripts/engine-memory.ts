@@ -1,12 +1,13 @@
-// The engine's module, which begins with less memory than it was built for: all of it is looked through after each run.
+// Patches the WebAssembly module of the script engine to begin with less memory than it was built for: the whole memory
+// is compared after each run.
 import { FIRST_BYTES, STACK_BYTES, WASM_PAGE } from './limits.ts';
 
-/** Sections that are read (WebAssembly 1.0 §5.5.2). */
+/** Ids of the sections that are read (WebAssembly 1.0 §5.5.2). */
 const [IMPORTS, GLOBALS, DATA] = [2, 6, 11];
-/** Kinds of imports, and what a global that is a number and can change begins with. */
+/** Kinds of imports (§5.5.5), and the first bytes of a global that is a mutable i32 with a constant (§5.5.9). */
 const [FUNCTION, MEMORY] = [0, 2];
 const NUMBER = [0x7f, 1, 0x41];
-/** The stack that it was built with, bytes. */
+/** Size of the stack that the engine was built with, bytes. */
 const BUILT_STACK = 5 * 1024 * 1024;
 
 interface Section {
@@ -15,8 +16,8 @@ interface Section {
 }
 
 /**
- * The module, with so much memory to begin with, and such a stack in it.
- * @throws Error for an engine that is not as this expects it: it is another version.
+ * Returns a copy of the module whose memory begins with `FIRST_BYTES`, of which `STACK_BYTES` are its stack.
+ * @throws Error where the module is not laid out as expected: it is another version of the engine.
  */
 export function withLessMemory(module: Buffer): Buffer<ArrayBuffer> {
   const bytes = Buffer.from(module);
@@ -26,7 +27,7 @@ export function withLessMemory(module: Buffer): Buffer<ArrayBuffer> {
   return bytes;
 }
 
-/** Those that are read. */
+/** Finds the import, global and data sections. */
 function sectionsOf(bytes: Buffer): [imports: Section, globals: Section, data: Section] {
   const sections = new Map<number, Section>();
   const { at, byte, number, skip } = readFrom(bytes, 8);
@@ -40,11 +41,11 @@ function sectionsOf(bytes: Buffer): [imports: Section, globals: Section, data: S
   return [found(IMPORTS), found(GLOBALS), found(DATA)];
 }
 
-/** Of the 256 pages that it asks for it uses a few. */
+/** Sets the initial size of the imported memory. The engine asks for 256 pages and uses a few of them. */
 function setPages(bytes: Buffer, { from }: Section, pages: number): void {
   const { at, byte, number, skip } = readFrom(bytes, from);
   for (let left = number(); left > 0; left--) {
-    // Its name, in two parts.
+    // The import's module and name.
     skip(number());
     skip(number());
     const kind = byte();
@@ -58,8 +59,8 @@ function setPages(bytes: Buffer, { from }: Section, pages: number): void {
 }
 
 /**
- * The stack, which begins where a global says, and grows downwards, ends where the constants end; where it begins, the heap does,
- * which a constant says.
+ * Makes the stack smaller. A global holds its upper end, from which it grows downwards to the end of the constants. The
+ * heap begins at its upper end, too, and a constant in the data section holds that address.
  */
 function moveHeap(bytes: Buffer, globals: Section, data: Section): void {
   const { at, byte, number } = readFrom(bytes, globals.from);
@@ -74,27 +75,27 @@ function moveHeap(bytes: Buffer, globals: Section, data: Section): void {
   replaceNumber(bytes, place, moved);
 }
 
-/** A number there, by another one, in as many bytes as there were. */
+/** Replaces a LEB128 number (§5.2.2) by another one of as many bytes. */
 function replaceNumber(bytes: Buffer, from: number, value: number): void {
   let [at, left] = [from, value];
   for (; bytes.readUInt8(at) >= 128; left >>= 7) bytes[at++] = 128 | left;
-  // Of one that may be negative a bit of the last says whether it is.
+  // The global's number is signed: this bit of its last byte is the sign.
   if (left >= 64) otherVersion();
   bytes[at] = left;
 }
 
-/** An address as a constant has it: without the zero at its end, which is not written down. */
+/** Returns an address as the data section holds it: its highest byte is zero, and trailing zeros are left out. */
 function littleEndian(value: number): Buffer {
   const bytes = Buffer.alloc(3);
   bytes.writeUIntLE(value, 0, 3);
   return bytes;
 }
 
-/** Reads, from there on. */
+/** Reads the bytes from an offset on. */
 function readFrom(bytes: Buffer, from: number) {
   let at = from;
   const byte = () => bytes.readUInt8(at++);
-  /** §5.2.2 */
+  /** Reads an unsigned LEB128 number (§5.2.2). */
   const number = (): number => {
     const first = byte();
     return first < 128 ? first : first - 128 + 128 * number();

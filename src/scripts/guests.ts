@@ -1,4 +1,4 @@
-// Those who share a thread, seen from this process: what they ask for, and what becomes of them.
+// The runs in a shared thread, seen from this process: their requests and outcomes.
 import type { Outbound } from '../http/outbound.ts';
 import { countByKey } from './counts.ts';
 import type { ScriptLimits } from './limits.ts';
@@ -6,62 +6,68 @@ import type { FromThread, OutcomeMessage, RequestMessage, ToThread, Trip } from 
 import { isReading, readRequest, type ScriptRequest, scriptRequest } from './requests.ts';
 import { beginRun, type Current, endRun, type JobOutcome, outcomeOf, tooLate, usageOf } from './thread.ts';
 
-/** Scripts at once: each has 1.5 MiB of memory to begin with. */
+/** How many scripts share the thread at once: each begins with 1.5 MiB of memory. */
 const PLACES = 32;
 const PLACES_OF_ONE = PLACES / 2;
 
-/** How one fails that needs more than it may have here. */
+/** Failures that show that a script needs more than it may use in a shared thread. */
 const NEEDS_MORE: readonly string[] = ['cpu', 'memory', 'crashed'];
 
-/** What became of scripts that ran beside others. */
+/** What became of a job sequence in a shared thread. */
 export interface Stay {
-  /** Of those that ended there. */
+  /** Outcomes of the jobs that ended there. */
   outcomes: JobOutcome[];
-  /** There where the others are to be run elsewhere: what the first of them has had of its time, milliseconds. */
+  /**
+   * Set where the remaining jobs are to run in a thread of their own: how much of its time the first of them has used,
+   * milliseconds.
+   */
   spentMs?: number;
 }
 
-/** Scripts that run one after the other. */
+/** A job sequence in the thread. */
 interface Guest {
   key: string;
   current: Current;
-  /** The number of the last one's run. */
+  /** The number of its last run. */
   last: number;
-  /** Requests of the current one that have no answer. */
+  /** How many requests of the current run have no answer yet. */
   unanswered: number;
   outcomes: JobOutcome[];
   tell(): void;
   done(stay: Stay): void;
 }
 
-/** Who is in a thread, by the number of the run of the moment. */
+/** The job sequences in a thread, by the number of their current run. */
 export interface Guests {
   isEmpty(): boolean;
-  /** Whether the thread may still say something of a run that nobody waits for. */
+  /** Whether the thread may still send messages of a run that was dropped. */
   hasDropped(): boolean;
   hasPlace(key: string): boolean;
   /** @see Shared */
   add(key: string, trip: Trip, tell: () => void): Promise<Stay>;
-  /** What the thread says of one. */
+  /** Handles a message of the thread. */
   hear(message: Exclude<FromThread, { type: 'ready' }>): void;
-  /** One is in the way of all others. */
+  /** Moves the sequence of a run to a thread of its own for good: the run keeps the thread from all others. */
   accuse(run: number): void;
-  /** All are to be run by themselves. */
+  /** Has every sequence run in a thread of its own. */
   leaveAll(): void;
 }
 
 export interface GuestsOptions {
   outbound: Outbound;
   limits: ScriptLimits;
-  /** To the thread. */
+  /** Sends a message to the thread. */
   say(message: ToThread): void;
-  /** Whether they may make requests; otherwise one that does is run elsewhere, and known by that. */
+  /**
+   * Whether the scripts may make requests. If not, one that does is run elsewhere, and what it used there decides where
+   * it runs next.
+   */
   mayAsk: boolean;
-  /** One has left. */
+  /** Called when a sequence has left the thread. */
   onLeft(): void;
 }
 
-/** Those who are there, and how they leave. */
+/** Keeps the sequences of a thread, and ends them. */
 function createRegister({ say, onLeft }: GuestsOptions) {
   const guests = new Map<number, Guest>();
   const places = countByKey();
@@ -86,12 +92,12 @@ function createRegister({ say, onLeft }: GuestsOptions) {
   return {
     guests,
     hasPlace: (key: string) => guests.size < PLACES && places.of(key) < PLACES_OF_ONE,
-    /** One comes, in a place that there is. */
+    /** Takes a place for a key; {@link hasPlace} says whether there is one. */
     enter: (key: string) => places.add(key, 1),
     drop,
     leave,
     sendAway,
-    /** It does not belong here. */
+    /** Dismisses a sequence that must not run in a shared thread again. */
     refuse: (guest: Guest) => {
       guest.tell();
       sendAway(guest);
@@ -100,7 +106,7 @@ function createRegister({ say, onLeft }: GuestsOptions) {
   };
 }
 
-/** Nobody yet. */
+/** Makes the runs of a thread; there are none at first. */
 export function createGuests(options: GuestsOptions): Guests {
   const { say } = options;
   const { guests, hasPlace, enter, drop, leave, sendAway, refuse, hasDropped } = createRegister(options);
@@ -123,7 +129,7 @@ export function createGuests(options: GuestsOptions): Guests {
     const { current } = guest;
     const answer = await answered(guest, asked, options);
     if (guest.current !== current || guests.get(current.run) !== guest) return;
-    // To abort what has ended costs more than a request.
+    // The AbortController is dropped once it has nothing to abort: aborting costs more than a request.
     if (--guest.unanswered === 0) current.over = undefined;
     say({ type: 'answer', run: current.run, id: message.id, ...answer });
   };
@@ -163,13 +169,13 @@ export function createGuests(options: GuestsOptions): Guests {
   };
 }
 
-/** Whether a run is theirs: what the thread said of those before it may not have been heard. */
+/** Whether a sequence includes a run. Messages about the runs before it may not have arrived yet. */
 const hasRun =
   (run: number) =>
   ({ current, last }: Guest): boolean =>
     current.run <= run && run <= last;
 
-/** The answer to a request. */
+/** Makes a request of a script and returns its answer. */
 function answered(guest: Guest, asked: ScriptRequest, { outbound, limits }: GuestsOptions) {
   const { current } = guest;
   current.requests++;
@@ -178,7 +184,7 @@ function answered(guest: Guest, asked: ScriptRequest, { outbound, limits }: Gues
   return scriptRequest(outbound, asked, current.over.signal, limits.wallMs);
 }
 
-/** What became of one that did not answer in time. */
+/** The outcome of a run that did not answer in time. */
 function lateOutcome({ current }: Guest, { limits }: GuestsOptions): JobOutcome {
   const used = { cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: current.requests };
   return endRun(current, { failure: tooLate(limits) }, used);

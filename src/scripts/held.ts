@@ -1,4 +1,4 @@
-// What the sandboxes of a thread hold of the memory of the process.
+// Counts the memory that the sandboxes of a thread hold.
 import { setImmediate } from 'node:timers/promises';
 import { collectGarbage } from '../runtime/garbage.ts';
 import { LITTLE_BYTES } from './limits.ts';
@@ -8,15 +8,18 @@ type Holding = Pick<Sandbox, 'heldBytes'>;
 
 interface Held {
   add(sandbox: Holding): void;
-  /** It is not to be used again. */
+  /** Counts a sandbox as discarded. */
   lose(sandbox: Holding): void;
-  /** What those hold that may be used, bytes. */
+  /** What the sandboxes in use hold, bytes. */
   bytes(): number;
-  /** Frees what was lost, before another one is made. V8 does so when it next collects garbage, which nothing in the thread has it do. */
+  /**
+   * Frees discarded sandboxes before another one is made. V8 would free them at its next garbage collection, which
+   * nothing in the thread may trigger.
+   */
   free(): Promise<void>;
 }
 
-/** None yet. */
+/** Makes the count, of no sandboxes at first. */
 export function createHeld(): Held {
   const all = new Set<Holding>();
   let lost = 0;
@@ -29,7 +32,7 @@ export function createHeld(): Held {
     bytes: () => [...all].reduce((sum, sandbox) => sum + sandbox.heldBytes(), 0),
     free: async () => {
       if (lost <= LITTLE_BYTES) return;
-      // When nothing that runs now knows the last one any more.
+      // By then nothing on the stack refers to the last sandbox any more.
       await setImmediate();
       lost = 0;
       collectGarbage('regular');

@@ -1,5 +1,5 @@
-// What the sandbox cannot do for itself, computed outside of it: text and bytes, addresses, hashes, signatures. All of them
-// take and give nothing but text and bytes.
+// What the sandbox cannot compute by itself: text and bytes, addresses, hashes, signatures. These functions take and
+// return only text and bytes.
 import {
   constants,
   createHash,
@@ -16,16 +16,16 @@ import {
 } from 'node:crypto';
 import bcrypt from 'bcryptjs';
 
-/** What passes between the sandbox and its host. */
+/** A value that passes between the sandbox and its host. */
 export type Plain = string | Uint8Array;
 
 const HASHES = new Set(['md5', 'sha1', 'sha256', 'sha384', 'sha512']);
 const ENCODINGS = new Set(['utf8', 'hex', 'base64', 'base64url', 'latin1', 'utf16le']);
-/** As in browsers (Web Cryptography §10.1.1). Bytes. */
+/** The limit of browsers (Web Cryptography §10.1.1), bytes. */
 const MOST_RANDOM = 65_536;
-/** Nothing ends a computation of Node's own before it is done: it must be short. Blocks that are hashed. */
+/** Limit of hashed blocks in a PBKDF2 call: nothing can interrupt a computation of Node.js, so it must be short. */
 const MOST_ITERATIONS = 2_000_000;
-/** A run's time of the processor is over before the next cost (2^16) is computed. */
+/** Limit of bcrypt's cost: with the next one (2^16) a single call would exceed a run's processor time. */
 const MOST_ROUNDS = 15;
 /** bcrypt looks at no more than 72 bytes. Characters. */
 const LONGEST_SECRET = 1024;
@@ -61,7 +61,7 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
     if (!Number.isInteger(rounds) || rounds < 1) throw new Error('the iterations are a number above 0');
     if (!Number.isInteger(length) || length < 1 || length > 1024) throw new Error('keylen is from 1 to 1024');
     const hash = hashOf(String(digest));
-    // RFC 8018 §5.2: so many for each block of the hash's length.
+    // RFC 8018 §5.2: so many iterations for each block of the hash's length.
     const blocks = Math.ceil(length / createHash(hash).digest().length);
     if (rounds * blocks > MOST_ITERATIONS) throw new Error('it takes too many iterations');
     return pbkdf2Sync(bytesOf(password), bytesOf(salt), rounds, length, hash);
@@ -73,7 +73,7 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
   },
   bcryptCompare: (secret, hash) => {
     const expected = textOf(hash);
-    // As the module does: what is no hash is nobody's.
+    // As the `bcrypt` module: a text that is no hash matches no secret.
     if (!/^\$2[abxy]?\$\d\d\$.{53}$/.test(expected)) return 'false';
     roundsOf(expected.split('$')[2] ?? '');
     return String(bcrypt.compareSync(shortText(secret), expected));
@@ -89,7 +89,7 @@ const HOST_FUNCTIONS: Record<string, (...args: Plain[]) => Plain> = {
   },
 };
 
-/** What of an address can be set. */
+/** The parts of an address that can be set. */
 const PARTS = new Set([
   'protocol',
   'username',
@@ -143,7 +143,7 @@ function hashOf(value: Plain | undefined): string {
   return name;
 }
 
-/** A key as the shims write it. */
+/** A key as the shims pass it. */
 interface Key {
   text?: string;
   passphrase?: string;
@@ -174,7 +174,10 @@ interface Signature {
   verify(key: string, data: Uint8Array, value: Uint8Array): boolean;
 }
 
-/** @param name of JSON Web Signatures (RFC 7518 §3.1, RFC 8037), or `node:` and a hash for any pair of keys. */
+/**
+ * Returns the functions of a signature algorithm.
+ * @param name an algorithm of JSON Web Signatures (RFC 7518 §3.1, RFC 8037), or `node:` and a hash for any key pair.
+ */
 function signature(name: string): Signature {
   if (name.startsWith('node:')) return pair(hashOf(name.slice(5)), {});
   const [, kind, bits] = /^(HS|RS|PS|ES)(256|384|512)$/.exec(name) ?? [];

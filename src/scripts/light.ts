@@ -1,36 +1,38 @@
-// Which scripts may share a thread: those that have shown in one of their own that they use little, and those that use next to
-// nothing.
+// Decides which scripts may share a thread: those that used little in threads of their own.
 import { hash } from 'node:crypto';
 import { keepLatest } from '../runtime/latest.ts';
 import { LITTLE_BYTES } from './limits.ts';
 import type { JobOutcome } from './thread.ts';
 
-/** By {@link scriptKey}. */
+/** By the key of {@link scriptKey}. */
 interface LightScripts {
-  /** Whether it uses little, and asks others. */
+  /** Whether the script uses little and makes requests. */
   has(script: string): boolean;
-  /** Whether it asks nobody, and is done before another thread has been woken for it. */
+  /** Whether the script makes no requests and ends before another thread would have started. */
   isQuick(script: string): boolean;
-  /** What became of a run. */
+  /** Records what a run used. */
   note(script: string, outcomes: readonly JobOutcome[]): void;
-  /** It was in the way of others, or may not be run twice. */
+  /** Keeps a script out of shared threads for long: it kept others from running, or must not be run twice. */
   refuse(script: string): void;
 }
 
-/** Runs of little use, one after the other, after which others may be beside it. */
+/** How many such runs in a row a script needs before it may share a thread. */
 const ENOUGH = 3;
-/** More than that after a refusal. */
+/** The count after a refusal: so many such runs more. */
 const REFUSED = -1_000;
-/** What is much: time of the processor, milliseconds. */
+/** Processor time that is too much, milliseconds. */
 const MUCH = 50;
-/** What is next to nothing: less than a login itself needs, so that one thread has time for all; and what still is, once it was. */
+/**
+ * Processor time of a quick run, milliseconds: less than a login itself needs, so that one thread has time for all.
+ * Once a script is quick, the second limit applies.
+ */
 const [QUICK, STILL_QUICK] = [1, 4];
-/** One that took so long has waited for something, milliseconds. */
+/** A run that took so long was waiting, not computing, milliseconds. */
 const LONG = 100;
-/** Scripts that are remembered. */
+/** How many scripts are remembered. */
 const MOST = 200;
 
-/** Runs in a row of each kind; fewer than none after a refusal. */
+/** How many runs in a row were of each kind; negative after a refusal. */
 interface Seen {
   asking: number;
   quick: number;
@@ -39,7 +41,7 @@ interface Seen {
 const countOf = (before: number, goesOn: boolean, more: number): number =>
   Math.min(goesOn ? before + more : Math.min(before, 0), ENOUGH);
 
-/** What scripts that run one after the other are known by: of a size, however long they are. */
+/** Returns the key of a sequence of scripts, of a fixed length. */
 export function scriptKey(
   runs: readonly { readonly of: string; readonly entry: string; readonly source: string }[],
 ): string {
@@ -51,7 +53,7 @@ export function scriptKey(
   return hash('sha256', JSON.stringify(each), 'base64url');
 }
 
-/** The memory of it. */
+/** Makes the record of scripts, which is empty at first. */
 export function createLightScripts(): LightScripts {
   const known = new Map<string, Seen>();
   const seen = (script: string): Seen => known.get(script) ?? { asking: 0, quick: 0 };
@@ -69,7 +71,7 @@ export function createLightScripts(): LightScripts {
       const most = before.quick >= ENOUGH ? STILL_QUICK : QUICK;
       const areShort = outcomes.every(({ used }) => used.cpuMs < most && used.wallMs < LONG);
       remember(script, {
-        // One that asks nobody leaves no time to others.
+        // A script that makes no requests leaves the thread no time for others.
         asking: countOf(before.asking, areLittle, asks ? 1 : 0),
         quick: countOf(before.quick, areLittle && areShort && !asks, 1),
       });

@@ -2,28 +2,31 @@
 import { LONGEST_SCRIPT } from '../records/script-length.ts';
 
 export interface ScriptLimits {
-  /** Time, waiting included, milliseconds. */
+  /** Elapsed time including waits, milliseconds. */
   wallMs: number;
-  /** Time of the processor, milliseconds. */
+  /** Processor time, milliseconds. */
   cpuMs: number;
-  /** What its thread may use beyond that until it is ended: the thread counts too, but not while the engine's own loops run. */
+  /**
+   * How much longer its thread may use the processor before it is terminated, milliseconds. The thread counts processor
+   * time itself, but not while a loop inside the engine runs.
+   */
   graceMs: number;
   /** Memory, bytes; a multiple of 64 KiB, and at least 16 MiB. */
   memoryBytes: number;
-  /** The result as JSON, and what it prints, each, bytes. */
+  /** Largest result as JSON, and largest sum of what it prints, bytes. */
   outputBytes: number;
-  /** The text of the script, characters. */
+  /** Longest source, characters. */
   sourceLength: number;
-  /** Requests to others. */
+  /** How many requests it may make. */
   requests: number;
 }
 
 export const WASM_PAGE = 65_536;
 /** The stack of the engine, of which scripts get a part. Bytes. */
 export const STACK_BYTES = 512 * 1024;
-/** The memory that a sandbox begins with, of it 0.2 MiB for the script. It grows in steps. Bytes. */
+/** The memory that a sandbox begins with, about 0.2 MiB of which are free for the script. It grows in steps. Bytes. */
 export const FIRST_BYTES = 1.5 * 1024 * 1024;
-/** What is little: a sandbox whose memory has become larger is made anew. Bytes. */
+/** A sandbox whose memory has grown beyond this is replaced instead of reset. Bytes. */
 export const LITTLE_BYTES = 16 * 1024 * 1024;
 
 /** The limits of the hosted service, where it has them. */
@@ -38,7 +41,7 @@ export const SCRIPT_LIMITS: ScriptLimits = {
 };
 
 /**
- * Why a run gave no result. `script`: its own error, thrown or called back; `syntax`: it is no JavaScript, or gives no
+ * Why a run gave no result. `script`: its own error, thrown or called back; `syntax`: it is no JavaScript, or yields no
  * function; `unanswered`: it ended without an answer; `busy`: too many scripts were running; the others name the limit.
  */
 export type ScriptFailureKind =
@@ -58,9 +61,9 @@ export interface ScriptFailure {
   kind: ScriptFailureKind;
   /** The name of the script's error, such as `UnauthorizedError`. */
   name?: string;
-  /** Its code, such as the `user_exists` of a ValidationError. */
+  /** The code of the script's error, such as `user_exists` of a ValidationError. */
   code?: string;
-  /** In English; of `script` the script's own words. */
+  /** In English; with `script` the message of the script's own error. */
   message: string;
 }
 

@@ -1,11 +1,11 @@
-// What scripts printed lately, in memory, for developers to see.
+// What scripts printed recently, in memory, for developers.
 import type { ScriptFailure, ScriptLine, ScriptUsage } from './limits.ts';
 
-/** A run, as it is kept. */
+/** A run, as the log keeps it. */
 export interface LoggedRun {
   /** When it began, epoch milliseconds. */
   at: number;
-  /** Whose script it was. */
+  /** What the script belongs to, such as the name of a connection. */
   of: string;
   entry: string;
   printed: ScriptLine[];
@@ -19,10 +19,10 @@ export interface ScriptLog {
   runs(): readonly LoggedRun[];
 }
 
-/** Runs that are kept, of all scripts. */
+/** How many runs are kept, over all scripts. */
 const MOST = 100;
 
-/** The log. @param keeps whether anything is kept. */
+/** Makes the log. @param keeps whether it keeps anything. */
 export function createScriptLog(keeps: boolean): ScriptLog {
   const runs: LoggedRun[] = [];
   return {

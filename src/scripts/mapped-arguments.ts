@@ -1,23 +1,29 @@
-// A fault of the engine (quickjs-ng 0.12.1, mended in 0.13, with which this file goes): its garbage collector follows the
-// `arguments` of a function that is not strict to its parameters, which are no objects of the collector until the function
-// has returned.
+// Works around a fault of the engine (quickjs-ng 0.12.1; fixed in 0.13, with which this file can be removed): for a
+// function in sloppy mode, its garbage collector follows `arguments` to the parameters, which are no objects of the
+// collector until the function has returned.
 
-/** The words of what the engine knows of a class: its number, its name, what frees and what follows one, how it is called, its accessors. */
+/**
+ * Words in the engine's record of a class: its number, its name, its finalizer, its marking function, its call
+ * function, its accessors.
+ */
 const CLASS = { words: 6, name: 1, free: 2, follow: 3, accessors: 5 };
-/** Numbers of classes, which begin at 1: of arrays, and of `arguments` in strict functions and in others. */
+/**
+ * Numbers of classes, which begin at 1: of arrays, of `arguments` in strict functions, and of `arguments` in sloppy
+ * ones.
+ */
 const ARRAY = 2;
 const ARGUMENTS = 8;
 const MAPPED_ARGUMENTS = 9;
-/** Classes that are looked at. */
+/** How many classes are compared. */
 const CLASSES = 40;
-/** Of the runtime, where the address of its classes is among the first: what is looked at, words. */
+/** How many words of the runtime's record are searched: the address of its classes is among the first. */
 const RUNTIME_WORDS = 64;
 
 /**
- * Has the collector not follow such `arguments`. It then takes what their parameters hold for something in use, also where only
- * a cycle with them holds it: that is freed with the sandbox.
+ * Stops the collector from following the `arguments` of sloppy functions. It then takes what their parameters hold for
+ * something in use, even where only a cycle with them holds it; that is freed with the sandbox.
  * @param runtime the address of the engine's runtime.
- * @throws Error for an engine that is not as this expects it: it is another version.
+ * @throws Error where the memory is not laid out as expected: it is another version of the engine.
  */
 export function leaveMappedArguments(wasmMemory: WebAssembly.Memory, runtime: number): void {
   const words = new Uint32Array(wasmMemory.buffer);
@@ -30,7 +36,10 @@ export function leaveMappedArguments(wasmMemory: WebAssembly.Memory, runtime: nu
   words[classes / 4 + MAPPED_ARGUMENTS * CLASS.words + CLASS.follow] = 0;
 }
 
-/** Whether the engine's classes are there: by their numbers, and by what is known of those of `arguments`. */
+/**
+ * Reports whether the engine's classes are at an address: by their numbers, and by what is known of the two `arguments`
+ * classes.
+ */
 function areClasses(words: Uint32Array, address: number): boolean {
   if (address === 0 || address % 4 !== 0) return false;
   const of = (number: number, word = 0) => words[address / 4 + number * CLASS.words + word];

@@ -1,34 +1,37 @@
-// What a thread of the sandbox and this process say to each other.
+// The messages between a script thread and this process.
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 
-/** What is around scripts of a kind, in a file of that name in `sandbox/`. */
+/** The code that is put around scripts of a kind: the name of a file in `sandbox/`. */
 export type Wrapper = 'action' | 'rule';
 
 export interface ThreadData {
   wasmModule: WebAssembly.Module;
   limits: ScriptLimits;
-  /** What wrappers are given when they are made: what they are called with again and again, so that it is ready. */
+  /** Arguments that wrappers are called with again and again. What depends on them is built once, when a sandbox is made. */
   prepared: readonly string[];
   /**
-   * Where several run in one thread: which of them uses it now (0: none), and how often that has changed. Shared with the
-   * process, which reads it while the thread is busy; scripts know nothing of it.
+   * Set in a thread that several scripts share: the number of the run that uses it now (0: none), and how often that
+   * has changed. It is shared memory, which the process reads while the thread is busy. Scripts cannot reach it.
    */
   entered?: Int32Array | undefined;
 }
 
-/** A file of a package, with what it requires: the key of another file by name; empty for what is nothing here. */
+/**
+ * A file of a package, with the modules that it requires: for each name the key of the file; empty for a module that
+ * has no code here.
+ */
 export interface ModuleFile {
   source: string;
   links: ReadonlyMap<string, string>;
 }
 
-/** Files of packages by their paths; the empty one is for what the script itself requires. */
+/** Files of packages by their paths. The entry with an empty path holds what the script itself requires. */
 export type ModuleFiles = Map<string, ModuleFile>;
 
 /** A script to run: arguments and globals as JSON. */
 export interface Job {
   source: string;
-  /** Runs in place of a source. */
+  /** The wrapper that is put around the source. */
   around?: Wrapper | undefined;
   entry: string;
   args: string;
@@ -37,52 +40,52 @@ export interface Job {
   files?: ModuleFiles | undefined;
 }
 
-/** The results with which the next script begins: lists of commands (`{ method, args }`). */
+/** Results after which the next script begins: lists of commands (`{ method, args }`). */
 export interface Passing {
-  /** Of which all of them are. */
+  /** The methods that the commands may have. */
   methods: readonly string[];
-  /** How many there are at most. */
+  /** How many commands the list may have. */
   most: number;
 }
 
-/** Scripts that are to run, one after the other. @see ScriptRuns */
+/** Jobs that run one after the other. @see ScriptRuns */
 export interface Trip {
   jobs: readonly Job[];
   passing: Passing;
-  /** What the first of them has had of its time where it was begun before, milliseconds. */
+  /** How much of its time the first job has used, where it was begun before in another thread, milliseconds. */
   spentMs?: number | undefined;
 }
 
 interface RunMessage extends Trip {
   type: 'run';
-  /** The number of the first one's run in the thread, from 1; the others count on. */
+  /** The number of the first job's run in the thread, from 1. The other jobs have the numbers after it. */
   run: number;
 }
 
-/** The answer to a request of the script. */
+/** The answer to a request of a script. */
 export interface AnswerMessage {
   type: 'answer';
   run: number;
   id: string;
-  /** As JSON: `error`, or status and headers. */
+  /** JSON: `error`, or status and headers. */
   head: string;
   content: string | Uint8Array;
 }
 
-/** To one that others have had, which says that it is ready. */
+/** Gives the thread to another owner; it answers `ready`. */
 interface TakeMessage extends Pick<ThreadData, 'entered'> {
   type: 'take';
 }
 
-/** Nobody waits for the outcomes of runs any more. */
+/** Ends runs whose outcomes nobody waits for any more. */
 export interface DropMessage {
   type: 'drop';
-  /** The first and the last of them. */
+  /** The numbers of the first and the last of them. */
   run: number;
   last: number;
 }
 
-/** To the thread. */
+/** Messages to a thread. */
 export type ToThread = RunMessage | AnswerMessage | TakeMessage | DropMessage;
 
 /** A request that a script makes. */
@@ -90,7 +93,7 @@ export interface RequestMessage {
   type: 'request';
   run: number;
   id: string;
-  /** As JSON, written by the script: anything. */
+  /** JSON that the script may have written itself: not validated yet. */
   head: string;
   body: string | Uint8Array;
 }
@@ -107,13 +110,16 @@ export interface OutcomeMessage {
   memoryBytes: number;
   outputBytes: number;
   requests: number;
-  /** `run`: the next job is running; `wait`: the thread can take others; `make`: it can when it says that it is ready. */
+  /**
+   * `run`: the next job is running; `wait`: the thread can take another sequence; `make`: it can do so after it has
+   * sent `ready`.
+   */
   next: 'run' | 'wait' | 'make';
   /** What the thread itself has used of the processor so far, milliseconds. */
   processorMs: number;
 }
 
-/** From the thread; `ready`: it can take a run. */
+/** Messages from a thread; `ready`: it can take a run. */
 export type FromThread =
   | { type: 'ready'; processorMs: OutcomeMessage['processorMs'] }
   | { type: 'log'; run: number; level: string; text: string }

@@ -5,7 +5,7 @@ import { withLessMemory } from './engine-memory.ts';
 
 export type LoadModule = () => Promise<WebAssembly.Module>;
 
-/** What compiles it, once for all threads; where it cannot be loaded, the next time tries anew. */
+/** Returns a function that compiles the module once for all threads. After a failure the next call tries again. */
 export function moduleLoader(): LoadModule {
   let loaded: Promise<WebAssembly.Module> | undefined;
   return async () => {

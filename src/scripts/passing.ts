@@ -1,7 +1,10 @@
-// The results of scripts with which the next one may begin.
+// Decides from a script's result whether the next script may begin.
 import type { Passing } from './messages.ts';
 
-/** Whether a result, JSON unless the script has seen to it that it is none, is such a one. */
+/**
+ * Reports whether a result is a list of the expected commands. It is JSON, unless the script has replaced the function
+ * that writes it.
+ */
 export function isPassing({ methods, most }: Passing, result: string | undefined): boolean {
   let commands: unknown;
   try {

@@ -1,4 +1,5 @@
-// Whose script runs next: one script in a thread at a time, and nobody's scripts in all of them.
+// Decides whose script runs next in a thread of its own. No tenant object, such as one connection, may take all
+// threads.
 import { type Counts, countByKey } from './counts.ts';
 import type { Trip } from './messages.ts';
 import type { JobOutcome, Thread } from './thread.ts';
@@ -6,24 +7,27 @@ import { createThreads, type ThreadsOptions } from './threads.ts';
 
 interface Pool {
   /**
-   * Runs scripts when there is a thread for them: first of those of whom the fewest run now.
-   * @param key whose they are: nobody's may take all threads, nor all places to wait for one.
-   * @returns what became of them, as far as they ran; undefined when there was no thread in time.
+   * Runs a job sequence when there is a thread for it. Those whose key has the fewest sequences running come first.
+   * @param key what the scripts belong to. One key may take neither all threads nor all places in the queue.
+   * @returns the outcomes of the jobs that ran; undefined when there was no thread in time.
    */
   run(key: string, trip: Trip): Promise<JobOutcome[] | undefined>;
   close(): Promise<void>;
 }
 
 interface PoolOptions extends ThreadsOptions {
-  /** How long a job waits for a thread, milliseconds. */
+  /** How long a sequence waits for a thread, milliseconds. */
   waitMs: number;
 }
 
-/** Trips that wait at most: further ones are turned away at once. */
+/** How many sequences wait at most. Further ones are rejected at once. */
 const MOST_WAITING = 500;
-/** Of one key: strangers at the login page of a slow connection would turn away the scripts of all others. */
+/**
+ * How many of them may have the same key: otherwise logins at one slow connection would keep out the scripts of all
+ * others.
+ */
 const MOST_WAITING_OF_ONE = 250;
-/** When it is looked whether those that run are slow, milliseconds. */
+/** How often the queue is served again while threads may be slow, milliseconds. */
 const LOOK = 50;
 
 interface Waiting {
@@ -31,7 +35,7 @@ interface Waiting {
   take(thread: Thread | undefined): void;
 }
 
-/** The pool; nothing is loaded until the first job. */
+/** Makes the pool; nothing is loaded until the first job. */
 export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   const running = countByKey();
   const waiting: Waiting[] = [];
@@ -39,11 +43,11 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   let isClosed = false;
 
   const mayRun = ({ key }: { key: string }) => running.of(key) < mostOfOne;
-  /** Another try for those who wait would end as the one that has failed. */
+  /** Rejects everything in the queue, because another attempt to start a thread would fail, too. */
   const turnAway = () => {
     for (const one of waiting.splice(0)) one.take(undefined);
   };
-  /** Gives ready threads to those who wait, and has more started where that is not enough. */
+  /** Gives ready threads to waiting sequences, and starts more threads where that is not enough. */
   const serve = () => {
     for (
       let next = nextOf(waiting, running, mostOfOne);
@@ -95,7 +99,7 @@ export function createPool({ waitMs, ...options }: PoolOptions): Pool {
   };
 }
 
-/** Whether one more may not wait. */
+/** Reports whether the queue is full for a key. */
 function isFull(waiting: readonly Waiting[], key: string): boolean {
   if (waiting.length < MOST_WAITING_OF_ONE) return false;
   const ofOne = waiting.filter((one) => one.key === key).length;
@@ -103,8 +107,8 @@ function isFull(waiting: readonly Waiting[], key: string): boolean {
 }
 
 /**
- * The one that is next: the first of those of whom the fewest run.
- * @returns its index; -1 where each has as many running as it may.
+ * Finds the sequence that is next: the first of the key with the fewest running.
+ * @returns its index; -1 where every key has as many running as it may.
  */
 function nextOf(waiting: readonly Waiting[], running: Pick<Counts, 'of'>, most: number): number {
   let next = -1;
@@ -117,7 +121,7 @@ function nextOf(waiting: readonly Waiting[], running: Pick<Counts, 'of'>, most: 
   return next;
 }
 
-/** What starts a timer, unless it runs. */
+/** Returns a function that starts a timer, unless it is running already. */
 function oneTimer(work: () => void, ms: number): () => void {
   let timer: NodeJS.Timeout | undefined;
   const run = () => {

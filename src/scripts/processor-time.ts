@@ -1,14 +1,14 @@
 /**
- * Counts what this thread uses of the processor from now on. The system may count in steps of milliseconds, which are more than a
- * script takes: it cannot be more than the time that has passed.
- * @returns what tells it, milliseconds.
+ * Starts to count the processor time of this thread. The system may count in steps of milliseconds, longer than a
+ * script takes, so the count is at most the elapsed time.
+ * @returns a function that returns the processor time since the start, milliseconds.
  */
 export function countProcessorTime(): () => number {
   const [used, since] = [processorTime(), performance.now()];
   return () => Math.min(processorTime() - used, performance.now() - since);
 }
 
-/** Time of the processor that this thread has used, milliseconds; where Node cannot tell, time. */
+/** Returns the processor time that this thread has used, milliseconds; elapsed time where Node.js cannot tell. */
 export function processorTime(): number {
   if (!('threadCpuUsage' in process)) return performance.now();
   const { user, system } = process.threadCpuUsage();

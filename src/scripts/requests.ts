@@ -1,10 +1,10 @@
-// The requests of scripts, through the one client for addresses that others name.
+// The requests of scripts. They go through the one HTTP client for addresses that others name.
 import { z } from 'zod';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError, type OutboundFailure } from '../http/outbound-error.ts';
 import type { AnswerMessage, RequestMessage } from './messages.ts';
 
-/** What a script asks for; the sandbox may say anything. */
+/** A request as the sandbox describes it. A script may send anything in its place. */
 const requestSchema = z.object({
   url: z.string(),
   method: z.string(),
@@ -15,7 +15,7 @@ const requestSchema = z.object({
 
 export type ScriptRequest = z.infer<typeof requestSchema> & Pick<RequestMessage, 'body'>;
 
-/** Node's codes, which scripts may look at. */
+/** The error codes of Node.js, which scripts may read. */
 const CODES: Record<OutboundFailure, string> = {
   refused: 'EACCES',
   unreachable: 'ECONNREFUSED',
@@ -25,7 +25,7 @@ const CODES: Record<OutboundFailure, string> = {
   invalid: 'ECONNRESET',
 };
 
-/** What a script asks for, of what it says. @returns undefined for what is no request. */
+/** Parses a request of a script. @returns undefined where it is not a valid one. */
 export function readRequest({ head, body }: RequestMessage): ScriptRequest | undefined {
   try {
     return { ...requestSchema.parse(JSON.parse(head)), body };
@@ -34,15 +34,15 @@ export function readRequest({ head, body }: RequestMessage): ScriptRequest | und
   }
 }
 
-/** Whether a request asks for something and changes nothing (RFC 9110 §9.2.1). */
+/** Reports whether a request's method is safe: GET or HEAD (RFC 9110 §9.2.1). */
 export const isReading = ({ method }: ScriptRequest): boolean =>
   ['GET', 'HEAD'].includes(method.toUpperCase());
 
 /**
  * Makes a request of a script.
  * @param signal aborts it, when the script has ended.
- * @param timeout what it may take at most, milliseconds.
- * @returns what the script is told; a failure, too.
+ * @param timeout how long it may take, milliseconds.
+ * @returns the answer for the script, or the failure as one.
  */
 export async function scriptRequest(
   outbound: Outbound,
@@ -69,7 +69,7 @@ export async function scriptRequest(
   }
 }
 
-/** Text where it is some: most answers are, and the sandbox is slow at converting. */
+/** Returns a body as text where it is valid UTF-8: most answers are, and converting bytes is slow in the sandbox. */
 function contentOf(bytes: Uint8Array): string | Uint8Array {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -1,16 +1,25 @@
-// What a script has answered, as data.
+// Checks on the result of a script before it is used as data.
 
-/** JSON as data. To look at each member takes long, and is for what has such a name, as it is or with an escape. */
+/**
+ * Parses JSON, without members named `__proto__`. Only a text with such a name, plain or escaped, is parsed with a
+ * reviver, which is slow.
+ */
 export const dataOf = (json: string): unknown =>
   /__proto__|\\u/i.test(json) ? JSON.parse(json, asData) : JSON.parse(json);
 
-/** Without what would become the prototype of a copy. */
+/** Leaves out the member that would become the prototype of a copy. */
 const asData = (key: string, value: unknown) => (key === '__proto__' ? undefined : value);
 
-/** Levels of nesting. What copies a value, or writes it as JSON, takes a call for each level, and thousands are too many. */
+/**
+ * Deepest nesting of a result. Copying a value or writing it as JSON recurses for each level, and thousands would
+ * exhaust the stack.
+ */
 const DEEPEST = 100;
 
-/** Whether some of a result is nested deeper than any may be. Without recursion: the script chooses the depth. */
+/**
+ * Reports whether a result is nested deeper than {@link DEEPEST}. It does not recurse, because the script chooses the
+ * depth.
+ */
 export function isTooDeep(data: unknown): boolean {
   let level = [data].filter(isNesting);
   for (let depth = 1; level.length > 0; depth++) {

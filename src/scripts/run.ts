@@ -1,46 +1,46 @@
-// A run in its thread: what its script asks of the thread, and what it may use of output, requests and the processor.
+// A run in its thread: answers what its script calls, and limits its output, requests and processor time.
 import { compute, type Plain } from './host-functions.ts';
 import type { ScriptFailure, ScriptLimits } from './limits.ts';
 import type { FromThread, Job, ModuleFiles, OutcomeMessage, Passing } from './messages.ts';
 import { NO_MEMORY, type Sandbox, type Uncaught } from './sandbox.ts';
 
-/** The largest body of a request, bytes; and what else it has, as JSON. */
+/** Largest body of a request, bytes, and largest rest of it as JSON, characters. */
 const LARGEST_BODY = 1024 * 1024;
 const LARGEST_HEAD = 64 * 1024;
-/** What a printed line counts at least, bytes: there must be no end of empty ones, either. */
+/** What a printed line counts at least, bytes, so that empty lines are limited, too. */
 const LINE = 50;
 
-/** Node.js warns of more. Milliseconds. */
+/** The longest delay that Node.js supports without a warning, milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
-/** A sandbox, and what it runs. */
+/** A sandbox, and the run in it. */
 export interface Cell {
   sandbox: Sandbox;
   state: State | undefined;
 }
 
-/** The thread of a run. */
+/** What a run needs of its thread. */
 export interface Surroundings {
   limits: ScriptLimits;
   say(message: FromThread): void;
-  /** Timers of the script are due. */
+  /** Called when timers of the script are due. */
   wake(run: State): void;
 }
 
-/** A run. */
+/** The state of a run. */
 export interface State {
   thread: Surroundings;
   run: number;
   cell: Cell;
   files: ModuleFiles | undefined;
-  /** The jobs that are to run after this one. */
+  /** The jobs to run after this one. */
   next: readonly Job[];
   passing: Passing;
   outcome: Pick<OutcomeMessage, 'result' | 'failure'> | undefined;
   cpuMs: number;
-  /** When it began, milliseconds. */
+  /** When it began, milliseconds of the process's clock. */
   began: number;
-  /** Of the call that runs now, what it has used of the processor, milliseconds. */
+  /** During a call into the sandbox: returns the processor time that the call has used, milliseconds. */
   entered: (() => number) | undefined;
   printed: number;
   result: number;
@@ -51,7 +51,7 @@ export interface State {
 
 type Begun = Pick<State, 'thread' | 'run' | 'cell' | 'files' | 'next' | 'passing'>;
 
-/** One that begins. */
+/** Makes the state of a run that begins. */
 export function newState({ thread, run, cell, files, next, passing }: Begun): State {
   return {
     thread,
@@ -72,7 +72,7 @@ export function newState({ thread, run, cell, files, next, passing }: Begun): St
   };
 }
 
-/** Whether it is to end: it has an outcome, or used the processor for too long. */
+/** Reports whether a run is to end: it has an outcome, or has used too much processor time, which fails it. */
 export function isOver(own: State): boolean {
   const { cpuMs } = own.thread.limits;
   if (own.outcome !== undefined) return true;
@@ -82,12 +82,12 @@ export function isOver(own: State): boolean {
   return true;
 }
 
-/** The first outcome counts. */
+/** Fails a run, unless it has an outcome already. */
 export function fail(own: State, failure: ScriptFailure): void {
   own.outcome ??= { failure };
 }
 
-/** What the sandbox asks for. @throws Error that the script may read. */
+/** Answers a call of the sandbox. @throws Error that the script may read. */
 export function answer(own: State, name: string, args: readonly Plain[]): Plain | undefined {
   const [first = '', second = '', third = '', fourth = ''] = args;
   switch (name) {
@@ -127,10 +127,10 @@ function succeed(own: State, result: string): void {
   own.outcome ??= { result };
 }
 
-/** The failure of one whose script ended in an error. */
+/** Returns the failure of a run whose script ended in an error. */
 export function scriptFailure(own: State, { name, message }: Uncaught, isOfSource = false): ScriptFailure {
   const isMemory = message === NO_MEMORY;
-  // Where there is no memory for the error either, it is null.
+  // The error is null where there was no memory left for it.
   if (isMemory || (own.cell.sandbox.isFull() && (message === 'null' || message === ''))) {
     return tooMuchMemory(own);
   }
@@ -151,13 +151,13 @@ function print(own: State, level: string, text: string): void {
   if (own.printed <= limits.outputBytes) say({ type: 'log', run: own.run, level, text });
 }
 
-/** The failure of one that used too much memory. */
+/** Returns the failure of a run that used too much memory. */
 export const tooMuchMemory = ({ thread }: State): ScriptFailure => ({
   kind: 'memory',
   message: `it used more than ${thread.limits.memoryBytes} bytes of memory`,
 });
 
-/** There is one timer: how many the script has is its own memory. */
+/** Sets the run's only timer. The sandbox keeps the script's timers, in its own memory. */
 function wake(own: State, ms: string): void {
   clearTimeout(own.timer);
   own.timer = undefined;

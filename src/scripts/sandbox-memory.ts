@@ -1,14 +1,14 @@
-// The memory of a sandbox, which is all that it knows.
+// The memory of a sandbox, which holds all of its state.
 import { FIRST_BYTES, WASM_PAGE } from './limits.ts';
 
 /**
- * Opens one.
- * @param memoryBytes what it may become.
- * @param mayGrow whether there is room for so many bytes more.
- * @returns `shortage` says whether it wanted to be larger than it may.
+ * Opens the memory of a sandbox.
+ * @param memoryBytes its largest size.
+ * @param mayGrow reports whether there is room for so many bytes more.
+ * @returns `shortage.was` is true once it could not grow as much as was asked.
  */
 export function openMemory(memoryBytes: number, mayGrow: (more: number) => boolean) {
-  // QuickJS's own limit does not count everything; this memory cannot grow further, whatever it is used for.
+  // QuickJS's own limit does not count everything. This memory cannot grow further, whatever it is used for.
   const most = Math.floor(memoryBytes / WASM_PAGE);
   const wasmMemory = new WebAssembly.Memory({ initial: FIRST_BYTES / WASM_PAGE, maximum: most });
   const shortage = { was: false };

@@ -1,5 +1,5 @@
-// A sandbox: QuickJS in a WebAssembly instance. Before each run its memory, which is all that it knows, is what it was when
-// it was made; where that cannot be, it is made anew.
+// A sandbox: QuickJS in a WebAssembly instance. Its memory, which holds all of its state, is restored before each run
+// to what it was when the sandbox was made; where that is not possible, a new sandbox is made.
 import { readFileSync } from 'node:fs';
 import * as quickjs from '@jitl/quickjs-ng-wasmfile-release-sync';
 import {
@@ -17,20 +17,23 @@ import { openMemory } from './sandbox-memory.ts';
 import { type Pages, snapshot } from './snapshot.ts';
 import { STAND_INS } from './stand-ins.ts';
 
-/** What those and the globals are made of besides. */
+/** Further shims, which the globals and the modules are made of. */
 const PARTS = ['fetch', 'form-data', 'text'];
-/** What is around scripts of a kind. */
+/** The wrappers for scripts of a kind. */
 const WRAPPERS: readonly Wrapper[] = ['action', 'rule'];
 
-// Its types are those of the CommonJS form.
+// The package's types describe its CommonJS form.
 const variant = quickjs.default as unknown as QuickJSSyncVariant;
 
-/** The depth of calls, bytes of stack: below that of the WebAssembly stack, so that it ends in an error of the script. */
+/**
+ * Deepest stack of a script, bytes. It is below the size of the WebAssembly stack, so that too deep a recursion ends in
+ * an error of the script.
+ */
 const STACK = 256 * 1024;
 
 const shims = new Map<string, string>();
 
-/** A shim's text; read once. */
+/** Returns the text of a shim, which is read once. */
 function textOf(name: string): string {
   let text = shims.get(name);
   if (text === undefined) {
@@ -40,42 +43,42 @@ function textOf(name: string): string {
   return text;
 }
 
-/** A call into the sandbox that ended in an error that nothing in it caught. */
+/** An error that nothing in the sandbox caught. */
 export interface Uncaught {
   name: string;
   message: string;
 }
 
 export interface Sandbox {
-  /** Undoes all that a run did. @returns false when it cannot: this sandbox is not to be used again. */
+  /** Undoes everything that a run did. @returns false when that is not possible: the sandbox must not be used again. */
   reset(): boolean;
-  /** Calls what the runtime of the sandbox gives, then all that waits on promises. @returns what was not caught. */
+  /** Calls a function of the runtime, then all pending promise jobs. @returns the error that was not caught, if any. */
   call(name: 'start' | 'deliver', args: readonly Plain[]): Uncaught | undefined;
   memoryBytes(): number;
-  /** What it takes of the process, whoever needed it. Bytes. */
+  /** How much memory of the process the sandbox takes, bytes, whichever run needed it. */
   heldBytes(): number;
-  /** Whether it has nearly all the memory that it may have: it grows in steps. */
+  /** Whether it has nearly all the memory that it may have, which grows in steps. */
   isFull(): boolean;
-  /** Whether the run asked for more memory than there is: the script may have gone on without. */
+  /** Whether the run asked for more memory than there is. The script may have continued without it. */
   wasShort(): boolean;
 }
 
 interface SandboxOptions {
   wasmModule: WebAssembly.Module;
   memoryBytes: number;
-  /** What the shims call; answers with text, bytes or nothing. An Error that it throws is one of the script. */
+  /** Answers calls of the shims with text, bytes or nothing. An error that it throws becomes one of the script. */
   host(name: string, args: readonly Plain[]): Plain | undefined;
-  /** Whether there is room for it to grow. @param more bytes. */
+  /** Reports whether the memory may grow. @param more bytes. */
   mayGrow(more: number): boolean;
-  /** Asked again and again while something runs: whether to end it. */
+  /** Called again and again while the sandbox runs: reports whether to interrupt it. */
   isOver(): boolean;
-  /** What wrappers are given when they are made. */
+  /** Arguments for the wrappers, when the sandbox is made. @see ThreadData.prepared */
   prepared: readonly string[];
-  /** Those of the other sandboxes of the thread. */
+  /** The memory pages that the sandboxes of a thread share. */
   pages: Pages;
 }
 
-/** Makes one. */
+/** Makes a sandbox. */
 export async function createSandbox({
   wasmModule,
   memoryBytes,
@@ -110,7 +113,7 @@ export async function createSandbox({
   context.unwrapResult(context.callFunction(context.getProp(parts, 'load'), context.undefined));
   runtime.setInterruptHandler(isOver);
   const memory = snapshot(wasmMemory, pages);
-  // A call that ended in the engine's own failure leaves its stack behind, which is not in the memory.
+  // A call that ended in a failure of the engine itself leaves its stack in a state that is not in the memory.
   let isBroken = false;
   return {
     reset: () => {
@@ -118,7 +121,7 @@ export async function createSandbox({
       return !isBroken && memory.restore();
     },
     wasShort: () => shortage.was,
-    // Below that it may be what a run before needed, which is nobody's business.
+    // Memory below this amount may have been needed by an earlier run, which this one must not learn of.
     memoryBytes: () => Math.max(LITTLE_BYTES, wasmMemory.buffer.byteLength),
     heldBytes: () => wasmMemory.buffer.byteLength,
     isFull: () => wasmMemory.buffer.byteLength > 0.75 * memoryBytes,
@@ -137,13 +140,16 @@ export async function createSandbox({
   };
 }
 
-/** What the engine's interface writes texts by. */
+/** The functions by which the engine's interface writes text. */
 interface TextWriter {
   lengthBytesUTF8(text: string): number;
   stringToUTF8(text: string, at: number, most: number): number;
 }
 
-/** Has texts written as Node.js writes them: the interface does it character by character, which takes ten times as long. */
+/**
+ * Replaces the functions that write text by those of Node.js: the interface writes character by character, which takes
+ * ten times as long.
+ */
 function writeTextsAtOnce(module: TextWriter, wasmMemory: WebAssembly.Memory): void {
   module.lengthBytesUTF8 = (text) => Buffer.byteLength(text);
   module.stringToUTF8 = (text, at, most) => {
@@ -159,7 +165,7 @@ function uncaughtOf(context: QuickJSContext, error: QuickJSHandle): Uncaught {
   return { name: String(name), message: String(message) };
 }
 
-/** Shims, or what the host gives. */
+/** Answers a call of the sandbox: with a shim, or with what the host returns. */
 function hostAnswer(
   host: SandboxOptions['host'],
   prepared: readonly string[],
@@ -176,12 +182,15 @@ function hostAnswer(
   return textOf(module);
 }
 
-/** The message of the engine's error, and ours, when there is none for what was asked. */
+/** The message of the engine's error, and of the host's, when no memory is left. */
 export const NO_MEMORY = 'out of memory';
-/** What half of a surrogate pair comes as. */
+/** The replacement character, which half of a surrogate pair arrives as. */
 const LOST = '\u{fffd}';
 
-/** A name and texts, of `name,length,length;` and the texts. @returns undefined when not all of it came. */
+/**
+ * Splits `name,length,length;` and the texts after it.
+ * @returns the name and the texts; undefined when a part is missing.
+ */
 function split(all: string): string[] | undefined {
   const head = all.indexOf(';');
   const [name = '', ...lengths] = all.slice(0, Math.max(head, 0)).split(',');
@@ -194,10 +203,10 @@ function split(all: string): string[] | undefined {
   return head > 0 && at === all.length ? parts : undefined;
 }
 
-/** Text and bytes, to the sandbox and from it. */
+/** Converts text and bytes to values of the sandbox and back. */
 function conversions(context: QuickJSContext) {
-  // Taken before a script can replace them. Plain strings of the engine's interface end at a NUL, and know no half of a
-  // surrogate pair: those pass as JSON.
+  // Taken before a script can replace them. Plain strings of the engine's interface end at a NUL and cannot hold half
+  // of a surrogate pair, so such strings pass as JSON.
   const json = context.getProp(context.global, 'JSON');
   const [parse, stringify] = [context.getProp(json, 'parse'), context.getProp(json, 'stringify')];
   const convert = (by: QuickJSHandle, handle: QuickJSHandle) =>
@@ -213,7 +222,7 @@ function conversions(context: QuickJSContext) {
       const text = context.getString(handle);
       return text.length === context.getLength(handle) && !text.includes(LOST) ? text : whole(handle);
     }
-    // A copy: the bytes of the sandbox change, or move, as soon as it goes on.
+    // A copy, because the sandbox's memory changes, or moves, as soon as it runs again.
     return context.getArrayBuffer(handle).consume(({ value: bytes }) => bytes.slice());
   };
   return {
@@ -225,7 +234,10 @@ function conversions(context: QuickJSContext) {
       const { buffer, byteOffset, byteLength } = value;
       return context.newArrayBuffer(buffer.slice(byteOffset, byteOffset + byteLength));
     },
-    /** A name and what it is called with: one by one, or all in one text. @throws when something is neither text nor bytes. */
+    /**
+     * Returns the name and the arguments of a call, which come as several values or in one text.
+     * @throws when one is neither text nor bytes.
+     */
     callOf: (handles: readonly QuickJSHandle[]): Plain[] => {
       const [first] = handles;
       if (first === undefined || handles.length > 1) return handles.map(plainOf);

@@ -1,5 +1,5 @@
-// Scripts of a tenant's configuration (profiles of connections, custom databases, actions): run in a sandbox that knows
-// nothing of this process, within limits.
+// Runs the scripts of a tenant's configuration (profiles of connections, custom databases, actions) in a sandbox that
+// has no access to this process, within limits.
 
 import type { Outbound } from '../http/outbound.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
@@ -21,27 +21,33 @@ import type { JobOutcome } from './thread.ts';
 import { MOST_THREADS } from './threads.ts';
 
 export interface ScriptRun {
-  /** Whose script it is, such as the name of a connection: for the log, and so that one does not take all threads. */
+  /**
+   * What the script belongs to, such as the name of a connection: for the log, and so that one does not take all
+   * threads.
+   */
   of: string;
-  /** The text of the script; empty where it is one of our own. */
+  /** The source of the script; empty where `around` is all that runs. */
   source: string;
   around?: Wrapper | undefined;
-  /** The name of the function, such as `fetchUserProfile`; a script that gives one without a name has just that. */
+  /**
+   * The name of the function to call, such as `fetchUserProfile`. A script that is an expression without a name yields
+   * that function.
+   */
   entry: string;
-  /** What it is called with, before the callback: what JSON can say. */
+  /** The arguments before the callback: values that JSON can hold. */
   args: readonly unknown[];
-  /** Further global names: what JSON can say. */
+  /** Further global names: values that JSON can hold. */
   globals?: Readonly<Record<string, unknown>>;
   /** Packages that it may require. */
   files?: ModuleFiles | undefined;
-  /** Secrets that it is given: in what it prints and fails with they are not shown. */
+  /** Secrets that the script is given. They are removed from what it prints and from the messages of its failures. */
   hidden?: readonly string[];
 }
 
-/** Scripts of which one runs after the other. */
+/** Scripts that run one after the other. */
 interface ScriptRuns {
   runs: readonly ScriptRun[];
-  /** The next one begins only when the result of the one before it is such a list. */
+  /** The next script begins only when the result of the one before it is a list of these commands. */
   passing: Passing;
 }
 
@@ -54,30 +60,31 @@ export type ScriptOutcome = {
 
 export interface Scripts {
   /**
-   * Runs a script. Its answer is what comes first: the callback (`callback(error, result)`), what is thrown, or the promise
-   * that a function without a parameter for the callback returns. Never rejects for what a script does.
+   * Runs a script. Its answer is whichever comes first: the callback (`callback(error, result)`), a thrown error, or
+   * the promise that a function without a parameter for the callback returns. Never rejects because of what a script
+   * does.
    */
   run(run: ScriptRun): Promise<ScriptOutcome>;
-  /** Runs several, each as `run` does, without coming back between. @returns what became of them, as far as they ran. */
+  /** Runs several scripts in a row in one thread, each as `run` does. @returns the outcomes of those that ran. */
   runAll(runs: ScriptRuns): Promise<ScriptOutcome[]>;
-  /** What scripts printed lately, where it is kept. */
+  /** What scripts printed recently, where it is kept. */
   log: ScriptLog;
   close(): Promise<void>;
 }
 
 interface ScriptsDependencies {
   outbound: Outbound;
-  /** Epoch milliseconds. */
+  /** Returns epoch milliseconds. */
   clock: () => number;
-  /** Whether what they print is kept, for developers to see: it may hold tokens and people's data. */
+  /** Whether to keep what scripts print, for developers. It may contain tokens and personal data. */
   keepsLog: boolean;
   limits?: ScriptLimits;
   prepared?: ThreadData['prepared'];
-  /** Threads at most. */
+  /** Most threads. */
   threads?: number;
-  /** How long a script waits for one, milliseconds. */
+  /** How long a script waits for a thread, milliseconds. */
   waitMs?: number | undefined;
-  /** Where its threads come from; its own unless said otherwise. */
+  /** Where threads are taken from; without it, new ones are started. */
   spareThreads?: SpareThreads | undefined;
 }
 
@@ -85,7 +92,7 @@ const IDLE = 60_000;
 const WAIT = 10_000;
 const NOTHING_USED: ScriptUsage = { wallMs: 0, cpuMs: 0, memoryBytes: 0, outputBytes: 0, requests: 0 };
 
-/** The sandbox of a tenant; no thread is started before the first run. */
+/** Makes the scripts of a tenant. No thread is started before the first run. */
 export function createScripts({
   outbound,
   clock,
@@ -101,7 +108,7 @@ export function createScripts({
   const light = createLightScripts();
   const asking = createShared({ ...common, mayAsk: true });
   const quick = createShared({ ...common, mayAsk: false });
-  /** Where a script may run beside others, if it may. */
+  /** Returns the shared thread that a script may run in, if any. */
   const sharedBy = (script: string) =>
     light.has(script) ? asking : light.isQuick(script) ? quick : undefined;
   const log = createScriptLog(keepsLog);
@@ -163,12 +170,12 @@ function readOutcome({ result, failure, ...rest }: JobOutcome): ScriptOutcome {
     const data = result === undefined ? null : dataOf(result);
     return isTooDeep(data) ? fault('the result is nested too deep') : { ...rest, result: data };
   } catch {
-    // A script can change what writes it.
+    // A script can replace the function that writes its result.
     return fault('the result is no JSON');
   }
 }
 
-/** An outcome without secrets in what is told of it. */
+/** Removes secrets from what an outcome shows. */
 function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): ScriptOutcome {
   if (hidden.length === 0) return outcome;
   const shown = (text: string) => withoutSecrets(text, hidden);
@@ -184,20 +191,23 @@ function withHidden(outcome: ScriptOutcome, hidden: readonly string[] = []): Scr
   return { ...outcome, printed, failure };
 }
 
-/** A text without secrets, however they are written in it. */
+/** Replaces secrets in a text by `***`, in every form that they may be written in. */
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter((one) => one !== '').flatMap(formsOf);
   return forms.reduce((rest, one) => rest.replaceAll(one, '***'), text);
 }
 
-/** A secret as it is, and as JSON and addresses have it. */
+/** Returns the forms of a secret: plain, as in JSON, and as in a URL. */
 const formsOf = (secret: string) => [
   secret,
   JSON.stringify(secret).slice(1, -1),
   encodeURIComponent(secret.toWellFormed()),
 ];
 
-/** The texts of a configuration, however deep, that are to be read nowhere; shorter ones are no secrets, but words. */
+/**
+ * Returns the texts in a configuration value, at any depth, that must not be shown. Texts below {@link SHORTEST_SECRET}
+ * characters are left out: they are words, not secrets.
+ */
 export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return value.length < SHORTEST_SECRET ? [] : [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];

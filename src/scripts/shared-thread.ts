@@ -1,6 +1,6 @@
-// The thread that several scripts share, seen from this process. Each has a sandbox of its own, and its own account of time and
-// processor. Whatever is out of the ordinary ends here: then they are run again by themselves, where all limits hold. So that nobody
-// notices, they may only read from others (RFC 9110 §9.2.1).
+// The thread that several scripts share, seen from this process. Each run has a sandbox, a time limit and a processor
+// account of its own. A run that exceeds what is allowed here ends, and its script runs again in a thread of its own,
+// where the full limits hold. To make that unnoticeable, scripts may only make safe requests here (RFC 9110 §9.2.1).
 import type { Outbound } from '../http/outbound.ts';
 import { createGuests, type Guests, type GuestsOptions } from './guests.ts';
 import { LITTLE_BYTES, type ScriptLimits } from './limits.ts';
@@ -9,9 +9,9 @@ import { openWorker, type WorkerOptions } from './open-worker.ts';
 import { watchForStalls } from './watch.ts';
 
 export interface SharedThread extends Pick<Guests, 'hasPlace'> {
-  /** Only when it has a place. */
+  /** Runs a sequence; only after `hasPlace`. */
   run: Guests['add'];
-  /** Those that are in it are run elsewhere; otherwise others may have it. */
+  /** Has the sequences in the thread run elsewhere. Without any, the thread is returned to the spare ones. */
   leave(): Promise<unknown>;
 }
 
@@ -20,16 +20,16 @@ export interface SharedThreadOptions
     Pick<GuestsOptions, 'mayAsk'> {
   outbound: Outbound;
   loadModule: LoadModule;
-  /** Of scripts that run by themselves. */
+  /** The limits of scripts in threads of their own. */
   limits: ScriptLimits;
-  /** How long it is kept while nobody needs it, milliseconds. */
+  /** How long the thread is kept while it is idle, milliseconds. */
   idleMs: number;
-  /** There is a place. */
+  /** Called when a place has become free. */
   onFree(): void;
   onEnd(): void;
 }
 
-/** What one may use here at most: time of the processor, milliseconds, and memory, bytes. */
+/** Limits of a run in a shared thread: processor time, milliseconds, and memory, bytes. */
 const MOST_CPU = 100;
 const MOST_MEMORY = 1.5 * LITTLE_BYTES;
 
@@ -39,10 +39,10 @@ const limitsHere = (limits: ScriptLimits): ScriptLimits => ({
   memoryBytes: Math.min(limits.memoryBytes, MOST_MEMORY),
 });
 
-/** Starts one, and waits until it can run scripts. It does not keep the process alive, except while it runs some. */
+/** Starts a shared thread and waits until it can run scripts. It keeps the process alive only while it runs some. */
 export async function startSharedThread(options: SharedThreadOptions): Promise<SharedThread> {
   const { outbound, limits, mayAsk, idleMs, onEnd } = options;
-  // Its run of the moment, and how often that changed; scripts have no shared memory.
+  // The current run, and how often it has changed. Scripts have no access to shared memory.
   const entered = new Int32Array(new SharedArrayBuffer(8));
   const { worker, say, hear, giveAway } = await open(options, entered);
   let idle: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   };
   const onLeft = () => {
     if (isOver) return;
-    // One that was sent away may be in it for long.
+    // The dropped script may still be running, for long.
     if (guests.isEmpty() && guests.hasDropped()) return void end();
     if (guests.isEmpty()) rest();
     options.onFree();
@@ -86,7 +86,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
     if (message.type !== 'ready' && !isOver) guests.hear(message);
   });
   worker.on('exit', () => {
-    // What was in it then may have ended it.
+    // The run that was in the thread at its end may have ended it.
     guests.accuse(Atomics.load(entered, 0));
     stop();
   });
@@ -103,7 +103,7 @@ export async function startSharedThread(options: SharedThreadOptions): Promise<S
   };
 }
 
-/** @throws Error for one that ends before it is ready. */
+/** Opens a thread and waits until it is ready. @throws Error when it ends before. */
 async function open({ loadModule, limits, ...options }: SharedThreadOptions, entered: Int32Array) {
   const wasmModule = await loadModule();
   const opened = openWorker({ ...options, wasmModule, limits: limitsHere(limits), entered });
@@ -117,7 +117,7 @@ function isReady({ worker, hear }: ReturnType<typeof openWorker>): Promise<void>
     if (message.type === 'ready') resolve();
   });
   worker.on('exit', () => reject(new Error('the thread ended')));
-  // What it failed of is the exit's reason, too.
+  // The reason of an error is not needed: the exit rejects, too.
   worker.on('error', () => {});
   return promise;
 }

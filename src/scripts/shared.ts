@@ -1,29 +1,30 @@
-// Scripts that share a thread, so that one runs while others wait for what they have asked: a thread for each costs more than most
-// scripts. Only those that have shown by themselves that they ask for little come here.
+// Runs several scripts in one thread, so that one runs while others wait for their requests: a thread for each costs
+// more than most scripts. Only scripts that used little in threads of their own come here.
 import type { Stay } from './guests.ts';
 import type { Trip } from './messages.ts';
 import { type SharedThread, type SharedThreadOptions, startSharedThread } from './shared-thread.ts';
 
 interface Shared {
   /**
-   * Runs scripts beside others.
-   * @param key whose they are: nobody's may take more than half of the places.
-   * @param tell is called when one of them does not belong here.
-   * @returns what became of them. Those without an outcome may be to be run by themselves: there is no place here, one of
-   * them does not belong here, or another one made it impossible to go on. What they did so far nobody has noticed.
+   * Runs a job sequence beside others.
+   * @param key what the scripts belong to. No key may take more than half of the places.
+   * @param tell called when one of the scripts must not run in a shared thread again.
+   * @returns the outcomes of the jobs that ended here. `spentMs` is set when the remaining jobs are to run in a thread
+   * of their own: there was no place, one of them is not allowed here, or another run ended the thread. What they have
+   * done so far had no effect outside.
    */
   run(key: string, trip: Trip, tell: () => void): Promise<Stay>;
   close(): Promise<void>;
 }
 
-/** Those that wait for a place, and for how long, milliseconds. */
+/** How many sequences wait for a place, and how long, milliseconds. */
 const MOST_WAITING = 200;
 const PATIENCE = 250;
 
-/** Nothing has begun. */
+/** Nothing has run: all jobs are to run in a thread of their own. */
 export const ELSEWHERE: Stay = { outcomes: [], spentMs: 0 };
 
-/** The place where they run; nothing is started before it is first asked for. */
+/** Makes a shared thread's queue. No thread is started before the first sequence, which runs elsewhere. */
 export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEnd'>): Shared {
   const waiting = new Set<{ key: string; take(thread: SharedThread | undefined): void }>();
   let isClosed = false;
@@ -31,7 +32,7 @@ export function createShared(options: Omit<SharedThreadOptions, 'onFree' | 'onEn
   let starting: Promise<void> | undefined;
 
   const onFree = () => {
-    // Most who wait are of one key: where one of them has no place, the others need not be looked at.
+    // Most waiting sequences have the same key: once one of them finds no place, the others need not be tried.
     let full: string | undefined;
     for (const one of waiting) {
       if (one.key === full) continue;

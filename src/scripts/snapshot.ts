@@ -1,20 +1,26 @@
-// The memory of a sandbox, as it was when it was made.
+// A snapshot of a sandbox's memory, which restores it after each run.
 import { LITTLE_BYTES, WASM_PAGE } from './limits.ts';
 
-/** What is copied at once where something was changed, bytes: a run changes little. */
+/** The unit that is copied where memory has changed, bytes: a run changes little. */
 const PART = 4096;
-/** What is compared at once at most, bytes. */
+/** The largest range that is compared at once, bytes. */
 const MOST = 16 * WASM_PAGE;
 
-/** What memories were, by places: those of sandboxes that are made in the same way are nearly the same. */
+/**
+ * Copies of memory pages by their offset. Sandboxes that are made in the same way share them, because their memories
+ * are nearly equal.
+ */
 export interface Pages {
-  /** Nobody writes to it: the system has one page for all of it. */
+  /** Zeros, which are never written to, so that the system backs all of them by one page. */
   zeros: Buffer;
-  /** A page, at that place of a memory, as one or more that follow on each other: another one's where they are the same. */
+  /**
+   * Returns copies of a page at an offset, as one or more consecutive buffers. Parts that equal an earlier copy are
+   * shared with it.
+   */
   keep(at: number, is: Buffer): Buffer[];
 }
 
-/** None yet. */
+/** Makes an empty set of pages. */
 export function createPages(): Pages {
   const kept = new Map<number, Buffer>();
   return {
@@ -30,7 +36,7 @@ export function createPages(): Pages {
   };
 }
 
-/** A page in parts: those of another one where they are the same. */
+/** Splits a page into parts. Parts that equal those of another page are shared with it. */
 function partsOf(page: Buffer, other: Buffer): Buffer[] {
   const starts = Array.from({ length: page.length / PART }, (_, n) => n * PART);
   return starts.map((at) => {
@@ -39,16 +45,16 @@ function partsOf(page: Buffer, other: Buffer): Buffer[] {
   });
 }
 
-/** A place of a memory, and what was there. */
+/** A range of a memory, and a copy of its content at the time of the snapshot. */
 interface Span {
   is: Buffer;
   was: Buffer;
 }
 
-/** A memory as it is now. */
+/** Takes a snapshot of a memory. */
 export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages) {
   let memory = wasmMemory.buffer;
-  /** What is not empty, by places. */
+  /** The parts that are not all zeros, by offset. */
   const kept = new Map<number, Buffer>();
   const emptyPage = zeros.subarray(0, WASM_PAGE);
   for (let page = 0; page < memory.byteLength; page += WASM_PAGE) {
@@ -60,7 +66,7 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
       at += was.length;
     }
   }
-  /** All of a memory, with what it was. */
+  /** Returns the whole memory as ranges with their earlier content. */
   const spansOf = (): Span[] => {
     const spans: Span[] = [];
     for (let at = 0; at < memory.byteLength; ) {
@@ -74,7 +80,10 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
   };
   let spans = spansOf();
   return {
-    /** What it has grown by is empty then: it cannot shrink. @returns false for one that has become large. */
+    /**
+     * Restores the content. Memory that was added since is zeroed, because it cannot shrink.
+     * @returns false where the memory has become too large to keep.
+     */
     restore: (): boolean => {
       if (wasmMemory.buffer !== memory) {
         memory = wasmMemory.buffer;
@@ -85,7 +94,8 @@ export function snapshot(wasmMemory: WebAssembly.Memory, { zeros, keep }: Pages)
         const span = spans[n] as Span;
         if (span.is.equals(span.was)) continue;
         if (span.is.length <= PART) span.is.set(span.was);
-        // Runs change the same places again and again: what is around those is compared at once.
+        // Runs change the same places again and again. The range is split, so that the rest around them is compared at
+        // once.
         else spans.splice(n--, 1, ...halvesOf(span));
       }
       return true;

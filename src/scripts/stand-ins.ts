@@ -1,4 +1,4 @@
-/** The modules that scripts may require: small ones of our own, see `sandbox/`. */
+/** The modules that scripts may require without any package: small implementations in `sandbox/`. */
 export const STAND_INS = [
   'axios',
   'bcrypt',

@@ -1,5 +1,5 @@
-// A thread of the sandbox, seen from this process: begins runs, makes the requests of scripts, and ends the thread when a
-// run takes too long or does not let go of the processor.
+// A script thread, seen from this process: starts runs, makes the requests of scripts, and terminates the thread when a
+// run takes too long or blocks it.
 import type { Worker } from 'node:worker_threads';
 import type { Outbound } from '../http/outbound.ts';
 import type { ScriptFailure, ScriptFailureKind, ScriptLimits, ScriptLine, ScriptUsage } from './limits.ts';
@@ -9,7 +9,7 @@ import { readRequest, scriptRequest } from './requests.ts';
 import { watchOver } from './watch.ts';
 
 export interface JobOutcome {
-  /** JSON. */
+  /** The result, as JSON. */
   result?: string;
   failure?: ScriptFailure;
   used: ScriptUsage;
@@ -17,40 +17,40 @@ export interface JobOutcome {
 }
 
 export interface Thread {
-  /** Only when it is ready. @returns what became of the jobs, as far as they ran. */
+  /** Runs a job sequence; only when the thread is ready. @returns the outcomes of the jobs that ran. */
   run(trip: Trip): Promise<JobOutcome[]>;
-  /** Whether what it runs has asked others: it may wait for them. */
+  /** Whether the current run has made a request, and so may be waiting. */
   isAsking(): boolean;
-  /** Ends it, whatever it does. */
+  /** Terminates the thread, whatever it does. */
   end(): Promise<unknown>;
-  /** Only when it is ready, and is to be so for nobody: gives it away, or ends it. */
+  /** Returns the thread to the spare ones, or ends it; only when it is ready. */
   leave(): Promise<unknown>;
 }
 
 interface ThreadOptions extends WorkerOptions {
   outbound: Outbound;
-  /** It can take a run. */
+  /** Called when the thread can take a sequence. */
   onReady(): void;
-  /** Its run has ended, and it makes another sandbox. */
+  /** Called when its run has ended and it makes another sandbox. */
   onMaking(): void;
-  /** It is no more. */
+  /** Called when the thread has ended. */
   onEnd(): void;
 }
 
-/** A run. */
+/** The run in progress. */
 export interface Current {
   run: number;
   began: number;
   printed: ScriptLine[];
   requests: number;
-  /** Aborts its requests; there when it has made one. */
+  /** Aborts its requests; undefined until it makes one. */
   over: AbortController | undefined;
   wall: NodeJS.Timeout;
 }
 
 type Kill = (kind: ScriptFailureKind, message: string) => void;
 
-/** Starts one. It does not keep the process alive, except while it runs a script. */
+/** Starts a thread. It keeps the process alive only while it runs a script. */
 export function startThread(options: ThreadOptions): Thread {
   const { limits, onReady, onMaking, onEnd } = options;
   const { worker, say, hear, giveAway } = openWorker(options);
@@ -73,7 +73,7 @@ export function startThread(options: ThreadOptions): Thread {
     onReady();
   };
   hear((message) => {
-    // What it says while it is being ended must not let the process end before it has.
+    // A late message must not unreference a thread that is being terminated: the process would end before it.
     if (isEnding) return;
     const current = runs.current();
     if ('processorMs' in message) runs.setUsed(message.processorMs);
@@ -112,7 +112,7 @@ export function startThread(options: ThreadOptions): Thread {
   };
 }
 
-/** Makes a request of a script. @returns what the thread is told of it. */
+/** Makes a request of a script. @returns the answer for the thread. */
 async function request(
   { outbound, limits }: ThreadOptions,
   asked: RequestMessage,
@@ -124,7 +124,7 @@ async function request(
   return { type: 'answer', run: of.run, id: asked.id, ...answer };
 }
 
-/** Keeps account of the runs of a thread, and of their time. */
+/** Tracks the runs of a thread, and limits their time. */
 function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
   let last = 0;
   let current: Current | undefined;
@@ -144,9 +144,9 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
     stopWatch = watchOver({ worker, used, most: cpuMs + graceMs, tooMuch });
   };
   return {
-    /** The one that runs now. */
+    /** The run in progress. */
     current: () => current,
-    /** They begin. @returns the number of the first. */
+    /** Starts a sequence. @returns the number of its first run, and the outcomes. */
     begin: ({ jobs, spentMs }: Trip) => {
       const { promise, resolve } = Promise.withResolvers<JobOutcome[]>();
       const first = last + 1;
@@ -156,7 +156,7 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
       next(first, spentMs);
       return { run: first, outcomes: promise };
     },
-    /** The one that runs now has ended. */
+    /** Ends the run in progress. */
     end: (
       outcome: Pick<JobOutcome, 'result' | 'failure'>,
       used: Omit<ScriptUsage, 'wallMs'>,
@@ -169,16 +169,16 @@ function countRuns(worker: Worker, limits: ScriptLimits, kill: Kill) {
       if (afterwards === 'run') next(run + 1);
       else done?.(outcomes);
     },
-    /** What the thread had used of the processor before the next begins, milliseconds. */
+    /** Sets the processor time that the thread had used before the next run, milliseconds. */
     setUsed: (processorMs: number) => {
       used = processorMs;
     },
-    /** Nothing has to be looked after until the next begins. */
+    /** Stops watching the thread until the next run begins. */
     stopWatch: () => stopWatch(),
   };
 }
 
-/** A run that begins. @param spentMs what it has had of its time elsewhere. */
+/** Begins a run. @param spentMs how much of its time it has used in another thread, milliseconds. */
 export const beginRun = (run: number, late: () => void, { wallMs }: ScriptLimits, spentMs = 0): Current => {
   const wall = setTimeout(late, Math.max(0, wallMs - spentMs));
   return { run, began: performance.now() - spentMs, printed: [], requests: 0, over: undefined, wall };
@@ -192,7 +192,11 @@ export const tooLate = ({ wallMs }: ScriptLimits): ScriptFailure => ({
 
 const CRASHED: [ScriptFailureKind, string] = ['crashed', 'it could not be run to its end'];
 
-/** A run has ended: nothing of it goes on. @param used with the time, where the thread told it. @returns what became of it. */
+/**
+ * Ends a run: stops its timer and aborts its requests.
+ * @param used with `wallMs` where the thread measured it.
+ * @returns the outcome.
+ */
 export function endRun(
   { began, printed, over, wall }: Current,
   outcome: Pick<JobOutcome, 'result' | 'failure'>,
@@ -203,11 +207,11 @@ export function endRun(
   return { ...outcome, printed, used: { wallMs: performance.now() - began, ...used } };
 }
 
-/** What a thread says of a run. */
+/** Returns the result or failure in a thread's message. */
 export const outcomeOf = ({ result, failure }: OutcomeMessage): Pick<JobOutcome, 'result' | 'failure'> =>
   failure === undefined ? { result: result ?? 'null' } : { failure };
 
-/** What it says that a run used. */
+/** Returns what a run used, from a thread's message. */
 export const usageOf = ({ cpuMs, memoryBytes, outputBytes, requests }: OutcomeMessage) => ({
   cpuMs,
   memoryBytes,

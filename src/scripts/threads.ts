@@ -9,11 +9,12 @@ import { startThread, type Thread } from './thread.ts';
 
 interface Threads {
   /**
-   * One that is ready; it is the caller's for one trip. Those of quick runs are ready again before another one has
-   * begun: with more of them than processors, all would only be slower.
+   * Takes a ready thread for one sequence; undefined where there is none. It also returns none while as many quick runs
+   * are in progress as there are processors: those threads will be ready again soon, and more would only slow all of
+   * them.
    */
   take(): Thread | undefined;
-  /** Sees to it that there will be some for so many soon, and one more, as far as there may be. */
+  /** Starts threads, so that soon so many and one more are ready, within `most`. */
   provide(count: number): void;
   close(): Promise<void>;
 }
@@ -24,33 +25,33 @@ export interface ThreadsOptions {
   spareThreads?: SpareThreads | undefined;
   limits: ScriptLimits;
   prepared: ThreadData['prepared'];
-  /** Threads at most. */
+  /** Most threads. */
   most: number;
-  /** How long a thread is kept that nobody needs, milliseconds. */
+  /** How long an idle thread is kept, milliseconds. */
   idleMs: number;
 }
 
-/** However much memory there is. */
+/** Most threads, however much memory there is. */
 export const MOST_THREADS = 16;
 
 /**
- * How many threads there may be where there is so much memory, bytes: a third of it for scripts that need all that they may have.
- * Whoever can have many logins begun at once could otherwise have the process ended.
+ * Returns how many threads a process may have, given its memory in bytes: a third of it for scripts that use all the
+ * memory they may. Otherwise a client that starts many logins at once could exhaust the memory of the process.
  */
 export function threadsWithin(memory: number, { memoryBytes }: Pick<ScriptLimits, 'memoryBytes'>): number {
   return Math.max(2, Math.min(MOST_THREADS, Math.floor(memory / 3 / memoryBytes)));
 }
 
-/** Threads that compute at once. */
+/** How many threads can compute at once. */
 const PROCESSORS = Math.max(2, availableParallelism());
-/** What runs for longer may not be free soon, milliseconds: most scripts compute something, and that is all. */
+/** A run that takes longer than this may not end soon, milliseconds: most scripts only compute something. */
 const SLOW = 100;
-/** How long a thread may need until it is ready again, milliseconds. */
+/** How long a thread may take until it is ready again, milliseconds. */
 const PATIENCE = 250;
 
 /**
- * The threads; nothing is loaded before the first is asked for.
- * @param tell `ready`: there is one to take; `gone`: one has ended; `failed`: none can be started.
+ * Makes the threads; nothing is loaded before the first is needed.
+ * @param tell `ready`: a thread can be taken; `gone`: one has ended; `failed`: none can be started.
  */
 export function createThreads(
   options: ThreadsOptions,
@@ -59,9 +60,9 @@ export function createThreads(
   const { most, idleMs } = options;
   const all = new Set<Thread>();
   const ready = new Map<Thread, NodeJS.Timeout>();
-  /** Those that were not ready again since, and when they were taken. */
+  /** Threads in use, and when they were taken. */
   const taken = new Map<Thread, number>();
-  /** Those that will be ready in a moment. */
+  /** Threads that will be ready soon. */
   const coming = new Set<Thread>();
   let isClosed = false;
 
@@ -79,7 +80,7 @@ export function createThreads(
     };
     const onMaking = () => {
       coming.add(thread);
-      // One that takes longer is busy with what it should have ended: others are not to wait for it.
+      // A thread that takes longer is still busy with the run that should have ended: others must not wait for it.
       setTimeout(() => coming.delete(thread) && tell('gone'), PATIENCE).unref();
     };
     const onEnd = () => {
@@ -103,7 +104,7 @@ export function createThreads(
     },
     provide: (count) => {
       const soon = ready.size + coming.size + starter.starting();
-      // One more than is needed: it takes a while to start one, and what runs may never let go of its thread.
+      // One more than is needed, because starting takes a while and a running script may never release its thread.
       const needed = Math.min(count, PROCESSORS) + 1;
       const wanted = Math.min(needed - soon, most - all.size - starter.starting());
       for (let i = 0; i < wanted; i++) void starter.start();
@@ -119,7 +120,7 @@ export function createThreads(
 const isQuick = (thread: Thread, since: number): boolean =>
   !thread.isAsking() && performance.now() - since < SLOW;
 
-/** Starts threads. */
+/** Returns a function that starts threads, and the number of those that are being started. */
 function createStarter(
   loadModule: LoadModule,
   begin: (module: WebAssembly.Module) => void,
@@ -127,7 +128,6 @@ function createStarter(
 ) {
   let starting = 0;
   return {
-    /** How many are being started. */
     starting: () => starting,
     start: async () => {
       starting++;

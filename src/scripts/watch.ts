@@ -1,30 +1,31 @@
-// Watches a thread from this process: whether it uses the processor for longer than it may.
+// Watches a thread from this process for runs that use too much processor time.
 import { Worker } from 'node:worker_threads';
 
-/** How often is looked, milliseconds. */
+/** How often the thread is checked, milliseconds. */
 const CHECK = 100;
-/** Node of old versions cannot tell what a thread has used of the processor. */
+/** Old versions of Node.js cannot tell the processor time of a thread. */
 const TELLS = 'threadCpuUsage' in process && 'cpuUsage' in Worker.prototype;
 
 interface Watched {
   worker: Worker;
-  /** What it had used of the processor before, milliseconds. */
+  /** Processor time that it had used before, milliseconds. */
   used: number;
-  /** What it may use beyond that, milliseconds. */
+  /** Processor time that it may use beyond that, milliseconds. */
   most: number;
   tooMuch(): void;
 }
 
 /**
- * Looks for a thread that is busy for longer than it may be: some of what a script calls asks nobody whether it is to end.
- * @returns what ends the watch.
+ * Watches a thread for a run that uses too much processor time. The thread's own limit does not interrupt every
+ * function that a script can call.
+ * @returns a function that ends the watch.
  */
 export function watchOver({ worker, used, most, tooMuch }: Watched): () => void {
   const before = worker.performance.eventLoopUtilization();
   let isEnded = false;
   const look = async () => {
     if (worker.performance.eventLoopUtilization(before).active < most) return;
-    // Busy is also one that waits for a processor that others have.
+    // A thread that waits for a processor counts as busy, too.
     const isTooMuch = !TELLS || (await processorTime(worker)) - used >= most;
     if (isTooMuch && !isEnded) tooMuch();
   };
@@ -35,22 +36,22 @@ export function watchOver({ worker, used, most, tooMuch }: Watched): () => void 
   };
 }
 
-/** What a thread has used of the processor, milliseconds; 0 for one that has ended meanwhile. */
+/** Returns the processor time of a thread, milliseconds; 0 if it has ended. */
 const processorTime = (worker: Worker): Promise<number> =>
   worker.cpuUsage().then(
     ({ user, system }) => (user + system) / 1000,
     () => 0,
   );
 
-/** How often a thread of several runs is looked at, milliseconds. */
+/** How often a shared thread is checked, milliseconds. */
 const STALL_CHECK = 50;
-/** What one of them may use of the processor before others have their turn, milliseconds. */
+/** Processor time that a run may use before another one must have its turn, milliseconds. */
 const STALL = 100;
 
 /**
- * Looks for a run that keeps a thread from others.
- * @param entered the number of the run that is in it (0: none), and how often that has changed.
- * @param stalled is called with the run's number.
+ * Watches a shared thread for a run that keeps it from the others.
+ * @param entered the number of the run that uses the thread (0: none), and how often that has changed.
+ * @param stalled called with the number of that run.
  */
 export function watchForStalls(worker: Worker, entered: Int32Array, stalled: (run: number) => void) {
   let timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-// What is used of WebAssembly's JavaScript interface: the libraries of Node's types do not have it.
+// The part of WebAssembly's JavaScript interface that is used here: the types of Node.js do not declare it.
 declare namespace WebAssembly {
   class Module {
     private readonly brand;
@@ -6,7 +6,7 @@ declare namespace WebAssembly {
   class Memory {
     constructor(limits: { initial: number; maximum: number });
     readonly buffer: ArrayBuffer;
-    /** @returns the pages that it had. @throws RangeError where it may not have so many more. */
+    /** @returns the pages that it had. @throws RangeError where it cannot grow so far. */
     grow(pages: number): number;
   }
   function compile(bytes: Uint8Array): Promise<Module>;

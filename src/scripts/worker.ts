@@ -1,7 +1,7 @@
-// A thread that runs scripts, each in a sandbox that knows nothing of those before, nor of those beside it: one after the other,
-// or, where the process asks for it, one while others wait. A sandbox is made ready while the thread waits. What a
-// script may use of processor, memory, output and requests is counted here; time is counted by the process, which also ends a
-// thread that does not answer any more.
+// A thread that runs scripts, each in a sandbox that shares nothing with those before or beside it: one after the
+// other, or, in a shared thread, one while others wait. A sandbox is prepared while the thread is idle. This side
+// limits processor time, memory, output and requests. The process limits elapsed time, and terminates a thread that
+// does not answer.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createHeld } from './held.ts';
 import { compute, type Plain } from './host-functions.ts';
@@ -32,28 +32,31 @@ import { createSandbox } from './sandbox.ts';
 import { createPages } from './snapshot.ts';
 
 const { wasmModule, limits, prepared, entered } = workerData as ThreadData;
-/** What is said of several runs goes together, and waits for so long at most, milliseconds: to wake the process costs as much as a run. */
+/**
+ * In a shared thread, messages are sent together, at the latest after so many milliseconds: waking the process costs as
+ * much as a run.
+ */
 const LONGEST = 2;
 let marks = entered;
-/** What the process is told next. */
+/** The messages to send next. */
 const outbox: FromThread[] = [];
-/** When what came from the process was begun with; there while it is under way. */
+/** When the handling of the process's messages began; undefined while there are none. */
 let since: number | undefined;
 const flush = () => {
   if (outbox.length > 0) parentPort?.postMessage(outbox.splice(0));
 };
 const say = (message: FromThread) => {
   outbox.push(message);
-  // Of a thread for one the process knows by nothing else which run uses it.
+  // In a thread for one script the messages are the only way for the process to learn of its state.
   if (marks === undefined || since === undefined || performance.now() - since > LONGEST) flush();
 };
 
 const sayReady = () => say({ type: 'ready', processorMs: processorTime() });
 
 const here: Surroundings = { limits, say, wake: (run) => enter(run, 'deliver', ['timers']) };
-/** The runs that have not ended, by their numbers. */
+/** The runs that have not ended, by number. */
 const running = new Map<number, State>();
-/** Runs that wait for a sandbox, by their numbers: what begins them. */
+/** Runs that wait for a sandbox, by number: the functions that start them. */
 const coming = new Map<number, (cell: Cell) => void>();
 const pages = createPages();
 /** Sandboxes that wait for a run. */
@@ -61,10 +64,12 @@ const free: Cell[] = [];
 let isMaking = false;
 const held = createHeld();
 
-/** What sandboxes that share a thread hold together, bytes: one that needs more has it by itself. */
+/**
+ * What the sandboxes of a shared thread may hold together, bytes. A script that needs more runs in a thread of its own.
+ */
 const MOST_TOGETHER = 128 * 1024 * 1024;
 
-/** @param most bytes. */
+/** Reports whether the sandboxes of a shared thread hold too much. @param most bytes. */
 const isCrowded = (most: number): boolean => marks !== undefined && held.bytes() > most;
 
 async function make(): Promise<Cell> {
@@ -84,7 +89,7 @@ async function make(): Promise<Cell> {
   return cell;
 }
 
-/** Runs a part of the script, and ends the run when it has an outcome. */
+/** Calls into a run's sandbox, and ends the run when it has an outcome. */
 function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): void {
   if (running.get(own.run) !== own || own.outcome !== undefined) return;
   const { sandbox } = own.cell;
@@ -94,7 +99,7 @@ function enter(own: State, name: 'start' | 'deliver', args: readonly Plain[]): v
     const uncaught = sandbox.call(name, args);
     if (uncaught !== undefined) fail(own, scriptFailure(own, uncaught));
   } catch {
-    // The engine itself gave up: no memory for what it needed, or too deep a recursion in it.
+    // The engine itself failed: it had no memory left, or recursed too deep.
     fail(
       own,
       sandbox.isFull() ? tooMuchMemory(own) : { kind: 'crashed', message: 'it could not be run to its end' },
@@ -116,7 +121,10 @@ function mark(run: number): void {
   Atomics.add(marks, 1, 1);
 }
 
-/** Takes a run's sandbox from it. @returns whether others can have it: it is what it was, and there is room for it. */
+/**
+ * Removes a run from its sandbox.
+ * @returns whether the sandbox can be used again: its memory was restored, and there is room for it.
+ */
 function leave(own: State): boolean {
   clearTimeout(own.timer);
   running.delete(own.run);
@@ -131,7 +139,7 @@ function leave(own: State): boolean {
 function end(own: State, reached: NonNullable<State['outcome']>): void {
   const { sandbox } = own.cell;
   const memoryBytes = sandbox.memoryBytes();
-  // By itself it may have more.
+  // In a thread of its own the script may have more memory, so it must run again there.
   const outcome = marks !== undefined && sandbox.wasShort() ? { failure: tooMuchMemory(own) } : reached;
   const isReset = leave(own);
   const job = own.next.length > 0 && isPassing(own.passing, outcome.result) ? own.next[0] : undefined;
@@ -150,12 +158,12 @@ function end(own: State, reached: NonNullable<State['outcome']>): void {
   });
   if (job !== undefined)
     start(isReset ? own.cell : undefined, own.run + 1, job, own.next.slice(1), own.passing);
-  // Where several run, nobody waits for it: it is made when it is needed.
+  // In a shared thread the next sandbox is made when it is needed.
   else if (!isReset && marks === undefined) void makeReady();
   if (coming.size > 0) void serve();
 }
 
-/** In a function: what a module itself has awaited, it holds for ever. */
+/** A function, because a module holds what its top level has awaited for ever. */
 async function makeReady(): Promise<void> {
   free.push(await make());
   sayReady();
@@ -175,7 +183,10 @@ function start(made: Cell | undefined, run: number, job: Job, next: readonly Job
   } else begin(cell);
 }
 
-/** Gives sandboxes to runs that wait for one. They are made one after the other: most runs have ended before that. */
+/**
+ * Gives sandboxes to the runs that wait for one. They are made one after the other, because most runs end before the
+ * next is made.
+ */
 async function serve(): Promise<void> {
   for (const [run, begin] of coming) {
     const cell = free.pop();
@@ -191,7 +202,7 @@ async function serve(): Promise<void> {
   await serve();
 }
 
-/** Ends runs that nobody waits for any more: the process may not know yet which of them has begun. */
+/** Ends runs that nobody waits for any more. The process may not know yet which of them has begun. */
 function drop({ run, last }: DropMessage): void {
   for (let each = run; each <= last; each++) {
     coming.delete(each);
@@ -223,7 +234,7 @@ function hear(message: ToThread): void {
 
 function answered({ run, id, head, content }: AnswerMessage): void {
   const own = running.get(run);
-  // Of a run that has ended there is nothing to do.
+  // The run has ended already.
   if (own === undefined) return;
   own.unanswered--;
   enter(own, 'deliver', [id, head, content]);

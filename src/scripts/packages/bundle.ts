@@ -1,4 +1,5 @@
-// What an action requires of packages, with all that those require: texts, which its sandbox is given as data.
+// Collects the files of the packages that an action requires, and of those that they require. The sandbox gets their
+// texts as data.
 import { readFile, stat } from 'node:fs/promises';
 import { relative, sep } from 'node:path';
 import type { ModuleFile, ModuleFiles } from '../messages.ts';
@@ -7,22 +8,22 @@ import { type Folder, openFolder, PackageFault, packageFor } from './folder.ts';
 import { readModule } from './modules.ts';
 import { isModule, resolveIn } from './resolve.ts';
 
-/** What all files of an action may have together. */
+/** Limits of all files of an action together. */
 const MOST = { files: 1000, bytes: 2 * 1024 * 1024 };
 
-/** What an action needs. */
+/** What an action or script requires. */
 interface Needed {
   code: string;
-  /** Names of packages that it lists. */
+  /** Names of the packages that it lists. */
   dependencies: readonly string[];
-  /** What the sandbox has besides. */
+  /** The modules that the sandbox has by itself. */
   standIns: readonly string[];
 }
 
 /**
- * Collects the files.
- * @param path of the folder that has the packages, `node_modules`.
- * @throws PackageFault with the name of what is missing, too large, or no JavaScript.
+ * Collects the files of the packages that an action requires.
+ * @param path the folder of the packages, `node_modules`.
+ * @throws PackageFault naming what is missing, too large, or no JavaScript.
  */
 export async function bundlePackages(path: string, needed: Needed): Promise<ModuleFiles> {
   const folder = await openFolder(path);
@@ -47,8 +48,8 @@ export async function bundlePackages(path: string, needed: Needed): Promise<Modu
 }
 
 /**
- * The packages that a script without a list of its own requires, as far as they are in the folder: the sandbox names what is
- * missing when it is required.
+ * Returns the packages that a script without a list of its own requires, as far as they are in the folder. The sandbox
+ * reports a missing one when it is required.
  * @param code an expression, such as a function without a name, or the text of a script.
  */
 export async function packagesRequired(
@@ -57,7 +58,7 @@ export async function packagesRequired(
 ): Promise<string[]> {
   const folder = await openFolder(path);
   if (folder === undefined) return [];
-  // Scripts of the hosted service name versions: one is in the folder.
+  // Scripts of the hosted service name versions (`name@1.2.3`); the folder has one version of each.
   const names = requiredBy(code).flatMap((one) => packageOf(withoutVersion(one))?.name ?? []);
   const others = [...new Set(names)].filter((name) => !standIns.includes(name));
   const there = await Promise.all(others.map((name) => isThere(folder, name)));
@@ -69,27 +70,30 @@ async function isThere(folder: Folder | undefined, name: string): Promise<boolea
   return (await packageFor(folder, name, undefined)) !== undefined;
 }
 
-/** What a script requires by name; the sandbox says what is wrong with one that cannot be read. */
+/** Returns the names that a script requires; none where it cannot be parsed, which the sandbox reports. */
 function requiredBy(code: string): string[] {
   // A rule is an expression: a function that may have no name.
   for (const text of [code, `(${withoutEnd(code)}\n)`]) {
     try {
       return readModule(text, false).requires;
     } catch {
-      // As an expression, then.
+      // Then it is parsed as an expression.
     }
   }
   return [];
 }
 
-/** Without the semicolons after it. By a regular expression, a long run of them elsewhere would be looked through for each. */
+/**
+ * Removes the semicolons at the end. A regular expression would take quadratic time on a long run of semicolons
+ * elsewhere.
+ */
 function withoutEnd(code: string): string {
   let text = code.trim();
   while (text.endsWith(';')) text = text.slice(0, -1).trim();
   return text;
 }
 
-/** A specifier without the version after its name; the `@` of a scope stays. */
+/** Removes the version after the package name of a specifier; the `@` of a scope stays. */
 function withoutVersion(specifier: string): string {
   const at = specifier.indexOf('@', Math.max(1, specifier.lastIndexOf('/') + 1));
   return at < 0 ? specifier : specifier.slice(0, at);
@@ -116,7 +120,7 @@ async function collect(folder: Folder, waiting: string[], files: ModuleFiles): P
   }
 }
 
-/** A file, with the files that it links to; empty for what is nothing here. */
+/** Reads a file, with the files that it links to; a link is empty for a module that has no code here. */
 async function readFileOf(folder: Folder, file: string, key: string): Promise<ModuleFile> {
   const text = await readFile(file, 'utf8');
   const links = new Map<string, string>();
@@ -124,7 +128,7 @@ async function readFileOf(folder: Folder, file: string, key: string): Promise<Mo
   const { source, requires } = await readModuleOf(folder, { file, key, text });
   for (const specifier of requires) {
     const found = await resolveIn(folder, specifier, file);
-    // What nothing is found for may never be required: the sandbox says so if it is.
+    // A name that does not resolve may never be required at run time; the sandbox reports it if it is.
     if (found !== undefined) links.set(specifier, found === 'empty' ? '' : found.file);
   }
   return { source, links };

@@ -1,9 +1,9 @@
-// Names of packages, and the targets of `exports` and `imports` in their descriptions (Node.js, "Packages").
+// Package names, and the targets of `exports` and `imports` in `package.json` (Node.js documentation, "Packages").
 
-/** A package's name, with its scope. */
+/** The form of a package's name, with its scope. */
 const NAME = /^(?:@[a-z0-9~_-][a-z0-9~._-]*\/)?[a-z0-9~_-][a-z0-9~._-]*$/i;
 
-/** @returns a package's name and the path in it; undefined for what names none. */
+/** @returns a package's name and the path in it; undefined where the specifier names no package. */
 export function packageOf(specifier: string): { name: string; path: string } | undefined {
   const words = specifier.split('/');
   const count = specifier.startsWith('@') ? 2 : 1;
@@ -11,13 +11,16 @@ export function packageOf(specifier: string): { name: string; path: string } | u
   return NAME.test(name) ? { name, path: words.slice(count).join('/') } : undefined;
 }
 
-/** What there is here: no Node. CommonJS is preferred, since that is what it becomes. */
+/**
+ * The conditions that hold in the sandbox, which is not Node.js. CommonJS is preferred, because modules are converted
+ * to it.
+ */
 const CONDITIONS = [new Set(['browser', 'require', 'default']), new Set(['browser', 'import', 'default'])];
 
 /**
- * The path that an entry leads to, from the package's folder.
+ * Returns the path that an entry leads to, relative to the package's folder.
  * @param entry `.`, `./path` or `#name`.
- * @returns undefined where the package has none such.
+ * @returns undefined where the package has no such entry.
  */
 export function exportedTarget(entries: unknown, entry: string): string | undefined {
   const isOne = !isObject(entries) || !Object.keys(entries).some((key) => /^[.#]/.test(key));
@@ -37,7 +40,7 @@ function matched(
   conditions: ReadonlySet<string>,
 ): string | undefined {
   if (Object.hasOwn(entries, entry)) return targetOf(entries[entry], conditions);
-  // The pattern with the longest beginning.
+  // The pattern with the longest part before its `*` comes first.
   const patterns = Object.keys(entries)
     .filter((key) => key.includes('*'))
     .sort((a, b) => b.indexOf('*') - a.indexOf('*'));

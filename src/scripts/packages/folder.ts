@@ -1,17 +1,17 @@
-// A folder of packages: nothing outside of it is ever read, whatever a link or a path in it says.
+// A folder of packages. Nothing outside of it is ever read, whatever a link or a path in it says.
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** Why a package cannot be used; its message is for who deploys an action. */
+/** Why a package cannot be used. The message is for the person who deploys an action. */
 export class PackageFault extends Error {}
 
-/** @throws what is no fault of a package. */
+/** Returns the error if it is a fault of a package. @throws any other error. */
 export function asFault(thrown: unknown): PackageFault {
   if (thrown instanceof PackageFault) return thrown;
   throw thrown;
 }
 
-/** What is looked for in a package's description. */
+/** The members of `package.json` that are used. */
 interface PackageJson {
   type?: unknown;
   main?: unknown;
@@ -20,26 +20,29 @@ interface PackageJson {
   imports?: unknown;
 }
 
-/** A package's folder and its description. */
+/** A package's folder and its `package.json`. */
 export interface Package {
   directory: string;
   json: PackageJson;
 }
 
 export interface Folder {
-  /** The real path of what has the packages: `node_modules`. */
+  /** The real path of the folder that has the packages, `node_modules`. */
   root: string;
-  /** Descriptions that were read, by folder. */
+  /** The `package.json` files that were read, by folder. */
   described: Map<string, PackageJson | undefined>;
 }
 
-/** Opens one. @returns undefined where there is none. */
+/** Opens a folder of packages. @returns undefined where it does not exist. */
 export async function openFolder(path: string): Promise<Folder | undefined> {
   const root = await realpath(path).catch(() => undefined);
   return root === undefined ? undefined : { root, described: new Map() };
 }
 
-/** The real path of a file; undefined where there is none. @throws PackageFault when it is outside of the folder. */
+/**
+ * Returns the real path of a file; undefined where there is no such file.
+ * @throws PackageFault when it is outside of the folder.
+ */
 export async function fileAt({ root }: Folder, path: string): Promise<string | undefined> {
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) return undefined;
@@ -48,7 +51,7 @@ export async function fileAt({ root }: Folder, path: string): Promise<string | u
   return (await stat(real)).isFile() ? real : undefined;
 }
 
-/** The first of some files that is there. @throws PackageFault */
+/** Returns the first of some files that exists. @throws PackageFault */
 export async function firstFile(folder: Folder, paths: readonly string[]): Promise<string | undefined> {
   for (const path of paths) {
     const file = await fileAt(folder, path);
@@ -57,7 +60,7 @@ export async function firstFile(folder: Folder, paths: readonly string[]): Promi
   return undefined;
 }
 
-/** The description in a folder, if it is a package's. @throws PackageFault */
+/** Returns the `package.json` of a folder, if it has one. @throws PackageFault */
 export async function describedAt(folder: Folder, directory: string): Promise<PackageJson | undefined> {
   const { described } = folder;
   if (!described.has(directory))
@@ -76,7 +79,7 @@ async function read(folder: Folder, path: string): Promise<PackageJson | undefin
   }
 }
 
-/** The package that a file is of. */
+/** Returns the package that a file belongs to. */
 export async function ownerOf(folder: Folder, file: string): Promise<Package | undefined> {
   for (const directory of upwards(folder, dirname(file))) {
     const json = await describedAt(folder, directory);
@@ -85,7 +88,10 @@ export async function ownerOf(folder: Folder, file: string): Promise<Package | u
   return undefined;
 }
 
-/** The package that a name means for a file, the nearest; for an action where there is no file. */
+/**
+ * Returns the package that a name means for a file: the nearest one. Without a file, as for an action, it is looked up
+ * in the folder itself.
+ */
 export async function packageFor(
   folder: Folder,
   name: string,
@@ -99,7 +105,7 @@ export async function packageFor(
   return undefined;
 }
 
-/** A folder and those that it is in, below the root. */
+/** Returns a folder and those that contain it, below the root. */
 function upwards({ root }: Folder, directory: string): string[] {
   const all: string[] = [];
   for (let at = directory; at.startsWith(root + sep); at = dirname(at)) all.push(at);

@@ -1,7 +1,7 @@
-// Modules as the sandbox runs them: what a file requires, and an ECMAScript module as a CommonJS one.
+// Reads modules for the sandbox: finds what a file requires, and converts an ECMAScript module to CommonJS.
 import * as acorn from 'acorn';
 
-/** A file that is CommonJS, with all that it requires by name. */
+/** A file as CommonJS, with the names that it requires. */
 interface CommonJs {
   source: string;
   requires: string[];
@@ -9,16 +9,16 @@ interface CommonJs {
 
 type Node = acorn.Node & Record<string, unknown>;
 
-/** A change of the text: from, to, and what stands there instead. */
+/** A change of the text: start, end, and the replacement. */
 type Edit = [number, number, string];
 
 /**
  * Reads a module.
- * @param isModule whether it is an ECMAScript module, which becomes a CommonJS one.
+ * @param isModule whether it is an ECMAScript module, which is converted to CommonJS.
  * @throws SyntaxError when it is no JavaScript.
  */
 export function readModule(source: string, isModule: boolean): CommonJs {
-  // Walked by the names of members, whatever kind of node has them.
+  // The tree is walked by the names of members, whatever kind of node has them.
   const program = acorn.parse(source, {
     ecmaVersion: 'latest',
     sourceType: isModule ? 'module' : 'script',
@@ -40,7 +40,7 @@ export function readModule(source: string, isModule: boolean): CommonJs {
   return { source: head + edited(source, edits), requires: [...requires] };
 }
 
-/** Calls somebody with every node of a tree. */
+/** Calls a function with every node of a tree. */
 function walk(node: Node, visit: (node: Node) => void): void {
   visit(node);
   for (const value of Object.values(node)) {
@@ -54,13 +54,13 @@ const textOf = (node: unknown): string | undefined => {
   return type === 'Literal' && typeof value === 'string' ? value : undefined;
 };
 
-/** What `require('name')` requires. */
+/** Returns the name that `require('name')` requires. */
 function requiredBy(node: Node): string | undefined {
   if (node.type !== 'CallExpression' || (node.callee as Node).name !== 'require') return undefined;
   return textOf((node.arguments as Node[])[0]);
 }
 
-/** `import('name')`, which the sandbox has none of. */
+/** Replaces `import('name')`, which the sandbox does not have, by `require`. */
 function dynamicImport(node: Node, requires: Set<string>): Edit[] {
   const name = textOf(node.source);
   if (name === undefined) return [];
@@ -76,7 +76,7 @@ function edited(source: string, edits: readonly Edit[]): string {
   return text;
 }
 
-/** The imports and exports of a module, as edits of its text; and what stands before it. */
+/** Converts the imports and exports of a module: adds edits of its text, and returns the code to put before it. */
 function moduleEdits(program: Node, { requires, edits }: { requires: Set<string>; edits: Edit[] }): string {
   const imports: string[] = [];
   const getters: string[] = [];
@@ -123,16 +123,16 @@ function moduleEdits(program: Node, { requires, edits }: { requires: Set<string>
   return [mark, ...getters, ...imports, ...stars].join(' ');
 }
 
-/** The name of an identifier, or of a text that stands for one. */
+/** The name of an identifier, or the text of a string literal in its place. */
 const nameOf = (node: unknown): string => String((node as Node).name ?? (node as Node).value);
 
-/** What a CommonJS module gives by default is all that it gives. */
+/** The default import of a CommonJS module is its whole `module.exports`. */
 const memberOf = (module: string, name: string) =>
   name === 'default'
     ? `(${module}.__esModule ? ${module}.default : ${module})`
     : `${module}[${JSON.stringify(name)}]`;
 
-/** A name that an import binds. */
+/** Returns the declaration of a name that an import binds. */
 function bound(specifier: Node, module: string): string {
   const local = nameOf(specifier.local);
   if (specifier.type === 'ImportNamespaceSpecifier') return `const ${local} = ${module};`;
@@ -143,7 +143,7 @@ function bound(specifier: Node, module: string): string {
 const allOf = (module: string) =>
   `for (const k of Object.keys(${module})) if (k !== 'default' && !Object.hasOwn(exports, k)) Object.defineProperty(exports, k, { enumerable: true, get: () => ${module}[k] });`;
 
-/** The names that a declaration binds. */
+/** Returns the names that a declaration binds. */
 function namesOf(declared: Node): string[] {
   if (declared.type !== 'VariableDeclaration') return [nameOf(declared.id)];
   return (declared.declarations as { id: Node }[]).flatMap(({ id }) => boundBy(id));

@@ -1,11 +1,12 @@
-// npm packages that actions require: those that an operator has put into a folder, and no others. Nothing is ever fetched.
+// The npm packages that actions may require: only those that an operator has put into a folder. Nothing is ever
+// downloaded.
 import { keepLatest } from '../../runtime/latest.ts';
 import type { ModuleFiles } from '../messages.ts';
 import type { Scripts } from '../scripts.ts';
 import { STAND_INS } from '../stand-ins.ts';
 import { PackageFault } from './folder.ts';
 
-/** An action, as far as its packages go. */
+/** The members of an action that decide which packages it gets. */
 export interface Requiring {
   name: string;
   code: string;
@@ -15,37 +16,40 @@ export interface Requiring {
 
 export interface Packages {
   /**
-   * The files of an action's packages, as they were when they were first read.
+   * Returns the files of an action's packages, as they were when they were first read.
    * @throws PackageFault
    */
   filesOf(action: Requiring): Promise<ModuleFiles | undefined>;
   /**
-   * The same of a script that lists none: of what it requires by name and the folder has.
+   * Returns the files for a script that lists no packages: of those that it requires by name and the folder has.
    * @throws PackageFault
    */
   filesFor(code: string): Promise<ModuleFiles | undefined>;
-  /** Reads them anew and loads them once. @returns why they cannot be used; undefined when they can. */
+  /**
+   * Reads the packages again and loads them once in the sandbox.
+   * @returns why they cannot be used; undefined when they can.
+   */
   faultOf(action: Requiring): Promise<string | undefined>;
 }
 
 interface PackagesDependencies {
-  /** The folder that has the packages, `node_modules`. */
+  /** The folder of the packages, `node_modules`. */
   directory: string;
   scripts: Pick<Scripts, 'run'>;
 }
 
-/** What is kept of actions that ran lately: each may be some megabytes. */
+/** How many actions' files are kept: each may take some megabytes. */
 const MOST_KEPT = 20;
-/** Scripts of which it is known what they require. */
+/** How many scripts' requirements are kept. */
 const MOST_KNOWN = 500;
 
 const LOAD = 'async (names) => { for (const name of names) require(name); return true; }';
 
-/** The packages of a tenant's actions. */
+/** Makes the packages of a tenant's actions. */
 export function createPackages({ directory, scripts }: PackagesDependencies): Packages {
   const kept = new Map<string, Promise<ModuleFiles>>();
   const read = (key: string, { code, dependencies }: Requiring) => {
-    // Loaded when it is first needed: few tenants have any.
+    // Imported when it is first needed, because few tenants have packages.
     const files = import('./bundle.ts').then(({ bundlePackages }) =>
       bundlePackages(directory, { code, dependencies, standIns: STAND_INS }),
     );
@@ -71,7 +75,7 @@ export function createPackages({ directory, scripts }: PackagesDependencies): Pa
   return {
     filesOf,
     filesFor: async (code) => {
-      // Most require nothing, and need not be read for it.
+      // Most scripts require nothing and need not be parsed.
       if (!code.includes('require')) return undefined;
       return filesOf({ name: '', code, dependencies: await (found.get(code) ?? requiredBy(code)) });
     },

@@ -1,17 +1,18 @@
-// Which file a module means, as Node and bundlers for browsers find it: `exports`, `browser`, `main`.
+// Resolves a module name to a file, as Node.js and bundlers for browsers do: `exports`, `browser`, `main`.
 import { dirname, join } from 'node:path';
 import { exportedTarget, packageOf } from './exports.ts';
 import { describedAt, type Folder, fileAt, firstFile, ownerOf, type Package, packageFor } from './folder.ts';
 
 const ENDINGS = ['.js', '.cjs', '.mjs', '.json'];
 
-/** A file; `empty` where a package says that it is nothing outside of Node. */
+/** A file; `empty` where a package declares that a module has no code outside of Node.js. */
 type Resolved = { file: string } | 'empty' | undefined;
 
 /**
- * The file that a module means by a name or a relative path.
- * @param from the file that asks; undefined for an action.
- * @returns undefined where there is none. @throws PackageFault when it would lie outside of the folder.
+ * Returns the file that a module name or a relative path means.
+ * @param from the file that requires it; undefined for an action.
+ * @returns undefined where there is none.
+ * @throws PackageFault when it would lie outside of the folder.
  */
 export async function resolveIn(
   folder: Folder,
@@ -34,13 +35,13 @@ export async function resolveIn(
   return file === undefined ? undefined : { file };
 }
 
-/** Whether a file is an ECMAScript module. */
+/** Reports whether a file is an ECMAScript module. */
 export async function isModule(folder: Folder, file: string): Promise<boolean> {
   if (file.endsWith('.mjs')) return true;
   return file.endsWith('.js') && (await ownerOf(folder, file))?.json.type === 'module';
 }
 
-/** What a package has in place of a file of its own, or of another package, where there is no Node (`browser`). */
+/** Returns what a package's `browser` member has in place of one of its own files or of another package. */
 async function replacement(
   folder: Folder,
   { directory, json: { browser } }: Package,
@@ -99,7 +100,7 @@ async function inPackage(
   return withEnding(folder, join(directory, path));
 }
 
-/** As it is named, with an ending, or as a folder with a file that stands for it. */
+/** Returns the file at a path: as named, with an extension added, or the main file of a folder. */
 async function withEnding(folder: Folder, path: string): Promise<string | undefined> {
   const endings = (of: string) => ENDINGS.map((ending) => of + ending);
   const file = await firstFile(folder, [path, ...endings(path)]);

@@ -1,0 +1,40 @@
+// How a request reaches the route that answers it: limits, bodies, shapes of errors, and the console's own host.
+import { accountArea } from './account/feature.ts';
+import type { Capabilities, TenantDependencies } from './capabilities.ts';
+import { LIMITS } from './features.ts';
+import { readBody } from './http/body.ts';
+import { createRouter } from './http/router.ts';
+import type { Route } from './http/routes.ts';
+import { managementArea } from './management/feature.ts';
+import type { LimitName } from './records/limits.ts';
+import { consoleAtItsHost, errorPageOf } from './tenant-console.ts';
+import type { TenantEngine } from './tenant-engine.ts';
+
+/** Largest request body, bytes. Bodies of the endpoints are small; the engine itself accepts at most 56 KiB. */
+export const LARGEST_BODY = 56 * 1024;
+
+/** How many requests are worked on at once. It is above the number that may wait for a password hash, which takes longest. */
+const MOST_AT_ONCE = 1_000;
+
+/** Makes the middleware that answers the requests of a tenant's routes. */
+export function routing(
+  routes: readonly Route[],
+  deps: TenantDependencies,
+  capabilities: Capabilities,
+  tenantEngine: TenantEngine,
+) {
+  const { config, rateLimits } = capabilities;
+  const router = (some: readonly Route[]) =>
+    createRouter(some, {
+      log: deps.log,
+      isApplicationOrigin: config.isApplicationOrigin,
+      errorPage: errorPageOf(deps, capabilities, tenantEngine),
+      isLimit: (name) => Object.hasOwn(LIMITS, name),
+      // The router has checked at the start that the limit exists.
+      takeLimit: (ctx, name) => rateLimits.takeFrom(ctx, name as LimitName),
+      readBody: ({ largest = LARGEST_BODY, texts, isNullNone }) => readBody(largest, texts, isNullNone),
+      areas: [managementArea, accountArea],
+      mostAtOnce: MOST_AT_ONCE,
+    });
+  return consoleAtItsHost(routes, deps.settings, router);
+}
