@@ -100,7 +100,9 @@ function isOfRights(value: object): value is LoggedCall {
   return typeof path === 'string' && /\/(roles|permissions)(\/|$)/.test(path);
 }
 
-/** That there was a call, and not to whom it gave what. */
+/**
+ * Returns the record of a call without its body: it shows that there was a call, but not what was granted to whom.
+ */
 function withoutChange({ request: { method, path }, response }: LoggedCall): object {
   return { request: { method, path }, response };
 }

@@ -145,13 +145,13 @@ interface Editor {
   message: Message;
   written: Written;
   draft?: Draft;
-  /** Whether something was not done as the template is broken. */
+  /** Whether an action was refused because the template is broken. */
   isRefused?: boolean;
-  /** What was refused, by the Management API or here. */
+  /** The refusal, by the Management API or by the page. */
   fault?: FormFault;
-  /** What went wrong otherwise. */
+  /** Another error message for the whole page. */
   alert?: Words;
-  /** Where it was sent. */
+  /** The address or number that it was sent to. */
   sent?: string;
 }
 

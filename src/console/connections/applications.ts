@@ -1,4 +1,4 @@
-// Which applications a connection is for, as switches.
+// The applications of a connection, as switches.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { ask } from '../ask.ts';
@@ -13,10 +13,10 @@ interface Application {
   name: string;
 }
 
-/** Applications of one page. */
+/** The number of applications on a page. */
 const PER_PAGE = 50;
 
-/** Shows a page of them. */
+/** Shows a page of applications. */
 export async function showApplications(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -40,7 +40,7 @@ export async function showApplications(
     title: { text: head.connection.title },
     model: {
       ...head,
-      // Not `page`, which is the page itself in every template: its nonce and its language.
+      // Not named `page`: in every template that is the page itself, with its nonce and language.
       number: page,
       applications: clients.map((one) => ({
         ...one,
@@ -52,7 +52,7 @@ export async function showApplications(
   });
 }
 
-/** Switches those that the form has another state of than it was shown with. */
+/** Changes the applications whose switch differs from the state that the form was shown with. */
 export async function saveApplications(
   deps: ConnectionsDependencies,
   ctx: Context,

@@ -1,4 +1,4 @@
-// A new connection: first its strategy, then its options.
+// Creating a connection: first the strategy is chosen, then the options are entered.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -20,7 +20,7 @@ import {
 
 const NAME: FaultyField = { id: 'name', label: 't:console.connections.name' };
 
-/** The strategies, as tiles. */
+/** Shows the strategies. */
 export async function showKinds(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await renderConsole(deps, ctx, here, {
     template: 'console/connections-kinds',
@@ -29,12 +29,12 @@ export async function showKinds(deps: ConnectionsDependencies, ctx: Context, her
   });
 }
 
-/** The form of a strategy. */
+/** Shows the form for a strategy. */
 export async function showNew(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await showForm(deps, ctx, here, { name: '', display_name: '' });
 }
 
-/** Makes the connection. */
+/** Creates the connection. */
 export async function create(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const strategy = strategyAt(ctx);
   const { name = '', display_name = '' } = bodyTexts(ctx);
@@ -61,7 +61,7 @@ interface Form {
   name: string;
   display_name: string;
   typed?: Record<string, string>;
-  /** Of options that cannot be read. */
+  /** Faults of options that cannot be parsed, by name. */
   faults?: Record<string, FormFault>;
   fault?: FormFault;
 }
@@ -75,7 +75,7 @@ async function showForm(
   const strategy = strategyAt(ctx);
   const { has } = deps.views.locale(ctx);
   const fields = filledFields(strategy, {}, { typed, faults, fault });
-  // Only the name can be another's.
+  // A conflict can only concern the name.
   const ofName = fault?.status === 409 ? fault : faultIn(fault, 'name');
   const ofDisplayName = faultIn(fault, 'display_name');
   const named = ofName ? NAME : ofDisplayName && DISPLAY_NAME;
@@ -93,7 +93,7 @@ async function showForm(
   });
 }
 
-/** @throws AuthError 404 */
+/** Returns the strategy of the request's path. @throws AuthError 404 */
 function strategyAt(ctx: Context): string {
   const strategy = String(ctx.params.strategy);
   if (!isKnown(strategy)) throw new AuthError(404, 'not_found', 'Not Found');

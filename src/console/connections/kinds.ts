@@ -1,19 +1,19 @@
-// The kinds of connections, as the console offers and lists them.
+// The kinds of connections that the console offers and lists.
 import { markOf } from '../../connections/marks.ts';
 import { strategyOf } from '../../connections/strategies.ts';
 import { DATABASE, strategyRecord } from '../../records/connections.ts';
 import { SOCIAL_STRATEGIES } from '../../records/social.ts';
 
-/** A strategy as a tile or a heading shows it. */
+/** A strategy as a tile or heading shows it. */
 export interface Kind {
   strategy: string;
-  /** What the provider is called; undefined where it is a protocol, which a message names. */
+  /** The name of the provider; undefined for a protocol, which a message names. */
   label: string | undefined;
-  /** The name of an asset. */
+  /** The name of the asset with its logo. */
   mark: string;
 }
 
-/** By group, in the order of the page. */
+/** The offered strategies by group, in the order of the page. */
 const GROUPS: readonly { group: string; strategies: readonly string[] }[] = [
   { group: 'database', strategies: [DATABASE, 'ad'] },
   { group: 'passwordless', strategies: ['email', 'sms'] },
@@ -24,12 +24,12 @@ const GROUPS: readonly { group: string; strategies: readonly string[] }[] = [
   { group: 'social', strategies: ['google-oauth2', 'apple', ...SOCIAL_STRATEGIES, 'oauth2'] },
 ];
 
-/** Strategies whose names say nothing to people: messages name them. */
+/** Strategies whose own names are not descriptive: messages name them. */
 const NAMED: ReadonlySet<string> = new Set([
   ...[DATABASE, 'ad', 'auth0-adldap', 'email', 'sms', 'oidc', 'samlp', 'adfs', 'pingfederate', 'oauth2'],
 ]);
 
-/** Products whose strategies do not bear their names, or one name for two. */
+/** Product names of strategies that are called differently. */
 const PRODUCTS: Readonly<Record<string, string>> = {
   waad: 'Microsoft Entra ID',
   okta: 'Okta',
@@ -38,17 +38,17 @@ const PRODUCTS: Readonly<Record<string, string>> = {
   'salesforce-sandbox': 'Salesforce Sandbox',
 };
 
-/** All that can be made, by group. */
+/** Returns all strategies that can be created, by group. */
 export function kindsByGroup(): { group: string; kinds: Kind[] }[] {
   return GROUPS.map(({ group, strategies }) => ({ group, kinds: strategies.map(kindOf) }));
 }
 
-/** Whether connections of a strategy can be made here. */
+/** Reports whether connections of a strategy can be created. */
 export function isKnown(strategy: string): boolean {
   return strategyRecord(strategy) !== undefined;
 }
 
-/** @see Kind */
+/** Returns the name and logo of a strategy. */
 export function kindOf(strategy: string): Kind {
   const known = strategyOf({ strategy });
   const own = known?.page === 'redirect' ? known.label : undefined;
@@ -56,12 +56,12 @@ export function kindOf(strategy: string): Kind {
   return { strategy, label, mark: markOf(strategy) };
 }
 
-/** What a connection is called: by its display name, else by its name. */
+/** Returns the display name of a connection, or else its name. */
 export function titleOf({ name, display_name }: { name: string; display_name?: string | undefined }): string {
   return display_name?.trim() || name;
 }
 
-/** Why nobody can log in with a connection, as far as its options tell: names of members that they lack. */
+/** Returns the names of missing options without which nobody can log in. */
 export function lackingOf({
   strategy,
   options,

@@ -1,4 +1,4 @@
-// All connections, by strategy.
+// The list of connections, by strategy.
 import type { Context } from 'koa';
 import { ask } from '../ask.ts';
 import { renderConsole } from '../render.ts';
@@ -6,10 +6,10 @@ import type { AtConsole } from '../session.ts';
 import { kindOf, lackingOf, titleOf } from './kinds.ts';
 import { type ConnectionsDependencies, PATH, type ShownConnection } from './shared.ts';
 
-/** Connections of one page. */
+/** The number of connections on a page. */
 const MOST = '500';
 
-/** Shows them; `?q=` looks for a part of a name, `?from=` goes on. */
+/** Shows a page of connections. `?q=` filters them by a part of a name, `?from=` continues after a page. */
 export async function showConnections(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -36,7 +36,7 @@ export async function showConnections(
   });
 }
 
-/** In the order of their names, under the strategy that they are of. */
+/** Groups connections by strategy, in the order of their names. */
 function byStrategy(all: readonly ShownConnection[]) {
   const strategies = [...new Set(all.map(({ strategy }) => strategy))].sort();
   return strategies.map((strategy) => ({

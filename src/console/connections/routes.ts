@@ -1,4 +1,4 @@
-// The routes of the console's connections.
+// The routes of connections.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { withLongTexts } from '../forms.ts';
 import { consoleForm, consolePage } from '../page.ts';
@@ -21,21 +21,21 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`GET ${PATH}/new` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showKinds),
   [`GET ${PATH}/new/:strategy` as const]: consolePage<D>(SECTION, { scopes: MAKE }, showNew),
   [`POST ${PATH}/new/:strategy` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(MAKE), create)),
-  // What a try shows of a provider's users is for those who may change the connection.
+  // What a trial shows of a provider's users requires the scope to change the connection.
   [`GET ${TRIED}` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTried),
   [`GET ${PATH}/:id` as const]: consolePage<D>(SECTION, { scopes: READ }, showSettings),
-  // Options say where users are sent to log in, and where the connection's secrets go.
+  // Dangerous: the options say where users log in, and where the connection's secrets are sent.
   [`POST ${PATH}/:id` as const]: withLongTexts(consoleForm<D>(SECTION, dangerous(CHANGE), saveSettings)),
   [`GET ${PATH}/:id/applications` as const]: consolePage<D>(
     SECTION,
     { scopes: [...READ, 'read:clients'] },
     showApplications,
   ),
-  // It says who may come in where.
+  // Dangerous: it decides who can log in to which application.
   [`POST ${PATH}/:id/applications` as const]: consoleForm<D>(SECTION, dangerous(CHANGE), saveApplications),
   [`GET ${PATH}/:id/scripts/:script` as const]: consolePage<D>(SECTION, { scopes: READ }, showScript),
   [`POST ${PATH}/:id/scripts/:script` as const]: withLongTexts(
-    // A draft that is run has the connection's secrets and the network.
+    // Dangerous: a script that is run can read the connection's secrets and use the network.
     consoleForm<D>(SECTION, dangerous(CHANGE), takeScript),
   ),
   [`GET ${PATH}/:id/try` as const]: consolePage<D>(SECTION, { scopes: CHANGE }, showTry),
@@ -48,7 +48,7 @@ export const connectionsRoutes: RouteDeclarations<D> = {
   [`POST ${PATH}/:id/delete` as const]: consoleForm<D>(SECTION, dangerous(REMOVE), remove),
 };
 
-/** The pages, below views/pages. */
+/** The templates of these pages, below views/pages. */
 export const CONNECTIONS_PAGES: readonly string[] = [
   'applications',
   'delete',

@@ -1,4 +1,4 @@
-// The editor of a connection's scripts, with a test run.
+// The editor of a connection's scripts, which can run them.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -29,7 +29,7 @@ export async function showScript(
   await showEditor(deps, ctx, here, { connection, kind: kindAt(ctx, connection) });
 }
 
-/** Keeps a script, or runs it once as it was typed. */
+/** Saves a script, or runs the entered script once. */
 export async function takeScript(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -58,12 +58,12 @@ interface Editor {
   connection: ShownConnection;
   kind: ScriptKind;
   source?: string;
-  /** Arguments, JSON, by their names. */
+  /** Arguments as entered, JSON, by name. */
   typed?: Readonly<Record<string, string>>;
   run?: TestRun;
-  /** Of the script. */
+  /** A fault of the script. */
   fault?: FormFault;
-  /** Of arguments, by their names. */
+  /** Faults of arguments, by name. */
   faults?: Readonly<Record<string, FormFault>>;
 }
 
@@ -121,7 +121,7 @@ async function showEditor(
   });
 }
 
-/** The first argument with which something is wrong; the script, where it is none. */
+/** Returns the first faulty argument, or else the script. */
 function faultyOf(
   { name, parameters }: ScriptKind,
   faults: Readonly<Record<string, FormFault>>,
@@ -132,7 +132,7 @@ function faultyOf(
     : { id: `argument-${found.name}`, label: { text: found.name } };
 }
 
-/** The script of an address. @throws AuthError 404 */
+/** Returns the script of the request's path. @throws AuthError 404 */
 function kindAt(ctx: Context, { strategy }: ShownConnection): ScriptKind {
   const found = scriptKinds(strategy).find(({ name }) => name === ctx.params.script);
   if (found === undefined) throw new AuthError(404, 'not_found', 'Not Found');

@@ -1,4 +1,4 @@
-// The scripts of a connection: which it may have, what each is called with, and how one is run once from its editor.
+// The scripts that a connection may have, their arguments, and test runs.
 import { oauth2 } from '../../connections/oauth2/strategy.ts';
 import { DATABASE } from '../../records/connections.ts';
 import type { ScriptFailure, ScriptLimits, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
@@ -15,11 +15,11 @@ type Options = Readonly<Record<string, unknown>>;
 /** A script that a connection may have. */
 export interface ScriptKind {
   name: string;
-  /** The member of the options that it is in. */
+  /** The member of the options that contains it. */
   within: 'scripts' | 'customScripts';
-  /** What it is called with before the callback, by name, with examples. */
+  /** The arguments before the callback, with examples. */
   parameters: readonly { name: string; example: unknown }[];
-  /** Whether it carries something out: a test run does, too. */
+  /** Whether it changes something in the database. A test run then changes it, too. */
   changes: boolean;
 }
 
@@ -66,34 +66,34 @@ const CUSTOM: readonly ScriptKind[] = [
   custom('delete', [{ name: 'id', example: 'ada' }]),
 ];
 
-/** The scripts that a connection of a strategy may have. */
+/** Returns the scripts that a connection of a strategy may have. */
 export function scriptKinds(strategy: string): readonly ScriptKind[] {
   if (strategy === oauth2.name) return OAUTH2;
   return strategy === DATABASE ? CUSTOM : [];
 }
 
-/** The text of a script; empty where there is none. */
+/** Returns the source of a script; empty when there is none. */
 export function sourceOf(options: Options, { name, within }: ScriptKind): string {
   const source = (options[within] as Options | null | undefined)?.[name];
   return typeof source === 'string' ? source : '';
 }
 
-/** Options with another text of a script; without the script where it is empty. */
+/** Returns the options with another source of a script, or without the script when the source is empty. */
 export function withSource(options: Options, { name, within }: ScriptKind, source: string): Options {
   const { [name]: _before, ...others } = (options[within] ?? {}) as Record<string, unknown>;
   const isEmpty = source.trim() === '';
   return { ...options, [within]: isEmpty ? others : { ...others, [name]: source } };
 }
 
-/** What a run used of one thing that it may use. */
+/** How much of a resource a run has used. */
 interface Used {
-  /** A message key. */
+  /** The end of a message key. */
   what: 'time' | 'cpu' | 'memory' | 'output' | 'requests';
   used: number;
   of: number;
 }
 
-/** What became of a test run, as its page shows it. */
+/** The outcome of a test run, as the page shows it. */
 export interface TestRun {
   result?: string;
   failure?: ScriptFailure | undefined;
@@ -101,16 +101,16 @@ export interface TestRun {
   used: Used[];
 }
 
-/** A script as it is tried. */
+/** A test run. */
 interface Trial {
   connection: { name: string; options: Options };
   kind: ScriptKind;
   source: string;
-  /** One for each parameter. */
+  /** One argument for each parameter. */
   args: readonly unknown[];
 }
 
-/** Runs a script once, as a login does; nothing here becomes of what it answers. */
+/** Runs a script once as a login would. Its result is only shown. */
 export async function testRun(
   { scripts, packages }: { scripts: Pick<Scripts, 'run'>; packages: Pick<Packages, 'filesFor'> },
   { connection, kind, source, args }: Trial,
@@ -136,7 +136,7 @@ export async function testRun(
 
 const MIB = 1024 * 1024;
 
-/** What a run used, beside what it may. */
+/** Returns what a run has used of each resource, with the limits. */
 export function usedOf(used: ScriptUsage, limits: ScriptLimits = SCRIPT_LIMITS): Used[] {
   return [
     { what: 'time', used: Math.round(used.wallMs), of: limits.wallMs },

@@ -1,4 +1,4 @@
-// One connection: what its provider must know of us, its options, and its end.
+// One connection: the data its provider needs, its options, and its removal.
 import type { Context } from 'koa';
 import { isSaml, samlpOptions } from '../../connections/samlp/provider.ts';
 import { consumerUrl, entityId, logoutUrl } from '../../connections/samlp/service-provider.ts';
@@ -23,7 +23,7 @@ import {
 } from './shared.ts';
 import { tryingOf } from './try.ts';
 
-/** Shows it; with `?check=1` its provider is asked whether somebody could log in. */
+/** Shows the connection. With `?check=1` it checks whether the provider is available for logins. */
 export async function showSettings(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -34,7 +34,7 @@ export async function showSettings(
   await showForm(deps, ctx, here, connection, { check });
 }
 
-/** Takes what the form says. */
+/** Saves the form. */
 export async function saveSettings(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -59,7 +59,7 @@ export async function saveSettings(
   }
 }
 
-/** Asks once more, with what goes with it. */
+/** Shows what is deleted with the connection, to be confirmed. */
 export async function showRemoval(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -77,7 +77,7 @@ export async function showRemoval(
   });
 }
 
-/** Removes it, and its users with it. */
+/** Deletes the connection and its users. */
 export async function remove(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await ask(deps, ctx, here, 'DELETE /connections/:id', { params: { id: String(ctx.params.id) } });
   back(ctx, PATH, 'console.said.deleted');
@@ -99,7 +99,7 @@ async function usersOf(
   return Number((body as { total?: number }).total ?? 0);
 }
 
-/** Whether the provider answers: why not, where it does not. */
+/** Checks the provider. @returns the fault, if there is one. */
 async function statusOf(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -118,7 +118,7 @@ async function statusOf(
 
 interface Form {
   typed?: Record<string, string>;
-  /** Of options that cannot be read. */
+  /** Faults of options that cannot be parsed, by name. */
   faults?: Record<string, FormFault>;
   fault?: FormFault;
   check?: { fault?: string } | undefined;
@@ -152,7 +152,7 @@ async function showForm(
   });
 }
 
-/** What the provider is told of us, by message keys. */
+/** Returns the addresses that have to be registered with the provider, each with a message key. */
 async function addressesOf(
   deps: ConnectionsDependencies,
   connection: ShownConnection,

@@ -1,4 +1,4 @@
-// What the pages of one connection have in common.
+// What the pages of a connection share.
 import type { Context } from 'koa';
 import type { LimitLogin } from '../../connections/database/limit-login.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -19,14 +19,14 @@ export interface ConnectionsDependencies extends ConsolePageDependencies, AskDep
 
 export const SECTION = 'connections';
 export const PATH = `${CONSOLE}/connections` as const;
-/** The page where a try whose browser is back is looked at. */
+/** Path of the page to which the browser returns after a trial login. */
 export const TRIED = `${PATH}/tried` as const;
 export const READ = ['read:connections'];
-/** Its field on the pages that have one. */
+/** The display name's field on the pages that have one. */
 export const DISPLAY_NAME: FaultyField = { id: 'display_name', label: 't:console.connections.displayName' };
 export const CHANGE = ['update:connections'];
 
-/** A connection as the Management API answers it. */
+/** A connection as returned by the Management API. */
 export interface ShownConnection
   extends Pick<Connection, 'id' | 'name' | 'strategy' | 'options' | 'enabled_clients'> {
   display_name?: string;
@@ -34,7 +34,7 @@ export interface ShownConnection
   show_as_button?: boolean;
 }
 
-/** The connection of an address. @throws AuthError 404 */
+/** Returns the connection of the request's path. @throws AuthError 404 */
 export async function connectionAt(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -46,7 +46,10 @@ export async function connectionAt(
   return body as ShownConnection;
 }
 
-/** The record that logins go by: what the Management API answers has no secrets of scripts. @throws AuthError 404 */
+/**
+ * Returns the connection as logins use it: answers of the Management API lack the secrets of scripts.
+ * @throws AuthError 404
+ */
 export async function recordOf(
   { config }: Pick<ConnectionsDependencies, 'config'>,
   { id, name }: Pick<ShownConnection, 'id' | 'name'>,
@@ -56,7 +59,7 @@ export async function recordOf(
   return found;
 }
 
-/** What the head of each page of a connection shows. */
+/** Returns the data that the header of every page of a connection shows. */
 export function headOf(here: AtConsole, connection: ShownConnection, tab: string) {
   const { id, strategy } = connection;
   const [script] = scriptKinds(strategy);
@@ -75,7 +78,7 @@ export function headOf(here: AtConsole, connection: ShownConnection, tab: string
   };
 }
 
-/** The options of a form. Switches that are off send nothing: the form names those that it has. */
+/** Returns the options of a form as entered. A switch that is off sends nothing, so the form lists its switches. */
 export function typedOptions(ctx: Context): Record<string, string> {
   const switches = Object.keys(fieldsBelow(ctx, 'switch.')).map((name) => [name, '']);
   return { ...Object.fromEntries(switches), ...fieldsBelow(ctx, 'option.') };

@@ -1,11 +1,11 @@
-// The steps of a login at a connection that is tried, as its page shows them. No secret of the connection, and none that was
-// received, is in any of them.
+// The steps of a trial login, as its page shows them. Secrets of the connection and secrets received during the login
+// are masked in all of them.
 import { isNamedSecret } from '../../records/secrets.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import type { ScriptFailure, ScriptLine, ScriptUsage } from '../../scripts/limits.ts';
 import { withoutSecrets } from '../../scripts/scripts.ts';
 
-/** A name and what it has, as text. */
+/** The name of a value, and the value as text. */
 type Shown = readonly [name: string, value: string];
 
 export type Step =
@@ -30,35 +30,35 @@ export type Step =
   | { kind: 'profile'; id: string; text: string }
   | { kind: 'error'; error: string; text: string };
 
-/** Characters of an answer, or a value, that are shown. */
+/** The maximum length of a body or value that is shown, characters. */
 const LONGEST = 20_000;
 
-/** In place of a secret. */
+/** Shown in place of a secret. */
 const HIDDEN = '•••';
 
-/** Names of values that nobody is shown beside credentials: what stands for a login. */
+/** Names of values, other than credentials, that could be used to continue or repeat a login. */
 const OF_LOGIN =
   /^code$|^code_verifier$|^state$|^nonce$|assertion|^client_info$|^SAMLResponse$|^RelayState$|private|signing_key|decryptionKey/i;
-/** Of those, what says something of a credential, and is none. */
+/** Names that match but hold no secret. */
 const PLAIN = new Set(['client_assertion_type', 'credential_type']);
 
-/** Whether what a name has is shown to nobody. */
+/** Reports whether the value of a name is masked. */
 function isSecretName(name: string): boolean {
   return (isNamedSecret(name) || OF_LOGIN.test(name)) && !PLAIN.has(name);
 }
 
-/** What is not to be shown, as it is met on the way. */
+/** Collects secrets while the login proceeds, and masks them. */
 export interface Secrets {
-  /** Notes the texts of a value that are secrets by their names. */
+  /** Adds the strings inside a value whose names mark them as secrets. */
   note(value: unknown): void;
-  /** A text without any of them. */
+  /** Masks all collected secrets in a text. */
   without(text: string): string;
 }
 
-/** Shorter ones are words. Characters. */
+/** The minimum length of a collected secret, characters: shorter ones occur as ordinary words. */
 const SHORTEST = 4;
 
-/** @param known those there are from the start. */
+/** Creates a collection of secrets. @param known the secrets that are known from the start. */
 export function createSecrets(known: readonly string[]): Secrets {
   const all = new Set(known.filter((one) => one.length >= SHORTEST));
   const note = (value: unknown): void => {
@@ -68,12 +68,12 @@ export function createSecrets(known: readonly string[]): Secrets {
       note(member);
     }
   };
-  // The longest first: a secret may have another in it.
+  // The longest first: a secret may contain another one.
   const ordered = () => [...all].sort((a, b) => b.length - a.length);
   return { note, without: (text) => withoutSecrets(text, ordered()) };
 }
 
-/** Parameters as they are shown. */
+/** Returns parameters as they are shown. */
 export function shownValues(values: Readonly<Record<string, string>>, secrets: Secrets): Shown[] {
   return Object.entries(values).map(([name, value]) => [
     name,
@@ -81,14 +81,17 @@ export function shownValues(values: Readonly<Record<string, string>>, secrets: S
   ]);
 }
 
-/** An address without its query and without what is secret in it, and the query as values. */
+/** Returns an address without its query and with secrets masked, and the query's parameters as they are shown. */
 export function shownAddress(address: string, secrets: Secrets): { address: string; values: Shown[] } {
   const url = new URL(address);
   const values = shownValues(Object.fromEntries(url.searchParams), secrets);
   return { address: cut(secrets.without(`${url.origin}${url.pathname}`)), values };
 }
 
-/** A body as it is shown: JSON in lines, without what is secret by its name; other texts as they are. */
+/**
+ * Returns a body as it is shown: JSON and forms indented with secrets masked by name, other texts with known secrets
+ * masked.
+ */
 export function shownBody(text: string, secrets: Secrets): string {
   const parsed = objectOf(text) ?? formOf(text);
   if (parsed === undefined) return cut(secrets.without(text));
@@ -96,7 +99,7 @@ export function shownBody(text: string, secrets: Secrets): string {
   return shownJson(parsed, secrets);
 }
 
-/** A value as JSON in lines, without secrets. */
+/** Returns a value as indented JSON with secrets masked. */
 export function shownJson(value: unknown, secrets: Secrets): string {
   const text = JSON.stringify(
     value,
@@ -111,7 +114,7 @@ function objectOf(text: string): object | undefined {
   return typeof value === 'object' && value !== null ? value : undefined;
 }
 
-/** Some token endpoints answer with a form. */
+/** Parses a form, in which some token endpoints answer. */
 function formOf(text: string): object | undefined {
   if (!/^[\w.~%+-]+=[^\s<>]*$/.test(text.trim())) return undefined;
   return Object.fromEntries(new URLSearchParams(text.trim()));

@@ -1,4 +1,4 @@
-// What a login at a connection is tried with: the same as every login, and each request and script is a step.
+// Wraps what a login depends on, so that each request and script of a trial login is recorded as a step.
 import type { CustomDatabases } from '../../connections/database/custom.ts';
 import type { Directories } from '../../connections/ldap/directories.ts';
 import { openIdProviders } from '../../connections/oidc/providers.ts';
@@ -9,16 +9,16 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Scripts } from '../../scripts/scripts.ts';
 import { type Secrets, type Step, shownAddress, shownBody, shownJson } from './steps.ts';
 
-/** What is seen while a login is tried. */
+/** The recorded steps, and the secrets to mask in them. */
 export interface Trace {
   steps: Step[];
   secrets: Secrets;
 }
 
-/** Bodies of these have no content (Fetch §4.1). */
+/** Statuses whose responses have no body (Fetch §4.1). */
 const EMPTY = new Set([204, 205, 304]);
 
-/** Requests, each a step once it is answered. */
+/** Records each request once it is answered. */
 function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }: Trace): Outbound['fetch'] {
   return async (input, init) => {
     const began = clock();
@@ -40,7 +40,7 @@ function tracedFetch(fetch: Outbound['fetch'], clock: Clock, { steps, secrets }:
   };
 }
 
-/** Scripts, each run a step. */
+/** Records each run of a script. */
 export function tracedScripts(
   scripts: Pick<Scripts, 'run'>,
   { steps, secrets }: Trace,
@@ -61,7 +61,7 @@ export function tracedScripts(
   };
 }
 
-/** Directories: who was found is a step. */
+/** Records the user that a directory has found. */
 export function tracedDirectories(directories: Directories, { steps, secrets }: Trace): Directories {
   return {
     ...directories,
@@ -73,14 +73,14 @@ export function tracedDirectories(directories: Directories, { steps, secrets }: 
   };
 }
 
-/** Databases elsewhere: whom a script has found is a step. */
+/** Records the user that the script of a custom database has found. */
 export function tracedDatabases(databases: CustomDatabases, { steps, secrets }: Trace): CustomDatabases {
   return {
     ...databases,
     login: async (...asked) => {
       const answer = await databases.login(...asked);
       if (answer === 'failed' || 'wrong' in answer) return answer;
-      // Secrets of apps that make codes are among the factors.
+      // The factors contain the secrets of authenticator apps.
       const { factors: _, ...profile } = answer;
       steps.push(profileStep({ id: answer.upstreamId, profile }, secrets));
       return answer;
@@ -88,12 +88,15 @@ export function tracedDatabases(databases: CustomDatabases, { steps, secrets }: 
   };
 }
 
-/** Whom a connection has found. */
+/** Returns the step that shows the user whom a connection has found. */
 export function profileStep({ id, profile }: { id: string; profile: object }, secrets: Secrets): Step {
   return { kind: 'profile', id: secrets.without(id), text: shownJson(profile, secrets) };
 }
 
-/** What strategies are given. What OpenID providers publish is asked for anew, so that it is seen. */
+/**
+ * Wraps the dependencies of redirect strategies. The metadata of OpenID providers is fetched anew, so that it is
+ * recorded.
+ */
 export function tracedUpstream(
   deps: UpstreamDependencies & { scripts: Pick<Scripts, 'run'> },
   trace: Trace,

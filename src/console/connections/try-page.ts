@@ -19,15 +19,15 @@ import {
 import type { Step } from './steps.ts';
 import { beginTry, finishTry, tryingOf, tryPassword } from './try.ts';
 
-/** Stands for the session, which is in this browser alone. */
+/** Returns a hash that stands for the administrator's session, which one browser has. */
 const sessionOf = ({ token }: AtConsole) => sha256(`trial ${token}`);
 
-/** Shows how it can be tried. */
+/** Shows the form. */
 export async function showTry(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   await showPage(deps, ctx, here, await connectionAt(deps, ctx, here));
 }
 
-/** Goes to the provider, or looks at a name and a password. */
+/** Begins a login at the provider, or checks an identifier and a password. */
 export async function tryConnection(
   deps: ConnectionsDependencies,
   ctx: Context,
@@ -57,7 +57,7 @@ export async function tryConnection(
   await showPage(deps, ctx, here, shown, await tryPassword(deps, typed));
 }
 
-/** Shows what became of a try whose browser is back. */
+/** Shows the outcome after the browser has returned from the provider. */
 export async function showTried(deps: ConnectionsDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const { ticket } = ctx.query;
   const answer = typeof ticket === 'string' ? await deps.testLogins.take(ticket, sessionOf(here)) : undefined;
@@ -72,8 +72,8 @@ export async function showTried(deps: ConnectionsDependencies, ctx: Context, her
 }
 
 /**
- * Shows the way to the provider, which the administrator goes on by a link: no page of the console lets its forms lead
- * anywhere else. Where the provider wants a form, that is a page of its own.
+ * Shows a link to the provider. It is not a redirect, because forms of the console's pages may not lead elsewhere. A
+ * provider that needs a form gets a page of its own.
  */
 async function go(
   deps: ConnectionsDependencies,
@@ -111,7 +111,7 @@ async function showPage(
   });
 }
 
-/** With the milliseconds and limits that a page shows. */
+/** Returns a step with rounded times, and with the limits of a script. */
 function shownStep(step: Step) {
   if (step.kind === 'request') return { ...step, ms: Math.round(step.ms) };
   return step.kind === 'script' ? { ...step, used: usedOf(step.used) } : step;

@@ -1,5 +1,5 @@
-// "Try connection": a login as every other up to the profile, and no further. It makes no user and no session, and gives no
-// token to anybody.
+// "Try connection": runs a login like any other as far as the profile. It creates no user and no session, and issues
+// no token.
 import type { CustomDatabases } from '../../connections/database/custom.ts';
 import type { RedirectStrategy, UpstreamDependencies, UpstreamRedirect } from '../../connections/redirect.ts';
 import { strategyOf } from '../../connections/strategies.ts';
@@ -28,7 +28,7 @@ export interface TryDependencies {
   packages: Pick<Packages, 'filesFor'>;
   testLogins: TestLogins;
   proofs: ProofDependencies;
-  /** The databases elsewhere, asked by these scripts. */
+  /** Returns custom databases that use these scripts. */
   databasesBy(scripts: Pick<Scripts, 'run'>): CustomDatabases;
 }
 
@@ -38,7 +38,7 @@ type Trying =
   | { by: 'form'; strategy: FormStrategy }
   | { by: 'none' };
 
-/** @see Trying */
+/** Returns how a connection can be tried. */
 export function tryingOf(connection: Pick<Connection, 'strategy'>): Trying {
   const strategy = strategyOf(connection);
   if (strategy?.page === 'redirect') return { by: 'redirect', strategy };
@@ -47,8 +47,8 @@ export function tryingOf(connection: Pick<Connection, 'strategy'>): Trying {
 }
 
 /**
- * Begins a try at a provider.
- * @returns the steps so far, and where the browser goes where it can begin.
+ * Begins a trial login at a provider.
+ * @returns the steps so far, and where to send the browser if the login could begin.
  */
 export async function beginTry(
   deps: Pick<TryDependencies, 'testLogins' | 'upstream' | 'scripts'>,
@@ -68,7 +68,7 @@ export async function beginTry(
   }
 }
 
-/** Looks at what the browser brought back. */
+/** Evaluates the provider's response. @returns all steps. */
 export async function finishTry(
   deps: Pick<TryDependencies, 'upstream' | 'scripts'>,
   answer: TestLoginAnswer,
@@ -100,18 +100,21 @@ export async function finishTry(
   return trace.steps;
 }
 
-/** What somebody types to try a connection with a form. */
+/** The input for a connection with a form. */
 interface Typed {
   connection: Connection;
   strategy: FormStrategy;
   identifier: string;
   password: string;
   caller: Caller;
-  /** The application that is named in the log where the password is wrong. */
+  /** The application that the log names when the password is wrong. */
   clientId: string;
 }
 
-/** Tries a name and a password, which count as those of any login. @returns the steps, and whether they are right. */
+/**
+ * Checks an identifier and a password, which counts as an attempt of any login does.
+ * @returns the steps, and whether the password is right.
+ */
 export async function tryPassword(
   { proofs, databasesBy, scripts }: Pick<TryDependencies, 'proofs' | 'databasesBy' | 'scripts'>,
   { connection, strategy, identifier, password, caller, clientId }: Typed,
@@ -135,7 +138,7 @@ function callbackOf({ upstream }: Pick<TryDependencies, 'upstream'>): string {
   return `${upstream.baseUrl}${CALLBACK}`;
 }
 
-/** @param more secrets beside those of the connection. */
+/** Creates a trace. @param more secrets in addition to those of the connection. */
 function traceOf({ options }: Connection, more: readonly string[]): Trace {
   return { steps: [], secrets: createSecrets([...secretsIn(options), ...more]) };
 }
@@ -146,7 +149,10 @@ function redirectStep(redirect: UpstreamRedirect, secrets: Secrets): Step {
   return { kind: 'redirect', method: 'POST', address, values: shownValues(redirect.fields, secrets) };
 }
 
-/** What nobody foresaw is told, too: administrators try connections to see what is wrong with them. */
+/**
+ * Returns the step of an error. Unexpected errors are shown, too: administrators try connections to find out what is
+ * wrong.
+ */
 function errorStep(thrown: unknown, secrets: Secrets): Step {
   const known = thrown instanceof AuthError ? thrown : undefined;
   const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -1,15 +1,16 @@
-// What of the log is shown: the fields of its form, as queries of `GET /logs`. What an index tells (type, user, login, time) is
-// asked for one value at a time, newest first, and put together here: so the store reads no more than a page of each.
+// Turns the filter form of the log into queries of `GET /logs`. Members with an index (type, user, login, time) are
+// queried for one value at a time, newest first, and the answers are merged, so that the store reads no more than one
+// page of each.
 import { typesNamed } from '../event-groups.ts';
 
 const FIELDS = ['type', 'user', 'client', 'connection', 'ip', 'from', 'to', 'q', 'before'] as const;
 
 export type LogFilter = Record<(typeof FIELDS)[number], string>;
 
-/** Characters of one field. */
+/** The maximum length of a field, characters. */
 const LONGEST = 1_000;
 
-/** The filter that an address names. */
+/** Returns the filter of a query string. */
 export function readFilter(query: Readonly<Record<string, unknown>>): LogFilter {
   const one = (name: string) => {
     const value = query[name];
@@ -18,19 +19,19 @@ export function readFilter(query: Readonly<Record<string, unknown>>): LogFilter 
   return Object.fromEntries(FIELDS.map((name) => [name, one(name)])) as LogFilter;
 }
 
-/** Whether it means all. */
+/** Reports whether the filter selects everything. */
 export const isOpen = (filter: LogFilter): boolean =>
   FIELDS.every((name) => name === 'before' || filter[name] === '');
 
-/** The address of the log by a filter. */
+/** Returns the address of the log with a filter. */
 export function hrefOf(path: string, filter: LogFilter, over: Partial<LogFilter> = {}): string {
   const set = Object.entries({ ...filter, ...over }).filter(([, value]) => value !== '');
   return set.length === 0 ? path : `${path}?${new URLSearchParams(set)}`;
 }
 
 /**
- * The queries that a filter is, whose answers are put together.
- * @param userIds ids of the users whom the field `user` names.
+ * Returns the queries of a filter, whose answers are to be merged.
+ * @param userIds the ids of the users whom the field `user` names.
  */
 export function queriesOf(filter: LogFilter, userIds: readonly string[]): (string | undefined)[] {
   const { type, user, client, connection, ip, q } = filter;
@@ -54,26 +55,26 @@ export function queriesOf(filter: LogFilter, userIds: readonly string[]): (strin
   );
 }
 
-/** A text as the query language takes it, whatever is in it. */
+/** Quotes a text for the query language. */
 export const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 
-/** `203.0.113.*` is what begins so. */
+/** Returns the search term for an address; `203.0.113.*` searches by prefix. */
 function addressTerm(ip: string): string {
   return /^[\da-f.:]+\*$/i.test(ip) ? ip.replaceAll(':', '\\:') : quoted(ip);
 }
 
-/** By ids, which begin with the time, and by which events are in order. */
+/** Filters by id: ids begin with the time, and events are ordered by them. */
 function timesOf({ from, to, before }: LogFilter): string[] {
   const [first, last] = [digitsOf(from), digitsOf(to)];
   return [
     ...(first === '' ? [] : [`log_id:[${first} TO *]`]),
-    // All of the minute, or the day, that is named.
+    // Includes the whole of the named minute or day.
     ...(last === '' ? [] : [`log_id:[* TO ${last}~]`]),
     ...(/^[\da-f]+$/.test(before) ? [`log_id:[* TO ${before}}`] : []),
   ];
 }
 
-/** `2026-11-22T16:05` as ids begin with it; nothing of what is no time. */
+/** Returns a time such as `2026-11-22T16:05` as ids begin with it; empty for anything else. */
 function digitsOf(time: string): string {
   return /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?$/.test(time) ? time.replaceAll(/\D/g, '') : '';
 }

@@ -1,4 +1,4 @@
-// /console/log: what happened, newest first, and one event with all that belongs to it.
+// /console/log: the events, newest first, and one event together with its related events.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -14,18 +14,18 @@ import { outcomeOf, storyOf, storyQueries } from './story.ts';
 import { type AnsweredEvent, isBad, whoOf, wordsOf } from './words.ts';
 
 export interface LogDependencies extends ConsolePageDependencies, AskDependencies {
-  /** What each type of event means. */
+  /** The description of each type of event. */
   meanings: EventMeanings;
-  /** How many days events are kept. */
+  /** The number of days for which events are kept. */
   retentionDays(): number;
 }
 
 const PATH = `${CONSOLE}/log`;
 const SCOPES = { scopes: ['read:logs'] };
-/** Events of a page, and of a story. */
+/** The maximum number of events on a page and among related events. */
 const PAGE_SIZE = 50;
 const MOST_OF_STORY = 100;
-/** Users who may have one address, each by another connection. */
+/** The maximum number of users that one address is resolved to; each has another connection. */
 const MOST_USERS = 5;
 
 export const logRoutes: RouteDeclarations<LogDependencies> = {
@@ -33,7 +33,7 @@ export const logRoutes: RouteDeclarations<LogDependencies> = {
   [`GET ${PATH}/:id` as const]: consolePage('log', SCOPES, showEvent),
 };
 
-/** As a sentence begins: that of an event whom nobody is named by begins with a word for somebody. */
+/** Capitalizes a sentence: for an event that names nobody it begins with the word for somebody. */
 const sentence = (text: string, tag: string) => text.charAt(0).toLocaleUpperCase(tag) + text.slice(1);
 
 async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Promise<void> {
@@ -66,13 +66,13 @@ async function showLog(deps: LogDependencies, ctx: Context, here: AtConsole): Pr
   });
 }
 
-/** What the query language says of a query that it does not understand, or that takes too long, is for who wrote it. */
+/** Returns the error of a query that is malformed or takes too long. @throws any other error. */
 function refusalOf(thrown: unknown): { refusal: string } {
   if (thrown instanceof AuthError && thrown.status === 400) return { refusal: thrown.error_description };
   throw thrown;
 }
 
-/** A page of events, newest first. @returns with `next`, an id, where older ones follow. */
+/** Returns a page of events, newest first. @returns `next`, the id to continue from when older events follow. */
 async function eventsOf(deps: LogDependencies, ctx: Context, here: AtConsole, filter: LogFilter) {
   const userIds = await idsOf(deps, ctx, here, filter.user);
   const pages = await Promise.all(
@@ -96,7 +96,10 @@ async function listed(
   return (await ask(deps, ctx, here, 'GET /logs', { query })).body as AnsweredEvent[];
 }
 
-/** The users whom an address names, where the role may know: their events need not name the address. */
+/**
+ * Returns the ids of the users with an e-mail address, if the role may read users: their events need not contain the
+ * address.
+ */
 async function idsOf(deps: LogDependencies, ctx: Context, here: AtConsole, user: string): Promise<string[]> {
   if (!user.includes('@') || !here.can('read:users')) return [];
   const { body } = await ask(deps, ctx, here, 'GET /users-by-email', {
@@ -105,7 +108,7 @@ async function idsOf(deps: LogDependencies, ctx: Context, here: AtConsole, user:
   return (body as { user_id: string }[]).slice(0, MOST_USERS).map(({ user_id: id }) => id);
 }
 
-/** What the form offers, where the role may know it. */
+/** Returns the choices that the form offers, as far as the role may read them. */
 async function choicesOf(deps: LogDependencies, ctx: Context, here: AtConsole) {
   const names = async (scope: string, call: string, fields: string) =>
     here.can(scope)
@@ -118,7 +121,7 @@ async function choicesOf(deps: LogDependencies, ctx: Context, here: AtConsole) {
   return { clients, connections };
 }
 
-/** Events as pages show them. */
+/** Returns a function that prepares events for display. */
 function shownBy(deps: LogDependencies, ctx: Context) {
   const locale = deps.views.locale(ctx);
   const timeOf = timesOf(deps, ctx, 'second');
@@ -172,7 +175,10 @@ async function showEvent(deps: LogDependencies, ctx: Context, here: AtConsole): 
   });
 }
 
-/** Where the user of an event is shown: nowhere for administrators, who are no users of the tenant, and for who was deleted. */
+/**
+ * Returns the path of an event's user; undefined for administrators, who are not users of the tenant, and for deleted
+ * users.
+ */
 async function pathOfUser(
   deps: LogDependencies,
   ctx: Context,
@@ -185,7 +191,7 @@ async function pathOfUser(
   return found && `${CONSOLE}/users/${encodeURIComponent(id)}`;
 }
 
-/** The message key of what came of a login. */
+/** Returns the message key for the outcome of a login. */
 function outcomeWords(is: ReturnType<typeof outcomeOf>['is'], why: string | undefined): string {
   if (is === 'in') return 'console.log.story.in';
   if (is === 'waiting') return 'console.log.story.open.end';
@@ -193,7 +199,7 @@ function outcomeWords(is: ReturnType<typeof outcomeOf>['is'], why: string | unde
   return why === undefined ? 'console.log.story.refused' : 'console.log.story.refused.why';
 }
 
-/** Each step with the seconds since the one before. */
+/** Returns the steps, each with the seconds since the previous one. */
 function stepsOf(story: readonly AnsweredEvent[]) {
   return story.map((step, at) => {
     const before = story[at - 1];
@@ -202,7 +208,7 @@ function stepsOf(story: readonly AnsweredEvent[]) {
   });
 }
 
-/** The members of an event that stand for themselves, by message key. */
+/** Returns the members of an event that are shown by themselves, each with a message key. */
 function fieldsOf(event: AnsweredEvent): { text: string; value: string }[] {
   const { client_name: name, client_id: id } = event;
   const given = {

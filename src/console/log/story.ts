@@ -1,20 +1,24 @@
-// A login told as a story: its events in their order, what came of it, and why.
+// Groups the events of one login: in their order, with the outcome and its reason.
 import { eventIdAt } from '../../tenant/events.ts';
 import { quoted } from './filter.ts';
 import { type AnsweredEvent, isBad } from './words.ts';
 
-/** Requests of one login in an app follow one another so soon, milliseconds. */
+/** The maximum time between the requests of one login that consists of several, milliseconds. */
 const NEAR = 600_000;
 
-/** Ids of logins are longer than those of requests (runtime/trail.ts). */
+/**
+ * Reports whether a transaction is a login in the browser: its ids are longer than those of requests
+ * (runtime/trail.ts).
+ */
 const isOfLogin = (transaction: string): boolean => transaction.length > 20;
 
-/** What changes at the Management API is told alone: it is no login. */
+/** Reports whether an event is a call of the Management API, which is not part of a login. */
 const isOfManagement = ({ type }: AnsweredEvent): boolean => type === 'sapi' || type === 'fapi';
 
 /**
- * The queries of the log that find what belongs to an event: its transaction; and where that is a request of an app, which
- * logs in by several, those of the same user from the same address for the same application about that time.
+ * Returns the log queries that find the events related to an event. These are the events of its transaction. An
+ * application that logs in by several requests has a transaction for each, so in that case they also include events
+ * of the same user, address and application at about that time.
  */
 export function storyQueries(event: AnsweredEvent): string[] {
   const { transaction, user_id: user, ip, client_id: client, date } = event;
@@ -32,7 +36,7 @@ export function storyQueries(event: AnsweredEvent): string[] {
   return [...own, near.join(' AND ')];
 }
 
-/** What belongs to an event of what was found, in order, and itself. */
+/** Returns the related events among those found, and the event itself, in order. */
 export function storyOf(event: AnsweredEvent, found: readonly AnsweredEvent[]): AnsweredEvent[] {
   const belongs = (one: AnsweredEvent) =>
     one.transaction === event.transaction ||
@@ -43,20 +47,20 @@ export function storyOf(event: AnsweredEvent, found: readonly AnsweredEvent[]): 
 
 interface Outcome {
   is: 'in' | 'refused' | 'waiting' | 'other';
-  /** Why it was refused, as the log says it. */
+  /** The reason for the refusal, as logged. */
   why?: string | undefined;
 }
 
-/** Where somebody was asked for more, and it is not known yet whether they gave it. */
+/** Events after which a login waits for the user. */
 const ASKED: ReadonlySet<string> = new Set(['mfar', 'gd_start_auth', 'gd_start_enroll']);
 
-/** What came of it in the end: what was last counts. */
+/** Returns the outcome; the last relevant event decides. */
 export function outcomeOf(events: readonly AnsweredEvent[]): Outcome {
   let outcome: Outcome = { is: 'other' };
   for (const event of events) {
     if (event.type === 's') outcome = { is: 'in' };
     else if (ASKED.has(event.type)) outcome = { is: 'waiting' };
-    // Of a logout, a message or a call that failed nobody was refused.
+    // A failed logout, message or call of the Management API does not refuse a login.
     else if (isBad(event) && !isOfManagement(event) && !['flo', 'fn'].includes(event.type))
       outcome = { is: 'refused', why: event.description ?? outcome.why };
   }

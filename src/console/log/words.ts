@@ -1,9 +1,9 @@
-// A log event in words: a sentence of its type in the page's language, or what its declaration says it means.
+// Describes a log event: by a message for its type in the page's language, or else by its declaration.
 
 import type { Locale } from '../../pages/locales.ts';
 import type { EventMeanings } from '../../records/declaration.ts';
 
-/** An event as `GET /logs` answers it. */
+/** An event as returned by `GET /logs`. */
 export interface AnsweredEvent {
   log_id: string;
   type: string;
@@ -19,15 +19,15 @@ export interface AnsweredEvent {
   details?: Record<string, unknown>;
 }
 
-/** Who an event is about, as it names them; undefined where it names nobody. */
+/** Returns the name of the person or application an event is about; undefined when it names none. */
 export function whoOf({ user_name: name, user_id: id, details, client_name: client, type }: AnsweredEvent) {
   const { administrator } = (details?.request ?? {}) as { administrator?: unknown };
   if (typeof administrator === 'string') return administrator;
-  // A call of the Management API is an application's own, where it is no user's.
+  // A call of the Management API that was not made for a user was made by the application itself.
   return name ?? id ?? (type === 'sapi' || type === 'fapi' ? client : undefined);
 }
 
-/** The sentence of an event. */
+/** Returns the sentence that describes an event. */
 export function wordsOf(
   event: AnsweredEvent,
   { text, has }: Pick<Locale, 'text' | 'has'>,
@@ -41,5 +41,5 @@ export function wordsOf(
 const BAD =
   /^(f|fu|fp|fn|fs|fv|fcp|fcpr|fvr|flo|fcoa|fapi|ferrt|fe\w+|fd\w+)$|^limit_|_failed$|_rejected$|_exceed$/;
 
-/** Whether something has gone wrong, or was refused. */
+/** Reports whether an event is a failure or a refusal. */
 export const isBad = ({ type }: Pick<AnsweredEvent, 'type'>): boolean => BAD.test(type);

@@ -1,5 +1,5 @@
-// What needs somebody's attention, in the order of how bad it is: each with what to do and where. An administrator is told of
-// what their role may see.
+// Problems that need attention, the worst first, each with a link to where it can be mended. An administrator only
+// sees those that the role may see.
 import type { Context } from 'koa';
 import { ADMINISTRATORS } from '../../records/administrators.ts';
 import type { EventType } from '../../records/log-events.ts';
@@ -17,34 +17,37 @@ import { lastDayOf } from './numbers.ts';
 export interface AttentionDependencies extends ConsolePageDependencies, AskDependencies {
   logCounts: LogCounts;
   connectionChecks: ConnectionChecks;
-  /** The certificate that the server shows, PEM, where it has one of its own. */
+  /** Returns the server's own TLS certificate, PEM, if it has one. */
   serverCertificate(): Promise<string | undefined>;
 }
 
-/** One thing that needs attention. */
+/** A problem. */
 interface Attention {
   isBad: boolean;
-  /** A message key, and the values of its places. */
+  /** A message key, and the values for its placeholders. */
   text: string;
   count?: number;
   name?: string;
-  /** What was said of it, by whoever said it. */
+  /** The original error message. */
   why?: string | undefined;
-  /** A message key: the same in the reader's language, where what was said is English. */
+  /** The key of a message that explains the error in the reader's language. */
   cause?: string;
   path?: string;
 }
 
 const DAY = 86_400_000;
-/** A key that signs is changed a few times a year, as `gatehouse doctor` has it; a certificate is renewed in time. */
+/**
+ * A signing key should be replaced a few times a year (`gatehouse doctor` uses the same age); a certificate before it
+ * expires.
+ */
 const OLD_KEY = 180 * DAY;
 const SOON = 21 * DAY;
-/** More are hardly read. */
+/** The maximum number of problems of one kind. */
 const MOST = 20;
 
 type Look = (deps: AttentionDependencies, ctx: Context, here: AtConsole, now: number) => Promise<Attention[]>;
 
-/** All that needs attention. @param now epoch milliseconds. */
+/** Returns all problems. @param now epoch milliseconds. */
 export async function attentionOf(
   deps: AttentionDependencies,
   ctx: Context,
@@ -56,12 +59,12 @@ export async function attentionOf(
   return found.sort((a, b) => Number(b.isBad) - Number(a.isBad)) as Attention[];
 }
 
-/** Whether the console has the page that something leads to. */
+/** Reports whether the page that a problem links to exists. */
 function isThere({ paths }: AttentionDependencies, { path = '' }: Attention): boolean {
   return paths.has(path.split('?')[0] ?? '');
 }
 
-/** Events of the last day that say that something does not work. */
+/** Log events of failures, with the ends of their message keys. Those of the last day are reported. */
 const FAILURES: Partial<Record<EventType, string>> = {
   fn: 'messages',
   actions_execution_failed: 'actions',
@@ -81,7 +84,7 @@ const failures: Look = async (deps, ctx, here, now) => {
   );
 };
 
-/** What an event says; undefined of one that is gone by now. */
+/** Returns the description of an event; undefined when it has been deleted. */
 async function descriptionOf(deps: AttentionDependencies, ctx: Context, here: AtConsole, id: string) {
   const answer = await askIfThere(deps, ctx, here, 'GET /logs/:id', { params: { id } });
   return (answer?.body as AnsweredEvent | undefined)?.description;
@@ -138,7 +141,7 @@ const streams: Look = async (deps, ctx, here) => {
     .map(({ name }) => ({ isBad: true, text: 'console.attention.stream', name }));
 };
 
-/** Who comes to the console by a password alone. */
+/** Finds administrators without a second factor. */
 const administrators: Look = async (deps, _ctx, here) => {
   if (!here.can(ADMINISTRATORS_SCOPE)) return [];
   const { members = [] } = (await deps.store.collection('administrators').get(ADMINISTRATORS)) ?? {};
@@ -146,7 +149,7 @@ const administrators: Look = async (deps, _ctx, here) => {
   for (const { user_id: id } of members.slice(0, MOST)) {
     const user = await deps.users.get(id);
     if (user === undefined || user.blocked === true) continue;
-    // Their own: the tenant's factor that goes to the address of each user is asked for by no login to the console.
+    // Only enrolled factors count: the tenant's e-mail factor is not used for logins to the console.
     const own = await deps.authenticators.of(id);
     if (!own.some(({ active }) => active)) without.push(user.email ?? user.id);
   }

@@ -1,17 +1,17 @@
-// The certificates that something ends with: the server's own, those of SAML, and those of applications.
+// Finds certificates that expire soon: the server's own, those of connections, and those of applications.
 import { X509Certificate } from 'node:crypto';
 import type { Client, Connection } from '../../records/collections.ts';
 import { certificateTexts } from '../../records/samlp-connection.ts';
 
 interface Expiry {
-  /** What it is of: a message key, and a name. */
+  /** The kind of owner, and its name. */
   of: 'server' | 'connection' | 'client';
   name: string;
   /** Epoch milliseconds. */
   until: number;
 }
 
-/** When a certificate ends; undefined for what is none. @param given PEM, or base64 as metadata has it. */
+/** Returns when a certificate expires; undefined for anything else. @param given PEM, or base64 as in metadata. */
 function endOf(given: string): number | undefined {
   try {
     const text = given.includes('-----BEGIN ') ? given : Buffer.from(given, 'base64');
@@ -21,7 +21,7 @@ function endOf(given: string): number | undefined {
   }
 }
 
-/** The one that ends last of those that stand for the same: an older one beside it is on its way out. */
+/** Returns the latest expiry of certificates of which any one is enough: an older one is about to be replaced. */
 function lastOf(texts: readonly unknown[]): number | undefined {
   const ends = texts
     .filter((one): one is string => typeof one === 'string')
@@ -30,7 +30,9 @@ function lastOf(texts: readonly unknown[]): number | undefined {
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-/** What is the earliest to end of a connection: whose signatures are taken, and what is signed with. */
+/**
+ * Returns the earliest expiry among the certificates that a connection verifies with, signs with and decrypts with.
+ */
 function endOfConnection({ options }: Connection): number | undefined {
   const { signingCert, cert, signing_key: own, decryptionKey } = options as Record<string, unknown>;
   const ofKey = (key: unknown) => [(key as { cert?: unknown } | undefined)?.cert];
@@ -40,7 +42,7 @@ function endOfConnection({ options }: Connection): number | undefined {
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** What an application proves itself by: it can, as long as one of them is good. */
+/** Returns the latest expiry of an application's credentials: one valid credential is enough to authenticate. */
 function endOfCredentials({ client_authentication_methods: methods }: Client): number | undefined {
   const all = Object.values(methods ?? {}).flatMap(
     (method) =>
@@ -62,7 +64,11 @@ function endOfServiceProvider({ addons }: Client): number | undefined {
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** All that end before a time, the first to end first. @param given `server`: the server's own, PEM. */
+/**
+ * Returns the certificates that expire before a time, the earliest first.
+ * @param given `server` is the server's own certificate, PEM.
+ * @param time epoch milliseconds.
+ */
 export function endingBefore(
   given: { server: string | undefined; connections: readonly Connection[]; clients: readonly Client[] },
   time: number,

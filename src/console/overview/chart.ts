@@ -1,4 +1,4 @@
-// A chart of bars as the page draws it: numbers alone, which its template puts into an SVG.
+// Computes a bar chart, which a template draws as SVG.
 
 export interface Bar {
   x: number;
@@ -7,14 +7,14 @@ export interface Bar {
   height: number;
 }
 
-/** The size of a chart's own coordinates; the page makes it as large as there is room. */
+/** The size of a chart in its own coordinates; the page scales it. */
 export const CHART = { width: 240, height: 64 };
-/** What of a part is its bar. */
+/** The share of each column's width that the bar fills. */
 const FILLED = 0.72;
-/** The least height of what is not nothing: few beside many are seen, too. */
+/** The minimum height of a bar whose value is not zero, so that small values are visible beside large ones. */
 const LEAST = 2;
 
-/** The bars of values, the first at the left. */
+/** Returns the bars of values, the first at the left. */
 export function barsOf(values: readonly number[]): Bar[] {
   const most = Math.max(1, ...values);
   const room = CHART.width / Math.max(1, values.length);

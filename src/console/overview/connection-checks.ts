@@ -1,4 +1,5 @@
-// Which connections nobody can log in with now. Providers are asked in the background and seldom: no page waits for them.
+// Finds connections with which nobody can log in. Providers are asked in the background and seldom, so that no page
+// waits for them.
 import { isDeepStrictEqual } from 'node:util';
 import type { ProviderFault } from '../../connections/provider-checks.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -12,7 +13,10 @@ interface BrokenConnection {
 }
 
 export interface ConnectionChecks {
-  /** What was found the last time of connections as they are now; asks anew where that was long ago, or they have changed. */
+  /**
+   * Returns the last findings about connections that have not changed since. Starts another check in the background
+   * when findings are missing or old.
+   */
   broken(): Promise<readonly BrokenConnection[]>;
 }
 
@@ -21,28 +25,31 @@ interface ConnectionChecksDependencies {
   background: Background;
   clock: Clock;
   faultOf(connection: Connection): Promise<ProviderFault | undefined>;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server stops. */
   ending: AbortSignal;
 }
 
-/** How long an answer is good, milliseconds; how many are asked at once, and at most. */
+/** How long a finding is valid, milliseconds; the number of concurrent checks; the maximum number of connections. */
 const GOOD = 600_000;
 const AT_ONCE = 4;
 const MOST = 200;
 
-/** What was found of a connection as it was then. */
+/** A finding, with the connection as it was then. */
 interface Answer {
   as: Connection;
   at: number;
   why: ProviderFault | undefined;
 }
 
-/** The checks of a tenant. */
+/** Creates the checks of a tenant. */
 export function connectionChecks(deps: ConnectionChecksDependencies): ConnectionChecks {
   const { config, background, clock, faultOf, ending } = deps;
   const answers = new Map<string, Answer>();
   let isAsking = false;
-  /** The answer about a connection as it is now: whoever has mended one is not told for ten minutes that it is broken. */
+  /**
+   * Returns the finding about a connection unless it has changed since: one that was mended must not be shown as
+   * broken.
+   */
   const answerOf = (one: Connection): Answer | undefined => {
     const answer = answers.get(one.id);
     return answer !== undefined && isDeepStrictEqual(answer.as, one) ? answer : undefined;

@@ -1,4 +1,4 @@
-// The numbers of the overview: what the log came to in each part of a time, for its charts and tables.
+// The numbers of the overview: log events per interval, for charts and tables.
 import { distinct } from '../../tenant/distinct.ts';
 import type { HourCount, LogCounts } from '../../tenant/log-counts.ts';
 import { EVENT_GROUPS, type EventGroup } from '../event-groups.ts';
@@ -6,7 +6,7 @@ import { EVENT_GROUPS, type EventGroup } from '../event-groups.ts';
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** The times that can be looked at: how many parts of what length, milliseconds. */
+/** The selectable time ranges: how many intervals of which length, milliseconds. */
 const RANGES = {
   '24h': { parts: 24, length: HOUR, form: 'hour' },
   '7d': { parts: 28, length: 6 * HOUR, form: 'hour' },
@@ -17,33 +17,33 @@ type Range = keyof typeof RANGES;
 
 export const RANGE_NAMES = Object.keys(RANGES) as readonly Range[];
 
-/** The time that an address names; a day otherwise. */
+/** Returns the range with a name; by default a day. */
 export const rangeNamed = (name: unknown): Range => RANGE_NAMES.find((one) => one === name) ?? '24h';
 
-/** What is counted; people, and not logins, are `active`. */
+/** What is counted. `active` counts users, the others count events. */
 const COUNTED = ['logins', 'failures', 'signups', 'active', 'codes', 'lockouts'] as const;
 
 export interface Numbers {
   range: Range;
-  /** How its times are shown. */
+  /** The form in which times are shown. */
   form: 'hour' | 'day';
-  /** The parts' beginnings, epoch milliseconds, oldest first. */
+  /** The beginnings of the intervals, epoch milliseconds, oldest first. */
   times: number[];
   series: {
     name: (typeof COUNTED)[number];
-    /** The events that are counted, or whose users are. */
+    /** The counted events, or the events whose users are counted. */
     group: EventGroup;
     values: number[];
     total: number;
   }[];
-  /** Whether some are still to be counted. */
+  /** Whether some events are not counted yet. */
   isBehind: boolean;
 }
 
-/** The numbers up to a time. @param now epoch milliseconds. */
+/** Returns the numbers of a range. @param now epoch milliseconds. */
 export async function numbersOf(counts: LogCounts, range: Range, now: number): Promise<Numbers> {
   const { parts, length, form } = RANGES[range];
-  // The last part is the one that it is now.
+  // The last interval contains the present time.
   const end = now - (now % length) + length;
   const from = end - parts * length;
   const { hours, isBehind } = await counts.since(from);
@@ -74,7 +74,10 @@ function peopleOf(hours: readonly HourCount[]): number {
   return all.count();
 }
 
-/** How often an event was logged in the last day, and the id of the latest. @param now epoch milliseconds. */
+/**
+ * Returns for each type how often it was logged in the last day, and the id of the latest event.
+ * @param now epoch milliseconds.
+ */
 export async function lastDayOf(counts: LogCounts, types: readonly string[], now: number) {
   const { hours } = await counts.since(now - DAY);
   const found = new Map<string, { count: number; latest: string }>();

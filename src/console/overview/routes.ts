@@ -1,4 +1,4 @@
-// /console: what goes on at the tenant, and what needs attention.
+// /console: the activity of the tenant, and what needs attention.
 import type { Context } from 'koa';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { timesOf } from '../../pages/times.ts';
@@ -17,11 +17,11 @@ export const overviewRoutes: RouteDeclarations<OverviewDependencies> = {
 };
 
 async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtConsole): Promise<void> {
-  // Whoever was logged in before the start begins here.
+  // Also started here, for sessions that began before the server did.
   if (here.can('read:users')) deps.readUsersAhead();
   const now = deps.clock();
   const range = rangeNamed(ctx.query.range);
-  // One after the other: where there is much to count, one of them waits for some of it, and not both.
+  // In sequence: both count the log, and the second one can use what the first has counted.
   const numbers = here.can('read:stats') ? await numbersOf(deps.logCounts, range, now) : undefined;
   const attention = await attentionOf(deps, ctx, here, now);
   await renderConsole(deps, ctx, here, {
@@ -43,7 +43,7 @@ async function showOverview(deps: OverviewDependencies, ctx: Context, here: AtCo
   });
 }
 
-/** The numbers as charts, each with a table that says the same. */
+/** Returns the numbers as charts, each with a table of the same values. */
 function chartsOf(deps: OverviewDependencies, ctx: Context, here: AtConsole, numbers: Numbers) {
   const { form, times, series, range } = numbers;
   const timeOf = timesOf(deps, ctx, form);

@@ -1,10 +1,10 @@
-// Which resources there are: read off the calls of the Management API, so that a new one needs no line here.
+// Derives the resources from the calls of the Management API, so that a new one needs no declaration here.
 import type { CallRules } from '../../management/call.ts';
 import { MANAGEMENT_CALLS } from '../../management/calls.ts';
 
-/** An address of the Management API, and what can be done there. */
+/** A path of the Management API with its operations. */
 export interface Place {
-  /** Below `/api/v2`; `:name` is one segment. */
+  /** Path below `/api/v2`; `:name` is one segment. */
   path: string;
   read?: CallRules;
   create?: CallRules;
@@ -12,15 +12,15 @@ export interface Place {
   replace?: CallRules;
   remove?: CallRules;
   /**
-   * `list`: records, each at {@link child}, or without an address of its own. `record`: one of a list. `setting`: one
-   * record that there always is. `action`: something that is done.
+   * `list`: records, each at {@link child} or without a path of its own. `record`: one of a list. `setting`: a single
+   * record that always exists. `action`: a call without a readable record.
    */
   kind: 'list' | 'record' | 'setting' | 'action';
-  /** The address of one record of a list. */
+  /** The path of one record of a list. */
   child?: string;
 }
 
-/** What a call of that method is here. */
+/** The operation of each method. */
 const OPERATIONS = {
   GET: 'read',
   POST: 'create',
@@ -31,11 +31,11 @@ const OPERATIONS = {
 
 export type Operation = Exclude<(typeof OPERATIONS)[keyof typeof OPERATIONS], 'read'>;
 
-/** Calls that a person at the console can make: with scopes of their role, and no file. */
+/** Reports whether the console offers a call: it requires scopes, which roles can have, and takes no file. */
 const isForConsole = ({ scopes, allScopes, file }: CallRules): boolean =>
   file === undefined && (allScopes ?? scopes).length > 0;
 
-/** All places of these calls, in the order in which they are declared. */
+/** Returns the places of all offered calls, in the order of their declaration. */
 export function placesOf(calls: readonly CallRules[] = MANAGEMENT_CALLS): ReadonlyMap<string, Place> {
   const places = new Map<string, Place>();
   for (const call of calls.filter(isForConsole)) {
@@ -62,26 +62,26 @@ function kindOf({ path, read, create, change, replace, child }: Place): Place['k
   if (child !== undefined && change === undefined && replace === undefined) return 'list';
   const asked = Object.entries(read.query?.shape ?? {});
   const isPaged = asked.some(([name]) => name === 'per_page');
-  // What has to be told first what is looked for is searched.
+  // A required parameter is a search term.
   if (isPaged || asked.some(([, schema]) => !schema.safeParse(undefined).success)) return 'list';
   return change === undefined && replace === undefined && create !== undefined ? 'list' : 'setting';
 }
 
 const isRecord = (path: string): boolean => /\/:\w+$/.test(path);
 
-/** The names of a path's parameters, in their order. */
+/** Returns the names of a path's parameters, in their order. */
 export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }
 
-/** A path with values in the places of its parameters. */
+/** Replaces the parameters of a path by values. */
 export function filled(path: string, params: Readonly<Record<string, string>>): string {
   return path.replaceAll(/:(\w+)/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
 }
 
 /**
- * What a place is called: the words of its path since the last parameter, as people write them. `/branding/themes/:id` is
- * "Branding themes", `/roles/:id/users` "Users".
+ * Returns a title for a place: the words of its path after the last parameter. `/branding/themes/:id` gives "Branding
+ * themes", `/roles/:id/users` gives "Users".
  */
 export function titleOf(path: string): string {
   const parts = path.replace(/\/:\w+$/, '').split('/');
@@ -92,10 +92,10 @@ export function titleOf(path: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The first word of a path, under which places stand together. */
+/** Returns the first segment of a path, by which places are grouped. */
 export const groupOf = (path: string): string => path.split('/')[1] ?? '';
 
-/** The places that stand below a record, or do something with it: `/roles/:id/users` of `/roles/:id`. */
+/** Returns the places directly below a record, including actions on it: `/roles/:id/users` for `/roles/:id`. */
 export function placesBelow(places: ReadonlyMap<string, Place>, path: string): Place[] {
   return [...places.values()].filter(
     (place) =>
@@ -103,7 +103,7 @@ export function placesBelow(places: ReadonlyMap<string, Place>, path: string): P
   );
 }
 
-/** Members that name a record for people, the best first. */
+/** Members that contain a human-readable name, the best first. */
 const NAMING = [
   'name',
   'display_name',
@@ -116,10 +116,10 @@ const NAMING = [
   'username',
 ];
 
-/** Whether a member of that name says what people call a record. */
+/** Reports whether a member contains a human-readable name. */
 export const isNaming = (name: string): boolean => NAMING.includes(name);
 
-/** What people call a record; its id where nothing names it. */
+/** Returns the human-readable name of a record; undefined when it has none. */
 export function nameOf(record: Readonly<Record<string, unknown>>): string | undefined {
   for (const member of NAMING) {
     const value = record[member];
@@ -128,10 +128,7 @@ export function nameOf(record: Readonly<Record<string, unknown>>): string | unde
   return undefined;
 }
 
-/**
- * By what a record of a list is found at its own address.
- * @param child that address: `/keys/signing/:kid`.
- */
+/** Returns the id of a list's record in its own path. @param child that path: `/keys/signing/:kid`. */
 export function idOf(record: Readonly<Record<string, unknown>>, child: string): string | undefined {
   const parameter = parametersOf(child).at(-1) ?? 'id';
   const words = child.split('/').filter((part) => part !== '' && !part.startsWith(':'));

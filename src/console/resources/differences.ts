@@ -1,21 +1,21 @@
-// What a change of a record changes, member by member.
+// Compares a record with a change of it, member by member.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../management/section.ts';
 import { HIDDEN, hasSecrets, hidden } from './secrets.ts';
 
 /** A member that changes. */
 interface Difference {
-  /** `jwt_configuration.alg`. */
+  /** The path of the member: `jwt_configuration.alg`. */
   path: string;
-  /** As JSON, without secrets; undefined for what was not there. */
+  /** JSON with secrets masked; undefined when the member did not exist. */
   before: string | undefined;
-  /** undefined for what is taken away. */
+  /** Undefined when the member is removed. */
   after: string | undefined;
 }
 
 /**
- * What differs between a record and what it is to become.
- * @param after the members that are sent alone; null takes one away.
+ * Returns the differences between a record and a change of it.
+ * @param after the members that are sent; null removes one.
  */
 export function differences(
   before: Readonly<Record<string, unknown>>,
@@ -31,7 +31,9 @@ export function differences(
   });
 }
 
-/** The new object, and undefined for what it has no longer: an object within a record is sent as a whole. */
+/**
+ * Returns the new object with undefined for members that it no longer has: a nested object is replaced as a whole.
+ */
 const withAbsent = (before: object, after: Record<string, unknown>): Record<string, unknown> => ({
   ...Object.fromEntries(Object.keys(before).map((name) => [name, undefined])),
   ...after,
@@ -42,7 +44,7 @@ function shownPair(name: string, before: unknown, after: unknown): Pick<Differen
     value === undefined || value === null ? undefined : textOf(hidden(value, name));
   const isSecret = hasSecrets({ [name]: before }) || hasSecrets({ [name]: after });
   const pair = { before: shown(before), after: shown(after) };
-  // Two secrets look alike: that it is another one is said.
+  // Two masked secrets look the same, so a mark shows that the secret changes.
   return isSecret && pair.before === pair.after && pair.after === HIDDEN
     ? { ...pair, after: `${HIDDEN} *` }
     : pair;

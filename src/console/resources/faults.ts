@@ -1,21 +1,21 @@
-// Where of a form a refused body is at fault.
+// Assigns the faults of a refused body to the fields of a form.
 import type { z } from 'zod';
 import type { AuthError } from '../../http/errors.ts';
 import { wordingIn } from '../schema-words.ts';
 import { type Field, WHOLE } from './fields.ts';
 
-/** What is wrong with a form. */
+/** The faults of a form. */
 export interface FormFaults {
   /** By the path of a field. */
   at: Record<string, string>;
-  /** What is wrong with no field of it. */
+  /** Faults that belong to no field. */
   general: string[];
 }
 
 export const hasFaults = ({ at, general }: FormFaults): boolean =>
   general.length > 0 || Object.keys(at).length > 0;
 
-/** What a schema refuses of a body. @param language in which it is said: of a locale, as its tag begins. */
+/** Returns the faults that a schema finds in a body. @param language the tag of the locale for the messages. */
 export function faultsBySchema(
   schema: z.ZodType,
   body: unknown,
@@ -30,7 +30,7 @@ export function faultsBySchema(
   return faults;
 }
 
-/** What a handler refused: its text ends with the member that is meant, where there is one. */
+/** Returns the fault that a handler reported. Its text ends with the faulty member, if there is one. */
 export function faultOfAnswer({ error_description: text }: AuthError, fields: readonly Field[]): FormFaults {
   const faults: FormFaults = { at: {}, general: [] };
   const [, path = ''] = / on property ([\w.[\]-]+)\.$/.exec(text) ?? [];
@@ -38,7 +38,7 @@ export function faultOfAnswer({ error_description: text }: AuthError, fields: re
   return faults;
 }
 
-/** Puts a fault at the field that it is of: the deepest that there is. */
+/** Adds a fault to the most deeply nested field that contains the member. */
 function place(faults: FormFaults, fields: readonly Field[], path: readonly string[], text: string): void {
   const paths = pathsOf(fields);
   for (let length = path.length; length > 0; length -= 1) {
@@ -52,7 +52,7 @@ function place(faults: FormFaults, fields: readonly Field[], path: readonly stri
   else faults.general.push(path.join('') === '' ? text : `${path.join('.')}: ${text}`);
 }
 
-/** The paths of fields that can show a fault: a group's are at its members, or at itself. */
+/** Returns the paths of all fields, including those of groups and their members. */
 function pathsOf(fields: readonly Field[]): Set<string> {
   return new Set(fields.flatMap((field) => [field.path, ...pathsOf(field.fields ?? [])]));
 }

@@ -1,20 +1,20 @@
-// The fields of a form, made of what a call takes.
+// Derives the fields of a form from the schema of a call.
 import { z } from 'zod';
 import { isSecretName } from './secrets.ts';
 
 type FieldKind = 'text' | 'secret' | 'number' | 'switch' | 'choice' | 'choices' | 'lines' | 'group' | 'json';
 
-/** A member of a body, as it is asked for. */
+/** A member of a body, as a form field. */
 export interface Field {
-  /** Its members' names from the top of the body, joined by dots; what its form field is called. */
+  /** Names of members from the top of the body, joined by dots; also the name of the form field. */
   path: string;
-  /** Its own name, as the API has it. */
+  /** The member's own name. */
   name: string;
   kind: FieldKind;
-  /** What its declaration says of it. */
+  /** The description in the schema. */
   help?: string;
   isRequired: boolean;
-  /** Whether null takes it away. */
+  /** Whether null removes the member. */
   isNullable: boolean;
   usual?: unknown;
   least?: number;
@@ -22,13 +22,13 @@ export interface Field {
   isWhole?: boolean;
   longest?: number;
   pattern?: string;
-  /** What may be chosen. */
+  /** The permitted values. */
   options?: readonly string[];
-  /** Of a group. */
+  /** The members of a group. */
   fields?: readonly Field[];
 }
 
-/** The part of JSON Schema that forms are made of. */
+/** The part of JSON Schema that forms are derived from. */
 interface JsonSchema {
   type?: string | readonly string[];
   const?: unknown;
@@ -47,13 +47,13 @@ interface JsonSchema {
   pattern?: string;
 }
 
-/** Groups within groups; what is deeper is JSON. */
+/** The maximum depth of nested groups; deeper members are edited as JSON. */
 const DEEPEST = 3;
 
-/** Where a body is no object with members of its own, it is one field of this name. */
+/** The name of the only field for a body that is not an object with known members. */
 export const WHOLE = '$';
 
-/** The field of a record that is edited as a whole. */
+/** The field in which a record is edited as a whole. */
 export const WHOLE_FIELD: Field = {
   path: WHOLE,
   name: WHOLE,
@@ -62,18 +62,18 @@ export const WHOLE_FIELD: Field = {
   isNullable: false,
 };
 
-/** The fields of what a call takes. @param schema of its body or query. */
+/** Returns the fields of a call. @param schema the schema of its body or query. */
 export function fieldsOf(schema: z.ZodType): Field[] {
   const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema;
   if (json.type === 'object' && hasMembers(json)) return membersOf(json, []);
   return [WHOLE_FIELD];
 }
 
-/** The fields of a query, whose members are all texts. */
+/** Returns the fields of a query, whose parameters are strings. */
 export function queryFieldsOf(schema: z.ZodObject): Field[] {
   return fieldsOf(schema).map(({ kind, options, ...field }) => {
     if (kind === 'number') return { ...field, kind };
-    // A flag may be written in several ways; people choose between two.
+    // A flag accepts several spellings; the form offers two.
     const isFlag = options?.includes('true') === true && options.includes('false');
     if (kind === 'choice' && options !== undefined)
       return { ...field, kind, options: isFlag ? ['true', 'false'] : options };
@@ -109,7 +109,7 @@ function fieldOf(given: JsonSchema, { name, path, isRequired }: Member): Field {
   };
 }
 
-/** What a schema takes beside null. */
+/** Separates null from the other values that a schema accepts. */
 function withoutNull(given: JsonSchema): { schema: JsonSchema; isNullable: boolean } {
   if (Array.isArray(given.type)) {
     const types = given.type.filter((type) => type !== 'null');
@@ -122,7 +122,7 @@ function withoutNull(given: JsonSchema): { schema: JsonSchema; isNullable: boole
   const [only] = others;
   if (others.length > 1 || only === undefined)
     return { schema: { ...given, anyOf: others }, isNullable: true };
-  // A member that may be left out and may be null is one within the other.
+  // A member that is both optional and nullable has one wrapper inside the other.
   return { schema: withoutNull(only).schema, isNullable: true };
 }
 
@@ -147,7 +147,7 @@ function shapeOf(schema: JsonSchema, name: string, path: readonly string[]): Sha
   return { kind: 'json' };
 }
 
-/** Texts that a value must be one of. */
+/** Returns the permitted values of a schema that lists strings. */
 function optionsOf({ const: only, enum: several, anyOf }: JsonSchema): readonly string[] | undefined {
   const all = only === undefined ? (several ?? anyOf?.map((one) => one.const)) : [only];
   return all?.every((one): one is string => typeof one === 'string') === true ? all : undefined;

@@ -1,34 +1,34 @@
-// Finding the records of a list, whatever way it is paged by the Management API.
+// Reads pages of a list, however the Management API pages it.
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
 import { hidden } from './secrets.ts';
 
 export type Item = Record<string, unknown>;
 
-/** What of a list is asked for. */
+/** The requested part of a list. */
 export interface AskedList {
-  /** By the names of the call's own query. */
+  /** By the names of the call's query parameters. */
   filters: Readonly<Record<string, string>>;
-  /** Text that is somewhere in a record, where the list itself cannot be searched. */
+  /** A text that records must contain, for lists that cannot be searched by the API. */
   text: string;
-  /** The member that the records are sorted by. */
+  /** The member to sort by. */
   sort: string;
   isDescending: boolean;
   /** Counted from 0. */
   page: number;
-  /** Where a page begins that is read by a cursor. */
+  /** The cursor at which the page begins, for lists that are paged by cursors. */
   from: string | undefined;
 }
 
-/** One page of a list. */
+/** A page of a list. */
 export interface FoundPage {
   items: readonly Item[];
-  /** How many there are in all, where that is known. */
+  /** The number of all records, if known. */
   total?: number | undefined;
-  /** Where the next page begins, of a list that is read by a cursor. */
+  /** The cursor of the next page, for lists that are paged by cursors. */
   next?: string | undefined;
   hasMore: boolean;
-  /** Whether there are more than were looked through. */
+  /** Whether more records exist than were searched. */
   isPartial: boolean;
 }
 
@@ -36,15 +36,15 @@ type Query = Readonly<Record<string, string>>;
 type Read = (query: Query) => Promise<unknown>;
 
 export const PER_PAGE = 25;
-/** So many records are looked through where the list itself can neither be searched nor sorted. */
+/** The maximum number of records that are read when a list must be searched or sorted here. */
 const MOST = 1000;
-/** So many at once. */
+/** The number of records per call. */
 const BATCH = 100;
 
-/** Names of a query that say which page is meant. */
+/** Query parameters that select a page. */
 const PAGING = ['page', 'per_page', 'from', 'take', 'fields'];
 
-/** Names of a query that say how it is answered, and not which records are meant. */
+/** Query parameters that affect the form of the answer rather than the selection of records. */
 const MANNERS = [
   'hydrate',
   'synchronous',
@@ -53,13 +53,16 @@ const MANNERS = [
   'consider_brute_force_enablement',
 ];
 
-/** The names of a list's own filters. What begins with `include_` says what is told of a record, and not which are meant. */
+/**
+ * Returns the names of a list's filters. Parameters named `include_…` select members of the answer, so they are left
+ * out.
+ */
 export const filterNames = ({ query }: CallRules): string[] =>
   Object.keys(query?.shape ?? {}).filter(
     (name) => ![...PAGING, ...MANNERS].includes(name) && !name.startsWith('include_'),
   );
 
-/** The page of a list that is asked for. @param read asks the call. */
+/** Returns the requested page of a list. @param read runs the call with a query. */
 export async function findPage(call: CallRules, asked: AskedList, read: Read): Promise<FoundPage> {
   const takes = (name: string) => Object.hasOwn(call.query?.shape ?? {}, name);
   if (asked.text !== '' || asked.sort !== '') return inMemory(takes, asked, read);
@@ -90,7 +93,7 @@ function pageQuery(
   };
 }
 
-/** All records, as far as they are looked through, searched and sorted here. */
+/** Reads up to {@link MOST} records and searches and sorts them here. */
 async function inMemory(takes: (name: string) => boolean, asked: AskedList, read: Read): Promise<FoundPage> {
   const all: Item[] = [];
   let from: string | undefined;
@@ -115,7 +118,7 @@ function byMember(name: string, isDescending: boolean): (a: Item, b: Item) => nu
   const collator = new Intl.Collator('en', { numeric: true });
   const text = (item: Item) => {
     const value = item[name] ?? '';
-    // Of an object as JSON: it may have a member `toString` of its own, which a stranger chose.
+    // Objects are compared as JSON: one may have a member `toString` that a stranger chose.
     return typeof value === 'object' ? JSON.stringify(value) : String(value);
   };
   return (a, b) => collator.compare(text(a), text(b)) * (isDescending ? -1 : 1);
@@ -131,16 +134,16 @@ function slice(items: readonly Item[], page: number, isPartial: boolean): FoundP
   };
 }
 
-/** What a list answered, in whichever form it does. */
+/** The answer of a list, in a common form. */
 interface Listed {
   items: Item[];
   total?: number | undefined;
   next?: string | undefined;
-  /** Whether it says of itself that it is a page of more, whether or not it counts them. */
+  /** Whether the answer states that it is one page of several. */
   isPage: boolean;
 }
 
-/** The records of a list's answer. */
+/** Reads the answer of a list. */
 export function listOf(body: unknown): Listed {
   if (Array.isArray(body)) return { items: body.filter(isObject), isPage: false };
   if (!isObject(body)) return { items: [], isPage: false };
@@ -154,6 +157,6 @@ export function listOf(body: unknown): Listed {
   };
 }
 
-/** Whether an answer is a list of records, rather than one. */
+/** Reports whether an answer is a non-empty list of records. */
 export const isListOfRecords = (body: unknown): boolean =>
   Array.isArray(body) && body.length > 0 && body.every(isObject);

@@ -1,4 +1,4 @@
-// The form on which a record is made or changed, and the page that shows what a change changes.
+// The form for creating or changing a record, and the page that shows what a change changes.
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
 import { isObject } from '../../management/section.ts';
@@ -23,7 +23,7 @@ import { isHarmless, operationPath, pageOf } from './operations.ts';
 import { withKeptHidden } from './secrets.ts';
 import { type FilledField, filledFields, type Posted } from './values.ts';
 
-/** An operation that a page is for. */
+/** The operation of a page. */
 export interface Doing {
   places: Places;
   place: Place;
@@ -31,24 +31,24 @@ export interface Doing {
   call: CallRules;
 }
 
-/** An operation with what is there before, and what its form is made of. */
+/** An operation with the current record and the fields of its form. */
 export interface Drawn extends Doing {
-  /** The members that the call takes, of what is changed; undefined for something new. */
+  /** The members of the current record that the call accepts; undefined for a new one. */
   record: unknown;
   fields: readonly Field[];
   queryFields: readonly Field[];
-  /** Whether the record is edited as a whole. */
+  /** Whether the record is edited as a whole, as JSON. */
   isJson: boolean;
 }
 
-/** What the names of a query's fields begin with, so that they are none of the body's. */
+/** Prefix of the field names of query parameters, which distinguishes them from the body's. */
 const QUERY = '?';
 
-/** Whether an operation changes what is there, so that only what differs is sent. */
+/** Reports whether an operation changes an existing record, so that only differences are sent. */
 export const isChange = ({ operation, call }: Pick<Doing, 'operation' | 'call'>): boolean =>
   call.body !== undefined && (operation === 'change' || operation === 'replace');
 
-/** What the form of an operation is made of. @throws AuthError 404 */
+/** Returns the data for the form of an operation. @throws AuthError 404 */
 export async function drawnOf(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -70,17 +70,17 @@ export async function drawnOf(
   };
 }
 
-/** The members of a record that a call takes. */
+/** Returns the members of a record that a call accepts. */
 function changeable(record: unknown, fields: readonly Field[]): unknown {
   if (!isObject(record) || fields.length === 0 || fields[0]?.path === WHOLE) return record;
   const names = new Set(fields.map(({ name }) => name));
   return Object.fromEntries(Object.entries(record).filter(([name]) => names.has(name)));
 }
 
-/** By what it is known whether a record was changed meanwhile. */
+/** Returns a digest of a record, from which a form detects that the record was changed meanwhile. */
 export const digestOf = (record: unknown): string => sha256(JSON.stringify(record ?? null));
 
-/** What the pages of an operation have in common. */
+/** Returns the data that all pages of an operation show. */
 function framed({ places, place, operation, call, record }: Drawn, ctx: Context) {
   const params = paramsOf(ctx);
   return {
@@ -95,7 +95,7 @@ function framed({ places, place, operation, call, record }: Drawn, ctx: Context)
 
 interface Told {
   faults?: FormFaults;
-  /** What was typed. */
+  /** The entered values. */
   posted?: Posted | undefined;
   status?: number;
 }
@@ -133,25 +133,27 @@ export async function renderForm(
   });
 }
 
-/** The first field at which something is wrong, in the order of the page. */
+/** Returns the first faulty field in the order of the page. */
 function firstFaulty(fields: readonly FilledField[]): FilledField | undefined {
   return fields.flatMap((field) =>
     field.fault === undefined ? (firstFaulty(field.fields ?? []) ?? []) : field,
   )[0];
 }
 
-/** Fields that say something, or must, or name the record; and all others, which stand below them. */
+/**
+ * Separates fields that are filled, required, faulty or name the record from all others, which are shown below them.
+ */
 function partedFields(all: readonly FilledField[]) {
   const isFirst = ({ name, isRequired, isFilled, fault }: FilledField) =>
     isRequired || isFilled || fault !== undefined || isNaming(name);
   const first = all.filter(isFirst);
-  // A form with nothing to begin with begins with all.
+  // Without any such field all are shown at once.
   return first.length === 0
     ? { fields: all }
     : { fields: first, further: all.filter((one) => !isFirst(one)) };
 }
 
-/** Shows what a change changes, to be confirmed. @param body that is sent then. */
+/** Shows what a change changes, to be confirmed. @param body the body that is sent after that. */
 export async function renderReview(
   deps: ResourcesDependencies,
   ctx: Context,

@@ -10,11 +10,11 @@ interface Group {
   title: string;
   pages: Link[];
   actions: Link[];
-  /** Records that no list leads to: they are opened by what they are called. */
+  /** Records that no list leads to; they are opened by entering their ids. */
   named: { title: string; at: string; parameters: string[] }[];
 }
 
-/** Shows what there is, by the first word of its path, as far as the role may see it. */
+/** Shows the resources that the role may see, grouped by the first segment of their paths. */
 export async function showIndex(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -53,7 +53,7 @@ function groupsOf(here: AtConsole, places: Places): Group[] {
     .filter(({ pages, actions, named }) => pages.length + actions.length + named.length > 0);
 }
 
-/** Whether nothing above it lists it. */
+/** Reports whether a record can only be reached by entering its ids, because no list leads to it. */
 function isFoundByName(here: AtConsole, places: Places, { path, read }: Place): boolean {
   if (read === undefined || !mayCall(here, read)) return false;
   const [, first = ''] = /^(.*?)\/:\w+/.exec(path) ?? [];

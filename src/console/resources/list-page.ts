@@ -25,7 +25,7 @@ import { nameOfCall, type Params, pageOf } from './operations.ts';
 import { cellOf, columnsOf } from './shown.ts';
 import { filledFields } from './values.ts';
 
-/** Filters with which a list can be searched for a text. */
+/** Filters by which the API searches a list for a text. */
 const SEARCHES = ['q', 'name_filter', 'search', 'identifier'];
 
 interface At {
@@ -34,7 +34,7 @@ interface At {
   read: CallRules;
 }
 
-/** Shows a list, as its query asks for it. */
+/** Shows the page of a list that the query asks for. */
 export async function showList(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -76,7 +76,7 @@ export async function showList(
 type Found = FoundPage & { fault?: string };
 const NOTHING: Found = { items: [], hasMore: false, isPartial: false };
 
-/** The page that is asked for; what the list refuses is said on it. */
+/** Returns the requested page, or the API's refusal of the query. */
 async function pageAsked(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -109,7 +109,7 @@ function askedOf(ctx: Context, names: readonly string[]): AskedList {
   };
 }
 
-/** The address of the same list, asked for in another way. */
+/** Returns the address of the same list with other parameters. */
 function hrefOf(at: string, asked: AskedList, more: Record<string, string | undefined>): string {
   const { filters, text, sort, isDescending } = asked;
   const all: Record<string, string | undefined> = {

@@ -1,4 +1,4 @@
-// What the pages of resources have in common.
+// What the pages of resources share.
 import type { Context } from 'koa';
 import type { CallRules } from '../../management/call.ts';
 import { type AskDependencies, ask, askIfThere } from '../ask.ts';
@@ -12,16 +12,16 @@ export interface ResourcesDependencies extends ConsolePageDependencies, AskDepen
 
 export type Places = ReadonlyMap<string, Place>;
 
-/** A link to something that can be done, or to a place. */
+/** A link to a page or an operation. */
 export interface Link {
   href: string;
   text: string;
   operation?: string;
-  /** Whether the text is what a place is called, and not a record's own name. */
+  /** Whether the text is the title of a place rather than the name of a record. */
   isTitle?: boolean;
 }
 
-/** Sections of the navigation that resources are a part of, by the first word of their path. */
+/** The sections of the navigation that show resources, by the first segment of the path. */
 const SECTIONS: Readonly<Record<string, string>> = {
   clients: 'applications',
   'resource-servers': 'apis',
@@ -32,17 +32,17 @@ const SECTIONS: Readonly<Record<string, string>> = {
   actions: 'actions',
 };
 
-/** The section of the navigation that a place belongs to. */
+/** Returns the section of the navigation that a place belongs to. */
 export const sectionOf = ({ path }: Place): string => SECTIONS[groupOf(path)] ?? 'resources';
 
 export const paramsOf = (ctx: Context): Params => ctx.params as Record<string, string>;
 
-/** @throws AuthError 403 where the role does not allow a call. */
+/** Requires the right to make a call. @throws AuthError 403 */
 export function requireCall(here: AtConsole, call: CallRules): void {
   if (!mayCall(here, call)) throw roleRefusal();
 }
 
-/** Lists that have a page made by hand. */
+/** Lists that have a page of their own design. */
 const BY_HAND: Readonly<Record<string, string>> = {
   '/clients': '/console/applications',
   '/connections': '/console/connections',
@@ -50,7 +50,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
   '/actions/actions': '/console/actions',
 };
 
-/** What a declaration says (a title, what a call does), in the reader's language where that has words for it. */
+/** Returns a text of a declaration in the reader's language if there is a message for it. */
 export function inWords(
   { views }: Pick<ResourcesDependencies, 'views'>,
   ctx: Context,
@@ -62,7 +62,7 @@ export function inWords(
   return { text: locale.has(key) ? locale.text(key) : text };
 }
 
-/** The way to a place: all that stand above it and can be opened. */
+/** Returns links to the places above a path that can be opened. */
 export function crumbsOf(places: Places, path: string, params: Params): Link[] {
   const parts = path.split('/').slice(1);
   return parts.slice(0, -1).flatMap((part, index) => {
@@ -74,7 +74,10 @@ export function crumbsOf(places: Places, path: string, params: Params): Link[] {
   });
 }
 
-/** What the administrator can do at a place. @param isAbsent whether nothing is there yet. */
+/**
+ * Returns links to the operations that the administrator may carry out.
+ * @param isAbsent whether nothing exists at the place yet.
+ */
 export function operationLinks(here: AtConsole, place: Place, params: Params = {}, isAbsent = false): Link[] {
   return operationsOf(place)
     .filter(([operation]) => !isAbsent || operation === 'create' || operation === 'replace')
@@ -86,7 +89,7 @@ export function operationLinks(here: AtConsole, place: Place, params: Params = {
     }));
 }
 
-/** The place of a list that has these records, where they have no address of their own below it. */
+/** Returns the path of a list's records, which for a list below a record may be the path of a top-level resource. */
 export function homeOf(places: Places, place: Place): string | undefined {
   if (place.child !== undefined) return place.child;
   const last = place.path.split('/').at(-1) ?? '';
@@ -94,18 +97,21 @@ export function homeOf(places: Places, place: Place): string | undefined {
   return place.path !== `/${last}` && places.get(child)?.read !== undefined ? child : undefined;
 }
 
-/** The parameters of one record of a list. @returns undefined where nothing says by what it is found. */
+/** Returns the path parameters of a list's record; undefined when its id is not known. */
 export function paramsOfItem(item: Item, child: string, params: Params): Params | undefined {
   const id = idOf(item, child);
   const own = parametersOf(child);
   return id === undefined ? undefined : { ...(own.length > 1 ? params : {}), [own.at(-1) ?? 'id']: id };
 }
 
-/** What people call a record. */
+/** Returns the human-readable name of a record, or the fallback. */
 export const labelOf = (record: unknown, fallback: string): string =>
   (typeof record === 'object' && record !== null ? nameOf(record as Item) : undefined) ?? fallback;
 
-/** What a call answers, or undefined where there is nothing yet and the place can be given something. @throws AuthError */
+/**
+ * Returns the answer at a place; undefined when nothing exists there yet and it can be created.
+ * @throws AuthError as the call answers
+ */
 export async function readAt(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -118,10 +124,7 @@ export async function readAt(
   return (await asking(deps, ctx, here, nameOfCall(read), { params: paramsOf(ctx) }))?.body;
 }
 
-/**
- * A record as it is: what its address answers, or what the list says that it is in.
- * @throws AuthError 404
- */
+/** Returns the current record: from its own path, or else from the list that contains it. @throws AuthError 404 */
 export async function recordAt(
   deps: ResourcesDependencies,
   ctx: Context,

@@ -1,4 +1,4 @@
-// The addresses of the console's own pages for what the Management API has.
+// Paths of the console's pages for places and operations of the Management API, and the rights to open them.
 import type { CallRules } from '../../management/call.ts';
 import type { AtConsole } from '../session.ts';
 import { isWhollyOf } from '../support.ts';
@@ -8,24 +8,24 @@ const RESOURCES = '/console/resources';
 
 export type Params = Readonly<Record<string, string>>;
 
-/** The page of a place. */
+/** Returns the path of a place's page. */
 export const pageOf = (path: string, params: Params = {}): string => `${RESOURCES}${filled(path, params)}`;
 
-/** The page where something is done there. */
+/** Returns the path of an operation's page. */
 export const operationPath = (operation: Operation | 'reveal', path: string, params: Params = {}): string =>
   `/console/${operation}${filled(path, params)}`;
 
-/** A call by its name, as `ask` takes it. */
+/** Returns the name of a call as `ask` takes it. */
 export const nameOfCall = ({ method, path }: CallRules): string => `${method} ${path}`;
 
-/** Whether the administrator's role has the scopes of a call, one or all of them, and may ask all that it takes. */
+/** Reports whether the administrator's role may make a call with any parameters. */
 export function mayCall(here: Pick<AtConsole, 'can' | 'administrator'>, call: CallRules): boolean {
   const { scopes, allScopes } = call;
   const has = allScopes === undefined ? scopes.some(here.can) : allScopes.every(here.can);
   return has && isWhollyOf(here.administrator.role, nameOfCall(call));
 }
 
-/** What can be done at a place, in the order in which it is offered. */
+/** Returns the operations of a place in the order in which they are offered. */
 export const operationsOf = (place: Place): [Operation, CallRules][] =>
   (['change', 'replace', 'create', 'remove'] as const).flatMap((operation) => {
     const call = place[operation];
@@ -33,8 +33,10 @@ export const operationsOf = (place: Place): [Operation, CallRules][] =>
   });
 
 /**
- * Places whose forms need no fresh login. All others ask for one, a new resource too: what is sent there may open a door, run,
- * or say where secrets go. A domain of an organization says where its people log in. An application has callbacks, a secret and the login page of all; an API, the secret of its tokens.
+ * Places whose forms do not require a recent login. All others do, even for a new record, because it may grant
+ * access, contain code, or say where secrets are sent. For example the domain of an organization says where its
+ * members log in; an application has callbacks, a secret and a login page; an API has the secret that signs its
+ * tokens.
  */
 const HARMLESS: ReadonlySet<string> = new Set([
   ...['/roles', '/roles/:id', '/organizations', '/organizations/:id'],
@@ -47,5 +49,5 @@ const HARMLESS: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/** @see HARMLESS */
+/** Reports whether the forms of a place do not require a recent login. */
 export const isHarmless = ({ path }: Pick<Place, 'path'>): boolean => HARMLESS.has(path);

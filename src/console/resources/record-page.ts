@@ -1,4 +1,4 @@
-// The page of one record, or of settings.
+// The page of a record or of settings.
 import type { Context } from 'koa';
 import { isObject } from '../../management/section.ts';
 import type { AtConsole } from '../page.ts';
@@ -20,7 +20,7 @@ import { mayCall, operationPath, type Params, pageOf } from './operations.ts';
 import { hasSecrets } from './secrets.ts';
 import { shownMember, shownMembers } from './shown.ts';
 
-/** Shows a record. @param isRevealed whether with its secrets. */
+/** Shows a record. @param isRevealed whether its secrets are shown. */
 export async function showRecord(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -62,7 +62,7 @@ function jsonLink(here: AtConsole, { path, change }: Place, params: Params): str
   return `${operationPath('change', path, params)}?as=json`;
 }
 
-/** What stands below a record, and what can be done with it. */
+/** Returns links to the pages below a record, and to the actions on it. */
 function below(
   here: AtConsole,
   places: Places,

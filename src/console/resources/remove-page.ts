@@ -1,4 +1,4 @@
-// The page that asks before something is removed, and says what goes with it.
+// The page that asks for confirmation before something is deleted, and lists what is deleted with it.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import { isObject } from '../../management/section.ts';
@@ -21,7 +21,7 @@ import {
 import { mayCall, nameOfCall, operationPath, type Params, pageOf } from './operations.ts';
 import { placeAfter } from './take-form.ts';
 
-/** What is told of a removal, beside what is counted: by the path of what is removed. */
+/** The ends of message keys that explain a deletion, by the path of the record. */
 const TOLD: Readonly<Record<string, string>> = {
   '/clients/:id': 'clients',
   '/resource-servers/:id': 'apis',
@@ -33,7 +33,7 @@ const TOLD: Readonly<Record<string, string>> = {
   '/actions/actions/:id': 'actions',
 };
 
-/** Lists elsewhere that name what is removed, by their own filters. */
+/** Other lists whose records refer to a record, with the filters that find them. */
 const NAMED: Readonly<Record<string, readonly { list: string; query(record: Item): Params }[]>> = {
   '/clients/:id': [
     { list: '/client-grants', query: ({ client_id }) => ({ client_id: String(client_id) }) },
@@ -51,14 +51,14 @@ const NAMED: Readonly<Record<string, readonly { list: string; query(record: Item
   ],
 };
 
-/** What hangs on a record: how many, and where they are. */
+/** A number of records that depend on the record. */
 interface Hanging {
   href: string;
   text: string;
   count: number;
 }
 
-/** Shows what is removed, and what with it. */
+/** Shows what is deleted, to be confirmed. */
 export async function showRemoval(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -96,7 +96,7 @@ interface Removed {
   record: Item;
 }
 
-/** Counts what is below a record, and what names it. */
+/** Counts the records below a record and those that refer to it. */
 async function hangingOn(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -137,7 +137,7 @@ async function hangingOn(
   return counted.filter((one): one is Hanging => one !== undefined && one.count > 0);
 }
 
-/** What a list answers; undefined where there is none of this record. */
+/** Runs a call; undefined when it is refused. */
 async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
   try {
     return await asking();
@@ -147,7 +147,7 @@ async function askedFor<T>(asking: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Removes it. */
+/** Deletes the record. */
 export async function takeRemoval(
   deps: ResourcesDependencies,
   ctx: Context,

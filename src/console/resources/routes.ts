@@ -1,4 +1,4 @@
-// The pages of resources: as many as the Management API declares.
+// Routes of the resource pages, generated from the calls of the Management API.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -20,10 +20,10 @@ import { isToldOnce, takeForm } from './take-form.ts';
 
 type Route = RouteDeclaration<ResourcesDependencies>;
 
-/** Lists that the navigation names, by its sections. */
+/** Lists that have a section of the navigation. */
 const NAMED_LISTS = { apis: '/resource-servers', roles: '/roles', organizations: '/organizations' } as const;
 
-/** The pages, by method and path. */
+/** Returns the routes of all places. */
 function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
   return Object.fromEntries([
     [
@@ -51,7 +51,7 @@ function routesOf(places: Places): RouteDeclarations<ResourcesDependencies> {
   ]);
 }
 
-/** To a place that no list leads to, by what the query says of its parameters. @throws AuthError 404 */
+/** Redirects to the page of a record whose ids are in the query. @throws AuthError 404 */
 function openByName(ctx: Context, places: Places): void {
   const one = (name: string) => queryText(ctx, name);
   const place = places.get(one('at'));
@@ -88,7 +88,10 @@ function readRoutes(places: Places, place: Place): [string, Route][] {
   ];
 }
 
-/** What a route says that a call needs. Where one of several scopes is enough, {@link requireCall} asks. */
+/**
+ * Returns the scopes for a route. Where one of several scopes is enough, {@link requireCall} checks it in the
+ * handler.
+ */
 const rulesFor = ({ scopes, allScopes }: CallRules) => ({
   scopes: allScopes ?? (scopes.length === 1 ? scopes : []),
 });
@@ -99,7 +102,7 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   const section = sectionOf(place);
   const doing = { places, place, operation, call };
   const isRemoval = operation === 'remove' && call.body === undefined && !hasQuestions(place);
-  // What is replaced by nothing is ended: a key that is revoked.
+  // A PUT without a body ends something: it revokes a key.
   const isGone = operation === 'remove' || (operation === 'replace' && call.body === undefined);
   const rules = { ...rulesFor(call), isDangerous: isGone || isToldOnce(doing) || !isHarmless(place) };
   return [
@@ -127,7 +130,7 @@ function operationRoutes(places: Places, place: Place, operation: Operation): [s
   ];
 }
 
-/** Whether a removal needs to be told more than its address. */
+/** Reports whether a deletion has parameters other than its path. */
 const hasQuestions = ({ remove }: Place): boolean =>
   Object.keys(remove?.query?.shape ?? {}).some((name) => name !== 'force');
 

@@ -1,23 +1,23 @@
-// Which members of a record are secrets: they are on no page until somebody asks for them.
+// Recognizes secrets in records. No page shows them unless the administrator asks for it.
 import { isDeepStrictEqual } from 'node:util';
 import { isNamedSecret } from '../../records/secrets.ts';
 
-/** What stands in place of a secret. */
+/** Shown in place of a secret. */
 export const HIDDEN = '••••••••';
 
-/** Beside what is a secret in any record. */
+/** Names of secrets, in addition to those that are recognized everywhere. */
 const SECRET = /private|token|api_?key|access_?key|authorization|^totp$/i;
-/** Names that have such a word in them, and say how, not what. */
+/** Endings of names that match but hold no secret. */
 const HARMLESS =
   /(policy|method|methods|alg|algorithm|dialect|type|types|lifetime|url|uri|uris|strategy|endpoint|mode|_id|encoded|format|history|level|usage|expires_in|expiration|rotation|audience|location)$/i;
-/** Objects whose members are secrets, whatever they are called. */
+/** Objects all of whose members are secrets. */
 const ALL_SECRET = /^(configuration|setup|signing_?key|decryption_?key)$|secrets$|custom_?headers$/i;
 
-/** Whether a text member of that name is a secret. */
+/** Reports whether a string member with this name is a secret. */
 export const isSecretName = (name: string): boolean =>
   (isNamedSecret(name) || SECRET.test(name)) && !HARMLESS.test(name);
 
-/** A copy of a value with {@link HIDDEN} in place of its secrets. */
+/** Returns a copy of a value with {@link HIDDEN} in place of its secrets. */
 export function hidden(value: unknown, name = '', isWithinSecret = false): unknown {
   if (typeof value === 'string')
     return value !== '' && (isWithinSecret || isSecretName(name)) ? HIDDEN : value;
@@ -29,16 +29,17 @@ export function hidden(value: unknown, name = '', isWithinSecret = false): unkno
   );
 }
 
-/** Whether there is something in a value that {@link hidden} hides. */
+/** Reports whether a value contains secrets. */
 export function hasSecrets(value: unknown): boolean {
   return JSON.stringify(hidden(value)) !== JSON.stringify(value);
 }
 
 /**
- * A value that was shown with its secrets hidden and then edited, with the secrets that were left as they were. A record in a
- * list is known by all that is shown of it, so that none gets the secret of another that has moved or gone.
- * @param before as it is stored. @param name of the member.
- * @returns undefined in place of a hidden text where it is not known which secret is meant.
+ * Puts the original secrets back into a value that was edited while they were hidden. A record inside a list is
+ * identified by all of its visible content, so that none gets the secret of another that was moved or removed.
+ * @param before the stored value.
+ * @param name the name of its member.
+ * @returns undefined in place of a hidden text that cannot be assigned to a secret.
  */
 export function withSecrets(edited: unknown, before: unknown, name = ''): unknown {
   if (edited === HIDDEN) return typeof before === 'string' ? before : undefined;
@@ -53,10 +54,10 @@ export function withSecrets(edited: unknown, before: unknown, name = ''): unknow
   );
 }
 
-/** What is asked for, with those secrets hidden that stay as they are: {@link withSecrets} puts them back. */
+/** Returns the entered value with unchanged secrets hidden, from which {@link withSecrets} can restore it. */
 export function withKeptHidden(after: unknown, before: unknown): unknown {
   const shown = keptHidden(after, before, '', false);
-  // Of records that look alike it may not be known which one is meant.
+  // For records that look alike the restored value may differ.
   return isDeepStrictEqual(withSecrets(shown, before), after) ? shown : after;
 }
 
@@ -78,7 +79,7 @@ function keptHidden(after: unknown, before: unknown, name: string, isWithinSecre
   );
 }
 
-/** An item of a list with its secrets. */
+/** Returns an item of a list with its secrets. */
 function withSecretsOf(
   item: unknown,
   before: unknown,
@@ -89,7 +90,7 @@ function withSecretsOf(
   const all: unknown[] = Array.isArray(before) ? before : [];
   const isIt = (one: unknown) => one !== undefined && JSON.stringify(hidden(one, name)) === shown;
   const same = all.filter(isIt);
-  // Several that look alike are told by their places alone.
+  // Several items that look alike are only distinguished by their positions.
   const found = same.length === 1 ? same[0] : isIt(all[index]) && all.length > 0 ? all[index] : undefined;
   return found ?? withSecrets(item, undefined, name);
 }

@@ -1,20 +1,20 @@
-// How the members of a record are shown.
+// Formats the members of a record for display.
 import { hidden } from './secrets.ts';
 
-/** A member of a record. */
+/** A formatted member. */
 interface Shown {
   name: string;
-  /** `flag`: `text` is `true` or `false`; `code`: JSON, or text of several lines. */
+  /** `flag`: `text` is `true` or `false`; `code`: JSON, or a text with several lines. */
   kind: 'text' | 'flag' | 'time' | 'list' | 'code' | 'nothing';
   text: string;
   items?: readonly string[];
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-/** What a cell of a table holds, characters. */
+/** The maximum length of a table cell, characters. */
 const LONGEST_CELL = 80;
 
-/** A value without its secrets. @param isRevealed whether secrets are shown, too. */
+/** Formats a value with its secrets hidden. @param isRevealed whether to show secrets. */
 export function shownMember(name: string, value: unknown, isRevealed = false): Shown {
   const seen = isRevealed ? value : hidden(value, name);
   if (seen === undefined || seen === null || seen === '') return { name, kind: 'nothing', text: '' };
@@ -29,19 +29,22 @@ export function shownMember(name: string, value: unknown, isRevealed = false): S
   return { name, kind: 'code', text: JSON.stringify(seen, null, 2) };
 }
 
-/** The members of a record, as they come. */
+/** Formats the members of a record in their order. */
 export function shownMembers(record: Readonly<Record<string, unknown>>, isRevealed = false): Shown[] {
   return Object.entries(record).map(([name, value]) => shownMember(name, value, isRevealed));
 }
 
-/** What a cell of a table says of a member. */
+/** Formats a member for a table cell. */
 export function cellOf(record: Readonly<Record<string, unknown>>, name: string): Shown {
   const shown = shownMember(name, record[name]);
   const text = shown.text.length > LONGEST_CELL ? `${shown.text.slice(0, LONGEST_CELL)}…` : shown.text;
   return { ...shown, text, kind: shown.kind === 'code' || shown.kind === 'list' ? 'text' : shown.kind };
 }
 
-/** Members that a table of these records shows: the first few that are plain. @param isSaid whether another column has it. */
+/**
+ * Returns the names of up to four plain members that serve as columns.
+ * @param isSaid reports whether another column shows the same.
+ */
 export function columnsOf(
   records: readonly Readonly<Record<string, unknown>>[],
   isSaid: (name: string) => boolean,

@@ -1,4 +1,4 @@
-// What the form of an operation does.
+// Handles the form of an operation.
 import type { Context } from 'koa';
 import { bodyOf } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -32,15 +32,15 @@ import { withSecrets } from './secrets.ts';
 import { shownMembers } from './shown.ts';
 import { type Asked, bodyOfForm, type Posted } from './values.ts';
 
-/** What a form asks for. */
+/** The content of a form. */
 interface Taken {
   body: unknown;
   posted: Posted;
-  /** Whether the change was shown before. */
+  /** Whether the change was shown and confirmed. */
   isConfirmed: boolean;
 }
 
-/** Takes in a form: what is wrong is told at its field; a change is shown before it is made. */
+/** Handles a form. Faults are shown at their fields, and a change is shown before it is made. */
 export async function takeForm(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -66,10 +66,10 @@ export async function takeForm(
   await carryOut(deps, ctx, here, drawn, { body, posted, isConfirmed });
 }
 
-/** What was typed: a confirmation has none of the form's fields, which then show what there is. */
+/** Returns the entered values. A confirmation has no form fields, so after it the form shows the stored values. */
 const typed = (posted: Posted): Posted | undefined => (posted.step === 'save' ? undefined : posted);
 
-/** The body that was shown before, and came back with the confirmation; it is judged like any other. */
+/** Returns the body that was shown for confirmation. It comes from the browser and is validated like any other. */
 function confirmed(posted: Posted, { record }: Drawn): Asked {
   const body = typeof posted.body === 'string' ? jsonOf(posted.body) : undefined;
   return { body: withSecrets(body, record), faults: {} };
@@ -83,7 +83,7 @@ function askedFor(drawn: Drawn, posted: Posted): Asked {
   return isJson && isObject(asked.body) ? { ...asked, body: membersChanged(before, asked.body) } : asked;
 }
 
-/** Of a record that was edited as a whole, the members that differ; null for those that are gone. */
+/** Returns the changed members of a record that was edited as JSON; null for removed ones. */
 function membersChanged(before: Record<string, unknown>, after: Record<string, unknown>): object {
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   const others = Object.entries(after).filter(
@@ -92,7 +92,7 @@ function membersChanged(before: Record<string, unknown>, after: Record<string, u
   return { ...Object.fromEntries(gone.map((name) => [name, null])), ...Object.fromEntries(others) };
 }
 
-/** Makes the call, and goes where its outcome is to be seen. */
+/** Makes the call and shows its outcome. */
 async function carryOut(
   deps: ResourcesDependencies,
   ctx: Context,
@@ -107,7 +107,7 @@ async function carryOut(
       typeof posted[path] === 'string' && posted[path] !== '' ? [[name, posted[path]]] : [],
     ),
   );
-  // PUT has all of a record: what the form did not change stays.
+  // PUT takes the whole record, so the unchanged members are added.
   const sent = operation === 'replace' && isObject(record) && isObject(body) ? { ...record, ...body } : body;
   let answer: unknown;
   try {
@@ -124,12 +124,12 @@ async function carryOut(
   if (operation === 'create' && made !== undefined && own !== undefined)
     return back(ctx, pageOf(made.path, own), 'console.said.created');
   if (isToldOnce(drawn) && isObject(answer)) return showAnswer(deps, ctx, here, drawn, answer);
-  // What was ended has no page any more: its list has.
+  // A record that was ended has no page any more, so this leads to its list.
   const list = call.body === undefined ? crumbsOf(places, place.path, params).at(-2) : undefined;
   back(ctx, operation === 'replace' && list ? list.href : placeAfter(drawn, params), 'console.said.saved');
 }
 
-/** Whether what is answered can be seen on no page afterwards: a token that is told once, a ticket. */
+/** Reports whether the answer of a creation cannot be seen later: a token, a ticket. */
 export function isToldOnce({
   places,
   place,
@@ -144,7 +144,7 @@ export function isToldOnce({
   return read === undefined || (child !== undefined && places.get(child)?.read === undefined);
 }
 
-/** Where one goes after something was done: its own page, or the nearest above that there is. */
+/** Returns the page to show after an operation: that of the place, or else the nearest one above it. */
 export function placeAfter({ places, place }: { places: Places; place: Place }, params: Params): string {
   if (place.read !== undefined) return pageOf(place.path, params);
   return crumbsOf(places, place.path, params).at(-1)?.href ?? '/console/resources';

@@ -1,4 +1,4 @@
-// Between records and the texts of a form: what is shown of a record, and the body that a posted form asks for.
+// Converts between records and form fields: the values that a form shows, and the body that a posted form means.
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../management/section.ts';
 import { jsonOf } from '../../runtime/json.ts';
@@ -6,14 +6,14 @@ import { withoutReturns } from '../forms.ts';
 import { type Field, WHOLE } from './fields.ts';
 import { HIDDEN, hidden, withSecrets } from './secrets.ts';
 
-/** What a browser sends of a form: texts, and lists where several fields have one name. */
+/** The fields of a posted form: strings, and lists where several fields have one name. */
 export type Posted = Readonly<Record<string, unknown>>;
 
-/** A field with what is in it. */
+/** A field with its value. */
 export interface FilledField extends Omit<Field, 'fields'> {
   id: string;
   text: string;
-  /** Of choices: those that are chosen. */
+  /** The selected options. */
   chosen: readonly string[];
   isOn: boolean;
   /** Whether a choice may be left open. */
@@ -21,11 +21,11 @@ export interface FilledField extends Omit<Field, 'fields'> {
   rows: number;
   fault?: string | undefined;
   fields?: FilledField[];
-  /** Whether a group has something in it. */
+  /** Whether the field, or a member of the group, has a value. */
   isFilled: boolean;
 }
 
-/** Text that was put into a field; undefined where the form did not have the field. */
+/** Returns the text of a field; undefined when the form did not have the field. */
 function sent(posted: Posted, path: string): string | undefined {
   const value = posted[path];
   const last = Array.isArray(value) ? value.at(-1) : value;
@@ -35,11 +35,11 @@ function sent(posted: Posted, path: string): string | undefined {
 const all = (posted: Posted, path: string): string[] =>
   [posted[path] ?? []].flat().filter((one): one is string => typeof one === 'string' && one !== '');
 
-/** The value of a member of a record; undefined where it has none. */
+/** Returns a member of a record; undefined when it is missing. */
 const memberOf = (value: unknown, name: string): unknown =>
   isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** How a value is put into its field. */
+/** Formats a value for its field. */
 function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
   if (value === undefined || value === null || kind === 'secret') return '';
   if (kind === 'lines' && Array.isArray(value)) return value.join('\n');
@@ -47,15 +47,18 @@ function textOf({ kind }: Pick<Field, 'kind'>, value: unknown): string {
 }
 
 interface Filling {
-  /** What was typed, where the form is shown again. */
+  /** The entered values, when the form is shown again. */
   posted?: Posted | undefined;
   /** By the path of a field. */
   faults?: Readonly<Record<string, string>>;
-  /** Whether there is no record yet, so that what is usual is put in. */
+  /** Whether there is no record yet, so that defaults are filled in. */
   isNew?: boolean;
 }
 
-/** The fields with what a record has in them, or what was typed. @param value of the members; undefined for a new one. */
+/**
+ * Returns the fields with the values of a record, or those that were entered.
+ * @param value the record; undefined for a new one.
+ */
 export function filledFields(
   fields: readonly Field[],
   value: unknown,
@@ -67,7 +70,7 @@ export function filledFields(
     const { fields: inner, ...rest } = field;
     const typed = posted && sent(posted, field.path);
     const usual = textOf(field, field.kind === 'json' ? hidden(shown, field.name) : shown);
-    // What was typed of a secret is not sent back to the browser.
+    // An entered secret is not sent back to the browser.
     const text = field.kind === 'secret' ? '' : (typed ?? usual);
     const chosen = posted ? all(posted, field.path) : [shown ?? []].flat().map(String);
     const within = inner && filledFields(inner, current, { posted, faults, isNew });
@@ -75,7 +78,8 @@ export function filledFields(
     return {
       ...rest,
       id: `f-${field.path.replaceAll(/[^\w]/g, '-')}`,
-      // A choice between yes, no and nothing said: an absent member means what the server takes for usual.
+      // A switch that may be left open becomes a choice of yes, no and open: an absent member has the server's
+      // default.
       ...(field.kind === 'switch' && shown === undefined && !field.isRequired && { kind: 'choice' as const }),
       ...(field.kind === 'switch' && { options: ['true', 'false'] }),
       text,
@@ -92,23 +96,23 @@ export function filledFields(
   });
 }
 
-/** How high a field is: text of several lines would lose them in a field of one. */
+/** Returns the height of a field in rows: a single-line field would lose the line breaks of a text. */
 function rowsOf(kind: Field['kind'], text: string): number {
   const isLong = kind === 'json' || kind === 'lines';
   const lines = isLong || kind === 'text' ? text.split('\n').length : 1;
   return Math.min(Math.max(lines, isLong ? 3 : 1), 16);
 }
 
-/** What a form asks for, or what of it cannot be read: message keys, by the path of the field. */
+/** The body of a form, and the faults of values that cannot be parsed, as message keys by field path. */
 export interface Asked {
   body: unknown;
   faults: Record<string, string>;
 }
 
 /**
- * The body that a form asks for.
- * @param before the record that it changes, of which only what differs is sent; undefined for a new one. Fields that
- *   the form does not have are not read: nobody sets what they do not see.
+ * Returns the body that a posted form means. Fields that the form did not contain are left out, so that nobody
+ * changes what they do not see.
+ * @param before the record that is changed, so that only differences are returned; undefined for a new one.
  */
 export function bodyOfForm(fields: readonly Field[], posted: Posted, before?: unknown): Asked {
   const faults: Record<string, string> = {};
@@ -138,14 +142,14 @@ function changedMembers(fields: readonly Field[], posted: Posted, reading: Readi
   return members;
 }
 
-/** An object within a body: all of it, as it was and with what the form changes. */
+/** Returns a changed nested object in full, with its unchanged members; undefined when nothing changed. */
 function groupOf(field: Field, posted: Posted, old: unknown, { isChange, faults }: Reading): unknown {
   const changed = changedMembers(field.fields ?? [], posted, { before: old, isChange, faults });
   if (Object.keys(changed).length === 0) return isObject(old) || !field.isRequired ? undefined : {};
   return { ...(isObject(old) ? old : {}), ...changed };
 }
 
-/** What a field says; null for one that was emptied, undefined for one that says nothing. */
+/** Parses a field; null when it was emptied, undefined when it says nothing. */
 function readValue(field: Field, posted: Posted, old: unknown, faults: Record<string, string>): unknown {
   if (field.kind === 'choices') return readChoices(field, posted, old);
   const text = sent(posted, field.path);
@@ -175,7 +179,7 @@ function readValue(field: Field, posted: Posted, old: unknown, faults: Record<st
 }
 
 function readChoices(field: Field, posted: Posted, old: unknown): unknown {
-  // The form has an empty field of the name, so that it is known when nothing is chosen.
+  // The form contains an empty field of this name, which shows that nothing was selected.
   if (!Object.hasOwn(posted, field.path)) return undefined;
   const chosen = all(posted, field.path);
   if (chosen.length === 0 && (old === undefined || old === null)) return undefined;
@@ -192,7 +196,7 @@ function readJson(field: Field, text: string, old: unknown, faults: Record<strin
   return whole;
 }
 
-/** Whether a hidden secret is at a place where there was none: it is not known which one is meant. */
+/** Reports whether a hidden secret is in a place where there was none, so that it cannot be restored. */
 function hasGone(value: unknown, whole: unknown): boolean {
   if (value === HIDDEN) return whole === undefined;
   if (typeof value !== 'object' || value === null) return false;
@@ -201,12 +205,12 @@ function hasGone(value: unknown, whole: unknown): boolean {
   );
 }
 
-/** What an emptied field asks for. */
+/** Returns the value of an emptied field. */
 function emptied(field: Field, old: unknown, faults: Record<string, string>): unknown {
   if (old === undefined || old === null) return old;
   if (field.isNullable) return null;
   if (field.kind === 'lines') return [];
-  // The schema says whether it may be empty.
+  // The schema decides whether it may be empty.
   if (field.kind === 'text') return '';
   faults[field.path] = 'console.resources.fault.empty';
   return undefined;

@@ -1,5 +1,6 @@
-// /console/security/blocked: who cannot log in now after too many failures, and "unblock". Which accounts are locked is kept
-// under hashes of what was typed; the log says what that was, and each of those is asked for.
+// /console/security/blocked: accounts and addresses that cannot log in after too many failures, and unblocking them.
+// Locks are stored under hashes of identifiers, so the identifiers are taken from the log, and the API is asked about
+// each.
 import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
@@ -13,7 +14,7 @@ import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
 const PATH = pathOfPart('blocked');
-/** Locks that the log is read for, and of them those that are asked whether they still hold. */
+/** How many log events are read, and about how many of their identifiers or addresses the API is asked. */
 const READ = '100';
 const MOST = 20;
 
@@ -72,7 +73,7 @@ async function showBlocked(deps: SecuritySettingsDependencies, ctx: Context, her
   });
 }
 
-/** The latest event of a type for each name that it is about. */
+/** Returns the latest event of a type for each identifier or address. */
 async function latestOf(
   deps: SecuritySettingsDependencies,
   ctx: Context,
@@ -90,7 +91,7 @@ async function latestOf(
   return latest;
 }
 
-/** Whom to ask for: those of the log, and who was asked for by name. */
+/** Returns the names to ask the API about: those of the log, and one that was searched for. */
 const namesOf = (latest: ReadonlyMap<string, AnsweredEvent>, asked: string): string[] => [
   ...new Set([...(asked === '' ? [] : [asked]), ...[...latest.keys()].slice(0, MOST)]),
 ];
@@ -111,7 +112,7 @@ async function isThrottled(
   here: AtConsole,
   ip: string,
 ): Promise<boolean> {
-  // An address in a log of another time may be none.
+  // Old log events may contain something that is not an address.
   if (isIP(ip) === 0) return false;
   const params = { id: ip };
   return (await askIfThere(deps, ctx, here, 'GET /anomaly/blocks/ips/:id', { params })) !== undefined;

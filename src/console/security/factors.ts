@@ -1,4 +1,4 @@
-// /console/security/factors: which second factors there are, and when one is asked for.
+// /console/security/factors: which second factors are enabled, and when one is required.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -14,9 +14,9 @@ interface Factor {
 }
 
 const PATH = pathOfPart('factors');
-/** Known by name, and not to be had. */
+/** A factor that the API lists but this server does not have. */
 const NONE_OF_OURS = 'duo';
-/** When a second factor is asked for: never, at every login, or where the user is not known by the browser or address. */
+/** When a second factor is required: never, at every login, or unless the browser or address is known. */
 const POLICIES = ['never', 'all-applications', 'confidence-score'] as const;
 
 export const factorsRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
@@ -53,7 +53,7 @@ async function showFactors(deps: SecuritySettingsDependencies, ctx: Context, her
         text: `console.security.policy.${name}`,
         isCurrent: name === policy,
       })),
-      // Asked for of everybody, and nobody could give it.
+      // Users must use a second factor, but none is enabled.
       isOpen: policy !== 'never' && factors.every(({ enabled }) => !enabled),
     },
   });
@@ -64,7 +64,7 @@ async function saveFactors(deps: SecuritySettingsDependencies, ctx: Context, her
   const { factors, policy } = await factorsOf(deps, ctx, here);
   for (const { name, enabled } of factors) {
     const isOn = sent[`factor-${name}`] === 'on';
-    // What is as it was is not asked for: the log tells what has changed.
+    // Unchanged factors are skipped, so that the log only contains changes.
     if (isOn === enabled) continue;
     const asked = { params: { name }, body: { enabled: isOn } };
     await ask(deps, ctx, here, 'PUT /guardian/factors/:name', asked);

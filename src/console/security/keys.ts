@@ -1,4 +1,4 @@
-// /console/security/keys: the keys that tokens are signed with.
+// /console/security/keys: the keys that sign tokens.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -10,7 +10,7 @@ import { renderConsole } from '../render.ts';
 import type { SecuritySettingsDependencies } from './settings-pages.ts';
 import { PARTS, pathOfPart, tabsOf } from './tabs.ts';
 
-/** A key as the Management API answers it. */
+/** A key as returned by the Management API. */
 interface AnsweredKey {
   kid: string;
   alg: string;
@@ -41,7 +41,7 @@ export const keysRoutes: RouteDeclarations<SecuritySettingsDependencies> = {
   }),
 };
 
-/** A form that changes the keys. @param change answers with the message key of what was done. */
+/** Declares a form that changes the keys. @param change returns the key of the message to show. */
 function changing(
   change: (deps: SecuritySettingsDependencies, ctx: Context, here: AtConsole) => Promise<string>,
 ) {

@@ -1,4 +1,4 @@
-// /console/security: the first of its parts that an administrator may see.
+// /console/security: redirects to the first part that the administrator may see.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { back, consolePage } from '../page.ts';
 import { roleRefusal } from '../roles.ts';

@@ -1,4 +1,4 @@
-// What the pages of the section "Security" say was done.
+// Messages that these pages show after a change.
 export const SECURITY_SAID: readonly string[] = [
   'console.security.said.rotated',
   'console.security.said.revoked',

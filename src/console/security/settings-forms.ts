@@ -1,33 +1,33 @@
-// Settings that are forms: which fields there are, where each stands in what the Management API answers and takes, and what
-// a text of the form means there.
+// The forms for settings: their fields, the position of each in the settings of the Management API, and the
+// conversion of values.
 import type { Part } from './tabs.ts';
 
 interface FieldBase {
-  /** Its name in the form, and of its texts. */
+  /** The name of the field in the form and in its message keys. */
   name: string;
-  /** Where it is in the settings. */
+  /** The path of the member in the settings. */
   at: readonly string[];
 }
 
 type SettingsField = FieldBase &
   (
     | { kind: 'switch' | 'text' | 'lines' }
-    /** Whole numbers otherwise. */
+    /** Whole numbers, unless `step` says otherwise. */
     | { kind: 'number'; least: number; most: number; step?: 'any' }
     | { kind: 'choice'; options: readonly string[] }
-    /** Whether a list has this. */
+    /** A switch for one value of a list. */
     | { kind: 'member'; value: string }
   );
 
 export interface SettingsForm {
   name: string;
   part: Part;
-  /** The section of the tenant that they are, where a refusal may name their members from there. */
+  /** The section of the tenant file by which a refusal may name the member. */
   section?: string;
   /** The calls that read and change the settings. */
   read: string;
   write: string;
-  /** The scope of the second. */
+  /** The scope required to change them. */
   update: string;
   fields: readonly SettingsField[];
 }
@@ -123,7 +123,7 @@ type Settings = Readonly<Record<string, unknown>>;
 const valueAt = (settings: Settings, at: readonly string[]): unknown =>
   at.reduce<unknown>((value, name) => (value as Settings | undefined)?.[name], settings);
 
-/** What a form shows of the settings: texts, and `on` for what is switched on. */
+/** Returns the values that a form shows: strings, and `on` for a switch that is on. */
 export function shownValues({ fields }: SettingsForm, settings: Settings): Record<string, string> {
   return Object.fromEntries(
     fields.map((field) => [field.name, shownValue(field, valueAt(settings, field.at))]),
@@ -137,7 +137,10 @@ function shownValue(field: SettingsField, value: unknown): string {
   return value === undefined || value === null ? '' : String(value);
 }
 
-/** The body of the call that changes settings to what was sent. @param settings as they are: what no field is of is kept. */
+/**
+ * Returns the body of the call that changes the settings.
+ * @param settings the current settings; values without a field are kept.
+ */
 export function bodyOf(
   form: SettingsForm,
   sent: Readonly<Record<string, string>>,
@@ -152,7 +155,7 @@ export function bodyOf(
   return body;
 }
 
-/** Nothing is the default again: null. */
+/** Converts an entered text. An empty one becomes null, which restores the default. */
 function sentValue(field: SettingsField, text: string, before: unknown): unknown {
   switch (field.kind) {
     case 'switch':
@@ -164,7 +167,7 @@ function sentValue(field: SettingsField, text: string, before: unknown): unknown
     case 'lines':
       return text.split(/\s+/).filter((line) => line !== '');
     case 'number':
-      // What is no number is sent as it is: the API says what is wrong with it.
+      // A text that is not a number is sent unchanged: the API words the error.
       return text.trim() === '' ? null : Number.isFinite(Number(text)) ? Number(text) : text;
     default:
       return text.trim() === '' ? null : text.trim();

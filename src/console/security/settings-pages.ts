@@ -1,4 +1,4 @@
-// /console/security/attacks, …/sessions, …/tenant: settings, each form for itself.
+// /console/security/attacks, …/sessions, …/tenant: the forms for settings.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -12,7 +12,7 @@ import { PARTS, type Part, pathOfPart, tabsOf } from './tabs.ts';
 
 export interface SecuritySettingsDependencies extends ConsolePageDependencies, AskDependencies {}
 
-/** A form that was refused, as it was filled in. */
+/** A refused form with the entered values. */
 interface Refused {
   form: SettingsForm;
   sent: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ interface Refused {
 
 const partsWithForms = [...new Set(SETTINGS_FORMS.map(({ part }) => part))];
 
-/** A page of each part, and what each form does. */
+/** The routes: a page for each part, and a post for each form. */
 export const settingsRoutes = Object.fromEntries([
   ...partsWithForms.map((part) => [
     `GET ${pathOfPart(part)}`,
@@ -87,7 +87,7 @@ async function showPart(
   });
 }
 
-/** What is wrong with a member, from the top of the body, or of the section that it is changed in. */
+/** Returns the fault of a member, whose path may begin at the body or at the section of the tenant file. */
 function faultAt(fault: FormFault, { section }: SettingsForm, member: string): FormFault | undefined {
   const own = faultIn(fault, member);
   return own ?? (section === undefined ? undefined : faultIn(fault, `${section}.${member}`));

@@ -1,10 +1,10 @@
-// The parts of the section "Security", and which of them an administrator has.
+// The parts of the section "Security", and the scopes to see them.
 import { CONSOLE } from '../callbacks.ts';
 import type { AtConsole } from '../page.ts';
 
 export const SECURITY = `${CONSOLE}/security`;
 
-/** The parts, by the end of their address, and the scopes to see them. */
+/** The scopes of each part, by the last segment of its path. */
 export const PARTS = {
   factors: ['read:guardian_factors', 'read:mfa_policies'],
   attacks: ['read:attack_protection'],
@@ -18,7 +18,7 @@ export type Part = keyof typeof PARTS;
 
 export const pathOfPart = (part: Part): string => `${SECURITY}/${part}`;
 
-/** Those that an administrator may see, as the page's tabs. */
+/** Returns the parts that an administrator may see, as tabs. */
 export function tabsOf({ can }: Pick<AtConsole, 'can'>, current?: Part) {
   return (Object.keys(PARTS) as Part[])
     .filter((part) => PARTS[part].every(can))

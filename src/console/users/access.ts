@@ -1,4 +1,4 @@
-// What a user may do: roles, permissions, organizations; and what the log says of them.
+// Tabs of a user: roles and permissions, organizations, and log events.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -26,9 +26,9 @@ interface PermissionAnswer {
   sources: { source_type: string; source_name?: string }[];
 }
 
-/** How many roles and permissions are offered. */
+/** The maximum number of roles, permissions and APIs that are fetched. */
 const MOST = '100';
-/** Permissions that are offered at most. */
+/** The maximum number of permissions that are offered. */
 const MOST_OFFERED = 500;
 
 const ROLES: UserTab<UsersDependencies> = {
@@ -65,11 +65,11 @@ const ROLES: UserTab<UsersDependencies> = {
   },
 };
 
-/** A permission in one field of a form. */
+/** Formats a permission as the value of a form field. */
 const written = (one: { resource_server_identifier: string; permission_name: string }): string =>
   JSON.stringify([one.resource_server_identifier, one.permission_name]);
 
-/** The permission of a field. What is none is refused by the API. */
+/** Parses a permission. The API refuses an invalid one. */
 function permissionIn(ctx: Context) {
   const { permission } = formFields(ctx, 'permission');
   const pair = jsonOf(permission);
@@ -77,7 +77,7 @@ function permissionIn(ctx: Context) {
   return { permissions: [{ resource_server_identifier, permission_name }] };
 }
 
-/** The permissions of all APIs, for who may change any. */
+/** Returns the permissions of all APIs, for administrators who may assign them. */
 async function offeredPermissions(deps: UsersDependencies, ctx: Context, here: AtConsole) {
   if (!rightsOf(here).changeRoles || !here.can('read:resource_servers')) return [];
   const answer = await ask(deps, ctx, here, 'GET /resource-servers', { query: { per_page: MOST } });
@@ -112,7 +112,7 @@ const ORGANIZATIONS: UserTab<UsersDependencies> = {
   },
 };
 
-/** Events of a page. */
+/** The number of events on a page. */
 const EVENTS = 50;
 
 const LOG: UserTab<UsersDependencies> = {
@@ -150,7 +150,7 @@ const LOG: UserTab<UsersDependencies> = {
 const PATH = '/console/users/:id';
 const CHANGE = { scopes: ['update:users', 'create:role_members', 'delete:role_members'], isDangerous: true };
 
-/** A form by which a user gets or loses rights. */
+/** Declares a form that gives or takes rights. */
 function rightsForm(act: Parameters<typeof tabForm<UsersDependencies>>[2]) {
   return tabForm(ROLES, CHANGE, (deps, ctx, here, user) => {
     requireRight(rightsOf(here).changeRoles);

@@ -1,4 +1,4 @@
-// What the pages of users are given.
+// The dependencies of the user pages.
 import type { Connection } from '../../records/collections.ts';
 import type { AskDependencies } from '../ask.ts';
 import type { LogDependencies } from '../log/routes.ts';
@@ -9,8 +9,8 @@ export interface UsersDependencies
     AskDependencies,
     Pick<LogDependencies, 'meanings'> {
   /**
-   * Mails a user the link by which they set a new password, as their own request for one does: the Management API makes
-   * such links, and mails none.
+   * Mails a user a link for setting a new password, as if the user had requested it. The Management API can only
+   * create such a link.
    */
   mailReset(user: { email: string; connection: Connection; ip: string }): Promise<void>;
 }

@@ -1,23 +1,26 @@
-// What of an import failed, as a page lists it.
+// Lists the failures of an import.
 import type { Locale } from '../../pages/locales.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
 import { jobWords } from './job-words.ts';
 
-/** A user that was not imported, as the Management API tells it. */
+/** A user that was not imported, as reported by the Management API. */
 export interface ImportFailure {
   user: Readonly<Record<string, unknown>>;
   errors: readonly { code: string; message: string; path?: string; fault?: JobFaultRecord }[];
-  /** Where the file has them: which of its users, and in which line where each has one. Older jobs do not tell. */
+  /**
+   * The position in the file: the number of the user, and the line if each user has a line of its own. Older jobs
+   * lack it.
+   */
   place?: { number: number; line?: number };
 }
 
-/** Users that are listed: all of them are in the answer of the Management API. */
+/** The maximum number of users listed; the Management API returns all of them. */
 const MOST = 200;
 
-/** By what somebody is found in their file, the best first. */
+/** Members by which a user can be found in the file, the best first. */
 const NAMES = ['email', 'username', 'phone_number', 'user_id', 'name'] as const;
 
-/** A line for each user, and how many more there are. */
+/** Returns a line for each user up to the maximum, and the number of further users. */
 export function failuresOf(
   failed: readonly ImportFailure[],
   locale: Locale,

@@ -1,8 +1,8 @@
-// What is wrong with a job, or a user of its file, in the reader's language.
+// Words the faults of a job in the reader's language.
 import type { Locale } from '../../pages/locales.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
 
-/** @param said the same in English: jobs of older releases have nothing else. */
+/** Returns the message of a fault. @param said the English message, which is all that jobs of older releases have. */
 export function jobWords(
   { text }: Pick<Locale, 'text'>,
   said: string,

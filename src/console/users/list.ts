@@ -1,4 +1,4 @@
-// /console/users: the list, and the search as one types.
+// /console/users: the list of users and their search.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -13,14 +13,14 @@ import { rightsOf } from './rights.ts';
 import { userQuery } from './search-text.ts';
 import { rowOf, type UserAnswer } from './view.ts';
 
-/** Users of a page. */
+/** The number of users on a page. */
 export const PER_PAGE = 25;
-/** The order of the list where nothing is searched. */
+/** The order of the list without a search. */
 export const NEWEST_FIRST = { field: 'created_at', descending: true } as const;
-/** Pages by number end where the Management API's do: whoever looks further, searches. */
+/** The last page that can be opened by number, as in the Management API; further users must be searched for. */
 const LAST_PAGE = 1000 / PER_PAGE - 1;
 
-/** The filters beside the text, each with what it asks the API. */
+/** The filters beside the text field, with their queries. */
 const FILTERS = {
   blocked: 'blocked:true',
   unverified: 'email_verified:false',
@@ -30,7 +30,7 @@ export const listRoutes: RouteDeclarations<UsersDependencies> = {
   [`GET ${USERS}`]: consolePage<UsersDependencies>('users', { scopes: ['read:users'] }, (deps, ctx, here) =>
     showList(deps, ctx, here, 'console/users-list'),
   ),
-  // The list alone, which the page's script puts in place of the one before.
+  // The list without its page; the page's script inserts it.
   [`GET ${USERS}/found`]: consolePage<UsersDependencies>(
     'users',
     { scopes: ['read:users'] },
@@ -47,7 +47,8 @@ async function showList(
   const text = textOf(ctx, 'q');
   const filter = Object.keys(FILTERS).find((one) => one === ctx.query.filter);
   const connection = textOf(ctx, 'connection');
-  // Of support a text that names metadata is refused; as a name it is nobody's.
+  // Searches for metadata are refused to support. The word is removed because it is part of no name that support
+  // looks for.
   const isSupport = here.administrator.role === 'support';
   const asked = userQuery(isSupport ? text.replaceAll(/metadata/gi, ' ') : text);
   const q = [asked, filter === undefined ? undefined : FILTERS[filter as keyof typeof FILTERS]]
@@ -59,7 +60,8 @@ async function showList(
   const query = {
     page: String(page),
     per_page: String(PER_PAGE),
-    // Of what is searched, how many there are and which is newest costs more than all else: it is in the order of its index.
+    // For a search the total and the newest-first order would cost more than all else, so results come in index
+    // order.
     ...(!isSearch && { include_totals: 'true', sort: `${NEWEST_FIRST.field}:-1` }),
     ...(q !== '' && { q, bounded: 'true' }),
     ...(connection !== '' && { connection }),
@@ -106,20 +108,20 @@ async function found(
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.error === 'search_unavailable')
       return { users: [], slow: 'console.users.search.slow' };
-    // A combination that the API refuses, such as a connection's name that is none.
+    // The API refuses the combination, for example because of an unknown connection.
     if (thrown instanceof AuthError && thrown.status === 400)
       return { users: [], slow: 'console.users.search.refused' };
     throw thrown;
   }
 }
 
-/** A text of the query; of one that is repeated, nothing. */
+/** Returns a query parameter; empty when it is repeated. */
 function textOf(ctx: Context, name: string): string {
   const value = ctx.query[name];
   return typeof value === 'string' ? value.slice(0, 2000) : '';
 }
 
-/** The queries of the pages before and after. */
+/** Returns the queries of the previous and the next page. */
 function pagesOf(page: number, shown: number, rest: Record<string, string | undefined>) {
   const link = (to: number) => {
     const set = Object.entries({ ...rest, page: to === 0 ? '' : String(to) });

@@ -1,4 +1,4 @@
-// What a user logs in with: identities, second factors, passkeys.
+// Tabs of a user: identities, and second factors with passkeys.
 
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -42,7 +42,7 @@ interface Method {
   user_agent?: string;
 }
 
-/** The kinds of methods that pages have words for. */
+/** The types of methods that have a message. */
 const KINDS = new Set(['passkey', ...ALL_SECOND_FACTORS.map(({ managed }) => managed)]);
 
 const FACTORS: UserTab<UsersDependencies> = {

@@ -1,4 +1,4 @@
-// /console/users/new: making a user.
+// /console/users/new: creating a user.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -14,7 +14,7 @@ import { requireRight, rightsOf } from './rights.ts';
 const PATH = `${USERS}/new` as const;
 const SCOPES = ['read:users', 'create:users'];
 
-/** What the form sends of a user. Nothing else of what comes is looked at. */
+/** The members that the form can set; others are ignored. */
 const MEMBERS = ['connection', 'email', 'phone_number', 'username', 'password', 'name'] as const;
 
 export const newUserRoutes: RouteDeclarations<UsersDependencies> = {
@@ -29,7 +29,7 @@ async function create(deps: UsersDependencies, ctx: Context, here: AtConsole): P
   requireRight(rightsOf(here).create);
   const texts = bodyTexts(ctx);
   const filled = MEMBERS.flatMap((name) => {
-    // A password is what was typed, with the spaces in it.
+    // A password may begin or end with spaces.
     const text = name === 'password' ? texts[name] : texts[name]?.trim();
     return text === undefined || text === '' ? [] : [[name, text]];
   });

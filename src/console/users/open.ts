@@ -1,4 +1,4 @@
-// Where a user is logged in, and what applications hold and may do for them.
+// Tabs of a user: sessions and refresh tokens, consents, and device credentials.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -10,7 +10,7 @@ import type { UsersDependencies } from './dependencies.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
 
-/** As many of each as a page shows. */
+/** The maximum number of items that are fetched for a page. */
 const MOST = '100';
 
 interface Device {
@@ -55,7 +55,7 @@ interface DeviceAnswer {
   client_id: string;
 }
 
-/** What a user's applications are called; their ids where there is none of the id. */
+/** Returns a function that gives the name of an application; its id when it does not exist. */
 async function clientNames({ config }: UsersDependencies): Promise<(id: string) => string> {
   const names = new Map((await config.clients()).map(({ client_id, name }) => [client_id, name]));
   return (id) => names.get(id) ?? id;
@@ -156,7 +156,7 @@ const DEVICES: UserTab<UsersDependencies> = {
   },
 };
 
-/** What a form names must be the user's own: its id is whatever somebody sent. @throws AuthError 404 */
+/** Requires that an item named by a form belongs to the user: the sender chooses the id. @throws AuthError 404 */
 function requireOwn(own: readonly { id: string }[], id: string): void {
   if (!own.some((one) => one.id === id))
     throw new AuthError(404, 'not_found', 'There is no such thing of this user any more.');

@@ -1,8 +1,8 @@
-// Where the pages of users are.
+// Paths of the user pages.
 
 export const USERS = '/console/users';
 
-/** The tabs of a user's page, in their order; the first is the page itself. */
+/** The tabs in their order; the first one has the address of the page itself. */
 export const TABS = [
   'profile',
   'identities',
@@ -16,7 +16,7 @@ export const TABS = [
 ] as const;
 export type Tab = (typeof TABS)[number];
 
-/** The path of a user's page, or of what is below it. */
+/** Returns the path of a user's page, or of a page below it. */
 export function userPath(id: string, below = ''): string {
   const path = `${USERS}/${encodeURIComponent(id)}`;
   return below === '' || below === 'profile' ? path : `${path}/${below}`;

@@ -1,4 +1,4 @@
-// The first tab of a user: who they are, what is noted of them, and what can be done to them.
+// The first tab of a user: profile, login identifiers and metadata.
 
 import type { Context } from 'koa';
 import { bodyTexts, formFields } from '../../http/body-fields.ts';
@@ -13,7 +13,7 @@ import { requireRight, rightsOf } from './rights.ts';
 import { scopesOf, tabForm, tabPage, type UserTab } from './user.ts';
 import type { UserAnswer } from './view.ts';
 
-/** The members of each form. No other member of what is sent is looked at. */
+/** The members that each form can set; others are ignored. */
 const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture'] as const;
 const ADDRESSES = ['email', 'phone_number', 'username'] as const;
 const METADATA = ['user_metadata', 'app_metadata'] as const;
@@ -50,7 +50,7 @@ export const PROFILE: UserTab<UsersDependencies> = {
   },
 };
 
-/** Whether it is a password of ours that they log in with. */
+/** Reports whether the user has a password in a database of this tenant. */
 const hasPassword = ({ identities }: UserAnswer): boolean =>
   identities.some(({ provider }) => provider === DATABASE);
 
@@ -63,14 +63,14 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     await patch(deps, ctx, here, user, changesIn(ctx, user, NAMES));
     return { said: 'console.said.saved' };
   }),
-  // Whoever sets an address or a password can log in with it.
+  // Counted as taking the account over: whoever sets an address or a password can log in with it.
   [`POST ${PATH}/login`]: takeOverForm(async (deps, ctx, here, user) => {
     const { verified } = formFields(ctx, 'verified');
     const isVerified = verified === 'yes';
-    // An address is replaced, and not taken away: there would be nothing left to log in with.
+    // An empty address is ignored: without one the user could not log in.
     const filled = Object.entries(changesIn(ctx, user, ADDRESSES)).filter(([, value]) => value !== null);
     const changes: Record<string, unknown> = Object.fromEntries(filled);
-    // A new address is nobody's until it was proved, unless this form says so.
+    // A new address is unverified unless the form says otherwise.
     const says = (user.email_verified === true && changes.email === undefined) !== isVerified;
     await patch(deps, ctx, here, user, { ...changes, ...(says && { email_verified: isVerified }) });
     return { said: 'console.said.saved' };
@@ -79,7 +79,7 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
     await patch(deps, ctx, here, user, { password: formFields(ctx, 'password').password });
     return { said: 'console.users.said.passwordSet' };
   }),
-  // Applications go by it for what a user may do.
+  // Dangerous: applications may decide by metadata what a user may do.
   [`POST ${PATH}/metadata`]: tabForm(
     PROFILE,
     { scopes: ['update:users', 'update:users_app_metadata'], isDangerous: true },
@@ -89,7 +89,10 @@ export const profileRoutes: RouteDeclarations<UsersDependencies> = {
 
 type Act = Parameters<typeof tabForm<UsersDependencies>>[2];
 
-/** A form of what is as good as logging in as the user. @throws AuthError 403 for who has not that right. */
+/**
+ * Declares a form whose action would allow the administrator to log in as the user.
+ * @throws AuthError 403 without that right.
+ */
 export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE) {
   return tabForm(
     tab,
@@ -101,7 +104,7 @@ export function takeOverForm(act: Act, tab: UserTab<UsersDependencies> = PROFILE
   );
 }
 
-/** Changes a user, unless nothing is to be changed. */
+/** Changes a user if there is anything to change. */
 async function patch(
   deps: UsersDependencies,
   ctx: Context,
@@ -113,7 +116,7 @@ async function patch(
   await ask(deps, ctx, here, 'PATCH /users/:id', { params: { id }, body });
 }
 
-/** The named fields whose text is not what the user has; an empty one takes the member away. */
+/** Returns the named fields that differ from the user; null for one that was emptied. */
 function changesIn(
   ctx: Context,
   user: UserAnswer,
@@ -139,7 +142,7 @@ async function saveMetadata(deps: UsersDependencies, ctx: Context, here: AtConso
     if ('fault' in read) return { refused: { status: 400, field: name, ...read.fault } };
     const change = mergePatch(user[name] ?? {}, read.value);
     if (change === undefined) continue;
-    // What an application has noted meanwhile is not taken away by who has never seen it.
+    // Otherwise the form could overwrite what an application has stored since the form was opened.
     if (texts[`${name}_stamp`] !== stampOf(user[name]))
       return { refused: { status: 409, field: name, key: 'console.users.metadata.changed' } };
     body[name] = change;

@@ -1,10 +1,10 @@
-// What the list of users begins with, read before anybody asks for it: after a start the threads that search are still to be
-// started, and what they read is still to be brought from the disk.
+// Reads the first page of the user list before it is requested. After a start the search threads are not running yet,
+// and the data is not cached.
 import type { Background } from '../../runtime/background.ts';
 import type { Store } from '../../store/contract.ts';
 import { NEWEST_FIRST, PER_PAGE } from './list.ts';
 
-/** @returns what reads ahead, in the background and the first time alone: what was read once is at hand from then on. */
+/** Returns a function that reads ahead in the background. It only does so once, because the data stays cached. */
 export function usersReadAhead({ store, background }: { store: Store; background: Background }): () => void {
   let isRead = false;
   return () => {

@@ -1,15 +1,15 @@
-// What an administrator may do with users, by their scopes. Whoever sets an address or a password, or holds a link that
-// does, can log in as the user: all of that is one right, which the role of support has not.
+// What an administrator may do with users. Setting an address or a password, or holding a link that does so, allows
+// logging in as the user. All of that is one right, `takeOver`, which the role of support does not have.
 import type { AtConsole } from '../page.ts';
 import { roleRefusal } from '../roles.ts';
 
 interface UserRights {
   create: boolean;
-  /** Names, a picture, whether they are blocked, and mails to them. */
+  /** Names, picture and blocking, and sending mails to the user. */
   update: boolean;
-  /** Addresses, passwords, links, and taking identities apart. */
+  /** Addresses, passwords, links, and unlinking identities. */
   takeOver: boolean;
-  /** `app_metadata`, which applications decide by, and `user_metadata`. */
+  /** `app_metadata`, by which applications may decide, and `user_metadata`. */
   readMetadata: boolean;
   updateMetadata: boolean;
   removeMethods: boolean;
@@ -23,7 +23,7 @@ interface UserRights {
   export: boolean;
 }
 
-/** The rights of who is there. */
+/** Returns the rights of an administrator. */
 export function rightsOf({
   can,
   administrator: { role },
@@ -49,7 +49,7 @@ export function rightsOf({
   };
 }
 
-/** @throws AuthError 403 without the right. */
+/** Requires a right. @throws AuthError 403 */
 export function requireRight(has: boolean): void {
   if (!has) throw roleRefusal();
 }

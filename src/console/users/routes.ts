@@ -1,4 +1,4 @@
-// All pages of users.
+// The routes of the user pages.
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { accessRoutes } from './access.ts';
 import type { UsersDependencies } from './dependencies.ts';
@@ -21,7 +21,7 @@ export const usersRoutes: RouteDeclarations<UsersDependencies> = {
   ...accessRoutes,
 };
 
-/** Their templates. */
+/** The templates of these pages. */
 export const USERS_PAGES = [
   'console/users-consents',
   'console/users-delete',

@@ -1,4 +1,4 @@
-// What these pages say of what was done.
+// Messages that these pages show after a change.
 
 export const USERS_SAID: readonly string[] = [
   'userMade',

@@ -1,13 +1,13 @@
-// What somebody types to find users, as a query of the Management API.
+// Converts the text of the user search to a query of the Management API.
 import { userFilter } from '../../management/search/users.ts';
 import { BOOLEAN_FIELDS, EXACT_FIELDS, FOLDED_FIELDS } from '../../records/search-terms.ts';
 
-/** Characters that are looked at: more is no name, and a query is longer than what it is made of. */
+/** The maximum lengths of a searched name and of a query, characters. */
 const LONGEST = { name: 100, query: 2000 };
-/** Words of a name that are looked for one by one. */
+/** The maximum number of words of a name that are searched one by one. */
 const MOST_WORDS = 4;
 
-/** Names of fields that make a text a query and no name: `http:` makes none. */
+/** Fields that mark a text as a query rather than a name. Another word before a colon, as in `http:`, does not. */
 const FIELDS = [
   ...[...FOLDED_FIELDS, ...EXACT_FIELDS, ...BOOLEAN_FIELDS],
   ...['email.domain', 'user_id', 'last_ip', 'last_login', 'logins_count', 'created_at', 'updated_at'],
@@ -20,12 +20,12 @@ const NAMED_FIELD = new RegExp(
 );
 
 /**
- * The query of a text, in the search language of `GET /api/v2/users`. One that is written in that language is taken as it
- * is; of any other, users are found whose name, address or number begins with it, or with each of its words.
- * @returns undefined for a text that asks for nothing. What is returned can always be read.
+ * Returns a query in the search language of `GET /api/v2/users`. A text in that language is used as it is. For any
+ * other it finds users whose name, address or number begins with the text, or with each of its words.
+ * @returns undefined for an empty text; otherwise a query that can be parsed.
  */
 export function userQuery(text: string): string | undefined {
-  // PostgreSQL keeps no NUL, and nobody's name has control characters.
+  // PostgreSQL cannot store NUL, and control characters are not part of names.
   const written = text
     .toWellFormed()
     .replaceAll(/\p{Cc}+/gu, ' ')
@@ -42,16 +42,16 @@ export function userQuery(text: string): string | undefined {
 
 function isReadable(query: string): boolean {
   try {
-    // As if each query of metadata were the costly kind: whether it is, only the store knows.
+    // Assumes the costly kind for every query of metadata; only the store knows.
     userFilter(query, () => true);
     return true;
   } catch {
-    // Whatever is wrong with it, it is looked for as a name.
+    // A text that is not a valid query is searched as a name.
     return false;
   }
 }
 
-/** Terms of all fields that people are known by, whose values begin with a text. */
+/** Returns search terms for a prefix in all fields by which people are known. */
 function beginningsOf(text: string): string[] {
   const phone = text.replaceAll(/[\s()/.-]/g, '');
   return [
@@ -61,7 +61,7 @@ function beginningsOf(text: string): string[] {
   ];
 }
 
-/** Letters and digits mean nothing else; of all others the language decides what they mean. */
+/** Escapes everything except letters and digits, since other characters may have a meaning in the search language. */
 function escaped(text: string): string {
   return text.replaceAll(/[^\p{L}\p{N}]/gu, '\\$&');
 }

@@ -1,4 +1,4 @@
-// Users in and out by the thousand: imports and exports, each a job of the Management API.
+// Importing and exporting many users, by jobs of the Management API.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -19,7 +19,7 @@ import { requireRight, rightsOf } from './rights.ts';
 const TRANSFER = `${USERS}/transfer` as const;
 const SCOPES = ['read:users', 'create:users'];
 
-/** The largest file that the Management API takes, bytes. */
+/** The maximum size of a file that the Management API accepts, bytes. */
 const LARGEST_FILE = 512_000;
 
 interface JobAnswer {
@@ -66,7 +66,7 @@ export const transferRoutes: RouteDeclarations<UsersDependencies> = {
   }),
 };
 
-/** The databases whose users are kept here. */
+/** Returns the databases whose users are stored by this server. */
 async function databases({ config }: UsersDependencies): Promise<{ id: string; name: string }[]> {
   return (await config.connections())
     .filter((one) => one.strategy === DATABASE && customDatabase(one) !== 'elsewhere')
@@ -125,7 +125,7 @@ async function begin(
   back(ctx, `${TRANSFER}/${encodeURIComponent(id)}`);
 }
 
-/** A job: how far it is, and what of it failed. Its page is loaded again until it is done. */
+/** Shows the progress of a job and its failures. The page reloads until the job is done. */
 async function showJob(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
   const params = { id: (ctx.params as Record<string, string>).job ?? '' };
   const query = { include_places: 'true', include_faults: 'true' };

@@ -1,4 +1,4 @@
-// The page of one user: its head and tabs, and how its forms come back to it.
+// The page of one user: its header and tabs, and the forms of the tabs.
 import type { Context } from 'koa';
 import { bodyTexts } from '../../http/body-fields.ts';
 import type { RouteDeclaration } from '../../http/routes.ts';
@@ -12,25 +12,25 @@ import { TABS, type Tab, USERS, userPath } from './paths.ts';
 import { rightsOf } from './rights.ts';
 import { initialOf, nameOf, type UserAnswer } from './view.ts';
 
-/** What a tab is shown with: after a form that was refused, that; what is shown once, where there is something. */
+/** The data of a tab. It includes the refusal of a form, or a result that is shown only once. */
 export interface Shown {
   user: UserAnswer;
   fault?: FormFault | undefined;
-  /** The fields of a form that is shown again. */
+  /** The entered values of a refused form. */
   values?: Readonly<Record<string, string>>;
-  /** Of what is told once, and never again. */
+  /** A result that is shown only once. */
   once?: object;
 }
 
-/** One tab. @template D what its model is made of. */
+/** A tab of the page. @template D the dependencies of its model. */
 export interface UserTab<D> {
   tab: Tab;
-  /** Each of them is needed. */
+  /** The scopes that the tab requires; all of them are needed. */
   scopes: readonly string[];
   model(deps: D, ctx: Context, here: AtConsole, shown: Shown): Promise<object>;
 }
 
-/** What each tab takes, for the row of tabs: nobody is led to where they are refused. */
+/** The scopes of each tab. The row of tabs only shows those that the administrator may open. */
 const SCOPES: Readonly<Record<Tab, readonly string[]>> = {
   profile: ['read:users'],
   identities: ['read:users'],
@@ -43,16 +43,16 @@ const SCOPES: Readonly<Record<Tab, readonly string[]>> = {
   events: ['read:users', 'read:logs_users'],
 };
 
-/** The scopes of a tab. */
+/** Returns the scopes of a tab. */
 export const scopesOf = (tab: Tab): readonly string[] => SCOPES[tab];
 
-/** The user of a path. @throws AuthError 404 */
+/** Returns the user of the request's path. @throws AuthError 404 */
 export async function userOf(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<UserAnswer> {
   const answer = await ask(deps, ctx, here, 'GET /users/:id', { params: { id: idOf(ctx) } });
   return answer.body as UserAnswer;
 }
 
-/** The id of the user of a path. */
+/** Returns the user id in the request's path. */
 export const idOf = (ctx: Context): string => (ctx.params as Record<string, string>).id ?? '';
 
 /** Answers with a tab of a user's page. */
@@ -100,7 +100,10 @@ export async function showTab<D extends UsersDependencies>(
   });
 }
 
-/** Where too many wrong passwords have locked a user out. */
+/**
+ * Returns the addresses from which the user is locked out after too many wrong passwords; one entry without an
+ * address when that holds everywhere.
+ */
 async function lockoutsOf(
   deps: UsersDependencies,
   ctx: Context,
@@ -113,23 +116,23 @@ async function lockoutsOf(
   return [...addresses].map((ip) => (ip === undefined ? {} : { address: ip }));
 }
 
-/** What was typed into a form, to be shown in it again: no password. */
+/** Returns the entered values without the password, to show them in the form again. */
 function typedIn(ctx: Context): Record<string, string> {
   const { _csrf, password: _, ...texts } = bodyTexts(ctx);
   return texts;
 }
 
-/** The page of a tab. */
+/** Declares the page of a tab. */
 export function tabPage<D extends UsersDependencies>(tab: UserTab<D>): RouteDeclaration<D> {
   return consolePage<D>('users', { scopes: tab.scopes }, async (deps, ctx, here) =>
     showTab(deps, ctx, here, tab, { user: await userOf(deps, ctx, here) }),
   );
 }
 
-/** What a form of a tab has done: where the browser goes, and what is said there; or what the tab shows once. */
+/** The outcome of a form: a message and where to redirect, a result to show once, or a refusal. */
 type Done = { said: string; to?: string } | { once: object } | { refused: FormFault };
 
-/** A form of a tab: a refusal of the Management API is told above the same tab. */
+/** Declares a form of a tab. A refusal of the Management API is shown on the same tab. */
 export function tabForm<D extends UsersDependencies>(
   tab: UserTab<D>,
   rules: { scopes: readonly string[]; isDangerous?: boolean },

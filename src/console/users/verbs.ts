@@ -1,4 +1,4 @@
-// What an administrator does to a user: block, mails, links, lockouts, the end.
+// Actions on a user: blocking, mails, links, lifting lockouts, and deletion.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -20,7 +20,7 @@ import { initialOf, nameOf, type UserAnswer } from './view.ts';
 const PATH = `${USERS}/:id` as const;
 const UPDATE = { scopes: ['update:users'] };
 
-/** For how long links that administrators hand on are good, seconds. */
+/** Lifetime of links that administrators pass on, seconds. */
 const LINK_SECONDS = 24 * 3600;
 
 const KINDS = { password: 'password-change', verification: 'email-verification' } as const;
@@ -43,7 +43,7 @@ export const verbRoutes: RouteDeclarations<UsersDependencies> = {
     return { said: 'console.users.said.mailSent' };
   }),
   [`POST ${PATH}/reset`]: tabForm<UsersDependencies>(PROFILE, UPDATE, mailReset),
-  // The link is as good as the password: whoever opens it is the user.
+  // Whoever opens the link can log in as the user, so it needs the right to take over accounts.
   [`POST ${PATH}/link`]: takeOverForm(async (deps, ctx, here, { user_id }) => {
     const { kind } = formFields(ctx, 'kind');
     const call = KINDS[kind === 'verification' ? 'verification' : 'password'];
@@ -63,7 +63,7 @@ export const verbRoutes: RouteDeclarations<UsersDependencies> = {
   ),
 };
 
-/** Mails the link of a reset to the user's own address. */
+/** Mails a link for a new password to the user's own address. */
 async function mailReset(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
   const connection = await databaseOf(deps, user);
   if (connection === undefined || user.email === undefined)
@@ -73,7 +73,7 @@ async function mailReset(deps: UsersDependencies, ctx: Context, here: AtConsole,
   return { said: 'console.users.said.mailSent' as const };
 }
 
-/** The log has who it was, as with every change. */
+/** Logs the mail with the administrator's name, as a call of the Management API would be. */
 function recordReset(
   { management }: UsersDependencies,
   ctx: Context,
@@ -93,7 +93,7 @@ function recordReset(
   });
 }
 
-/** The database whose password of the user a mail can change. */
+/** Returns the database in which the link can set the user's password. */
 async function databaseOf({ config }: UsersDependencies, user: UserAnswer): Promise<Connection | undefined> {
   for (const { connection: name } of user.identities) {
     const connection = await config.connection(name);
@@ -103,7 +103,7 @@ async function databaseOf({ config }: UsersDependencies, user: UserAnswer): Prom
   return undefined;
 }
 
-/** The page that names what goes with a user. */
+/** Shows what is deleted with a user, to be confirmed. */
 async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConsole): Promise<void> {
   requireRight(rightsOf(here).delete);
   const user = await userOf(deps, ctx, here);
@@ -121,7 +121,7 @@ async function showDeletion(deps: UsersDependencies, ctx: Context, here: AtConso
   });
 }
 
-/** How much goes with a user. */
+/** Counts what is deleted with a user. */
 async function consequencesOf(deps: UsersDependencies, ctx: Context, here: AtConsole, user: UserAnswer) {
   const params = { id: user.user_id };
   const count = async (scope: string, of: () => Promise<{ body?: unknown }>) => {

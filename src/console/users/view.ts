@@ -1,7 +1,7 @@
-// What pages show of a user.
+// Formats users for pages.
 import type { ShowTime } from '../../pages/times.ts';
 
-/** A user as the Management API answers them, as far as pages read it. */
+/** A user as returned by the Management API, with the members that the pages read. */
 export interface UserAnswer {
   user_id: string;
   email?: string;
@@ -34,7 +34,7 @@ interface IdentityAnswer {
   profileData?: { email?: string; name?: string; phone_number?: string; username?: string };
 }
 
-/** What a user is called: by name, else by what they log in with. */
+/** Returns a name for a user: the name, or else an identifier. */
 export function nameOf({
   name,
   email,
@@ -45,13 +45,16 @@ export function nameOf({
   return name ?? email ?? username ?? phone_number ?? user_id;
 }
 
-/** The first letter of a name, for a mark beside it: pictures are at addresses that users chose, and would tell them who looks. */
+/**
+ * Returns the first letter of a name, shown beside it in place of a picture: loading a picture would reveal the
+ * administrator's address to the host that the user chose.
+ */
 export function initialOf(name: string): string {
   const [first] = new Intl.Segmenter(undefined, { granularity: 'grapheme' }).segment(name.trim());
   return (first?.segment ?? '?').toUpperCase();
 }
 
-/** A row of the list. */
+/** Returns a row of the list. */
 export function rowOf(user: UserAnswer, time: ShowTime): object {
   const name = nameOf(user);
   const address = user.email ?? user.phone_number ?? user.username;
