@@ -1,5 +1,5 @@
-// What becomes of a call, whoever asks: a token at `/api/v2`, or an administrator at the console. It is authorized, validated
-// and recorded here, so that no way in has to remember it.
+// Authorizes, validates, carries out and records a call, whether it came with a token at `/api/v2` or from an
+// administrator at the console. Both callers use these functions, so neither can forget a step.
 import { z } from 'zod';
 import { AuthError } from '../http/errors.ts';
 import { QueryTimeout, type Store } from '../store/contract.ts';
@@ -15,16 +15,16 @@ export interface AnswerDependencies {
   store: Store;
 }
 
-/** What a request brought, before it was looked at. */
+/** The parts of a request that are not validated yet. */
 interface Brought {
   query: unknown;
-  /** With the text of a file that came in a form, which the log does not have. */
+  /** Includes the text of an uploaded file, which the log leaves out. */
   body: unknown;
 }
 
 const NOTHING = z.strictObject({});
 
-/** Whether the caller may make a call; a refusal is recorded. @throws AuthError 403 */
+/** Checks that the caller may make a call, and records a refusal. @throws AuthError 403 */
 export function allow<D>({ events }: AnswerDependencies, call: Call<D>, about: CallRequest): void {
   try {
     authorize(call, about.caller, about.params);
@@ -34,15 +34,19 @@ export function allow<D>({ events }: AnswerDependencies, call: Call<D>, about: C
   }
 }
 
-/** The query of a call. @throws AuthError 400 for one that it does not take. */
+/**
+ * Returns the validated query of a call.
+ * @throws AuthError 400 for a parameter that the call does not declare, or a bad value.
+ */
 export function queryFor<D>(call: Call<D>, query: unknown): unknown {
   return validated('query', call.query ?? NOTHING, query);
 }
 
 /**
- * Carries out a call that is allowed.
- * @param about as the log is to have it.
- * @throws AuthError 4xx
+ * Validates query and body, runs the call's handler, and records the outcome. The caller must have passed `allow`.
+ * @param about the request as the log shows it.
+ * @param brought query and body as received.
+ * @throws AuthError 4xx; 503 when the store's query timed out
  */
 export async function carryOut<D>(
   deps: D & AnswerDependencies,
@@ -66,7 +70,7 @@ export async function carryOut<D>(
   }
 }
 
-/** Records that a call failed before it could be carried out, such as for a form that could not be read. */
+/** Records that a call failed before its handler ran, for example because its form could not be read. */
 export function recordFailure<D>(
   events: Pick<Events, 'record'>,
   call: Call<D>,

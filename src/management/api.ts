@@ -1,4 +1,5 @@
-// The Management API as an API of the tenant: applications are granted it like any other, and it is in no store.
+// The Management API as a resource server of the tenant. Clients are granted it like any other API, but no store
+// holds its record.
 import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
@@ -6,9 +7,7 @@ import { managementAudience } from './audience.ts';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
 
-/** Scopes that a user's own token may have: with them it reaches that user alone. */
-
-/** All scopes of the calls, in order. */
+/** Returns every scope that some call accepts, sorted. */
 function scopesOf(calls: readonly CallRules[]): string[] {
   const all = calls.flatMap(({ scopes, allScopes = [], ownScopes = [] }) => [
     ...scopes,
@@ -18,7 +17,10 @@ function scopesOf(calls: readonly CallRules[]): string[] {
   return [...new Set(all)].sort();
 }
 
-/** The API as a record; tokens live a day, as at the hosted service. */
+/**
+ * Returns the record of the Management API. Its tokens live 24 hours, as at the hosted service.
+ * @param issuer with its slash at the end.
+ */
 export function managementApi(issuer: string): ResourceServer {
   return {
     ...resourceServerSchema.parse({
@@ -35,7 +37,7 @@ export function managementApi(issuer: string): ResourceServer {
   };
 }
 
-/** The tenant as it is, and an API of our own in it. */
+/** Returns the configuration with one more resource server, which is not in the store. */
 export function withApi(config: Config, api: ResourceServer): Config {
   return {
     ...config,

@@ -1,4 +1,4 @@
-// How the Management API is called as an API of the tenant; apart from the API, for commands that load none of it.
+// The identifier of the Management API, in a file of its own so that commands can import it without loading the API.
 
-/** The identifier of the Management API. @param issuer with its slash at the end. */
+/** Returns the identifier of the Management API. @param issuer with its slash at the end. */
 export const managementAudience = (issuer: string): string => `${issuer}api/v2/`;

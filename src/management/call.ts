@@ -1,18 +1,18 @@
-// What one call of the Management API is: method and path, the scopes that allow it, what it takes and gives.
+// The declaration of one call of the Management API: its method, path, scopes, input and output.
 import { z } from 'zod';
 import type { MultipartRules } from '../http/multipart.ts';
 
 type ManagementMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
-/** Who calls. */
+/** The caller of a request. */
 export interface Caller {
-  /** `<client_id>@clients` of an application, or the id of the user whose token it is. */
+  /** `<client_id>@clients` for a client, or the id of the user that the token was issued to. */
   subject: string;
   clientId: string;
   scopes: ReadonlySet<string>;
-  /** Whether the token is a user's own: its scopes reach no further than that user. */
+  /** Whether the token was issued to a user. Its scopes then reach that user alone. */
   isUser: boolean;
-  /** The name of an administrator, who is the subject. */
+  /** The administrator's name, for a call from the console. `subject` is the administrator's id. */
   administrator?: string | undefined;
 }
 
@@ -26,51 +26,56 @@ export interface CallRequest<Q = unknown, B = unknown> {
   userAgent: string;
 }
 
-/** An answer, and what the log keeps of it. */
+/** The response of a call, and what the log records of it. */
 export interface Answer {
   status: number;
   body?: unknown;
-  /** Of something that was changed, as it was. */
+  /** The object before the call changed it. */
   before?: unknown;
   after?: unknown;
-  /** Whether the call has found all as it was to be, so that the log says nothing; its writes tell where it does not. */
+  /**
+   * Whether the call changed nothing, so that nothing is logged. If unset, the call's writes to the store decide.
+   */
   isUnchanged?: boolean;
 }
 
-/** What a call says of itself. */
+/** What a call declares about itself. */
 export interface CallRules {
   method: ManagementMethod;
-  /** Below `/api/v2`; `:name` is one segment. */
+  /** Path below `/api/v2`; `:name` matches one segment. */
   path: string;
-  /** One of them is enough. */
+  /** Any one of them allows the call. */
   scopes: readonly string[];
-  /** In place of {@link scopes}: all of them are needed. */
+  /** If set, replaces {@link scopes}: the token needs all of them. */
   allScopes?: readonly string[];
   /**
-   * Scopes of a user's own token. Below `/users/:id` the call reaches that user alone, which is seen to; elsewhere its
-   * handler sees to it, by the caller's subject.
+   * Scopes that allow the call to a token issued to a user. Below `/users/:id`, `authorize` restricts the call to
+   * that user; elsewhere the handler must do so, by the caller's subject.
    */
   ownScopes?: readonly string[];
-  /** What the OpenAPI document says of it. */
+  /** The operation's summary in the OpenAPI document. */
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** Whether the log keeps nothing of the body: it is a secret as a whole. */
+  /** Whether the whole body is a secret, so that the log omits it. */
   isBodySecret?: boolean;
-  /** The largest body, bytes; that of every request otherwise. */
+  /** The largest body, in bytes. Default: the limit of all requests. */
   largestBody?: number;
-  /** For a form with a file (multipart): the file's text is the body's member `field`, and is not logged. */
+  /** For a multipart form with a file: the file's text becomes the body's member `field`, and is not logged. */
   file?: MultipartRules & { field: string };
-  /** Media types, beside JSON and forms, whose bodies the schema is given as the text that they are. */
+  /** Media types, besides JSON and forms, whose bodies are passed to the schema as text. */
   textTypes?: readonly string[];
 }
 
-/** A call. @template D what its handler is given: all of it, by name. */
+/** A call. @template D the dependencies of its handler. */
 export interface Call<D> extends CallRules {
   handle(deps: D, request: CallRequest<never, never>): Promise<Answer>;
 }
 
-/** Declares calls whose handlers are given `D`: what the schemas make of query and body is what they take. */
+/**
+ * Declares calls whose handlers take the dependencies `D`. The query and body of the handler have the output types of
+ * the schemas.
+ */
 export function callsWith<D>() {
   return <Q extends z.ZodObject = z.ZodObject, B extends z.ZodType = z.ZodUnknown>(
     declaration: Omit<Call<D>, 'query' | 'body' | 'handle'> & {
@@ -81,7 +86,7 @@ export function callsWith<D>() {
   ): Call<D> => declaration as Call<D>;
 }
 
-/** A body that is no JSON, as it came. */
+/** A body that is passed on as text. */
 export const bodyText = z.string();
 
 export const ok = (body: unknown, log: Omit<Answer, 'status' | 'body'> = {}): Answer => ({

@@ -1,4 +1,4 @@
-// Who calls the Management API, and what their token allows.
+// Authenticates the caller of the Management API and checks the scopes of the token.
 import type { Context } from 'koa';
 import type { CallerTokenReader } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
@@ -9,7 +9,7 @@ import type { Caller, CallRules } from './call.ts';
 import { apiError } from './errors.ts';
 
 export interface CallerDependencies {
-  /** The identifier of this API. */
+  /** The identifier of the Management API. */
   audience: string;
   readToken: CallerTokenReader;
   users: Pick<Users, 'get'>;
@@ -17,8 +17,9 @@ export interface CallerDependencies {
 }
 
 /**
- * Reads the token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
- * @throws AuthError 401 for none, or one that is not good, or whose key the caller lacks; 400 for a header of another scheme.
+ * Reads the access token of a request (RFC 6750 §2.1; RFC 9449 §7.1).
+ * @throws AuthError 401 if there is no token, the token is invalid, or the proof of possession fails; 400 if the
+ *   Authorization header has another scheme.
  */
 export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<Caller> {
   const header = ctx.get('Authorization');
@@ -28,7 +29,7 @@ export async function callerOf(deps: CallerDependencies, ctx: Context): Promise<
   const read = await deps.readToken(ctx, token.value, deps.audience);
   if ('fault' in read) throw refusal(read.fault);
   const { subject, clientId, scopes, isMachine } = read;
-  // The token of an application that is gone is good no more.
+  // A token ends with the client that it was issued to.
   if ((await deps.config.client(clientId)) === undefined) throw refusal('invalid');
   if (!isMachine) {
     const user = await deps.users.get(subject);
@@ -47,17 +48,18 @@ function refusal(fault: 'expired' | 'signature' | 'invalid'): AuthError {
 }
 
 /**
- * Whether the caller may make a call.
- * @throws AuthError 403 `insufficient_scope`, in the words that deploy tools look for; 403 for a user's own token at
- *   somebody else's id.
+ * Checks that the caller may make a call.
+ * @throws AuthError 403 `insufficient_scope`, with the message that deploy tools parse; 403 if a user's token is used
+ *   at another user's path.
  */
 export function authorize(call: CallRules, caller: Caller, params: Readonly<Record<string, string>>): void {
   const { scopes, allScopes, ownScopes = [] } = call;
   const has = (scope: string) => caller.scopes.has(scope);
   if (caller.isUser) {
-    // Whatever else is in it: a user's own token reaches nobody but them.
+    // Whatever other scopes it has, a user's token reaches that user alone.
     if (!ownScopes.some(has)) throw insufficient(ownScopes.length > 0 ? ownScopes : scopes);
-    // Whose call it is says the first parameter: in `/users/:id/identities/:provider/:user_id`, the last is no owner.
+    // The owner is the first parameter: in `/users/:id/identities/:provider/:user_id`, the last one is the linked
+    // identity's.
     const owner = /^\/users\/:(\w+)/.exec(call.path)?.[1];
     if (owner !== undefined && params[owner] !== caller.subject) {
       throw apiError(403, 'User to be acted on does not match subject in bearer token.');

@@ -1,4 +1,4 @@
-// The list of resources: a new one is its file, and a line here.
+// The list of all calls. A new resource is a file in `resources/` and a line here.
 import type { Call } from './call.ts';
 import type { KeptDependencies } from './kept.ts';
 import { actionBindingCalls } from './resources/action-bindings.ts';
@@ -59,7 +59,7 @@ import { userSearchCalls } from './resources/users/search.ts';
 import type { UsersDependencies } from './resources/users/user.ts';
 import { userRecordCalls } from './resources/users/users.ts';
 
-/** What the calls are given, all together. */
+/** The dependencies of all calls together. */
 export type ManagementDependencies = ClientsDependencies &
   CustomDomainDependencies &
   ClientCredentialsDependencies &

@@ -1,4 +1,5 @@
-// The credentials that an application has: those that it authenticates with, and those that wait to be used.
+// The credentials of a client: those that it authenticates with, those that its request objects are verified with,
+// and those stored for later use.
 import { X509Certificate } from 'node:crypto';
 import {
   CREDENTIAL_METHODS,
@@ -13,37 +14,43 @@ import { apiError } from './errors.ts';
 type ClientRecord = Records['clients'];
 export type ClientKey = NonNullable<ClientRecord['credentials']>[number];
 
-/** Which method credentials of a type are for. */
+/** The authentication method that uses credentials of each type. */
 const METHOD_OF = {
   public_key: 'private_key_jwt',
   cert_subject_dn: 'tls_client_auth',
   x509_cert: 'self_signed_tls_client_auth',
 } as const satisfies Record<string, CredentialMethod>;
 
-/** The method that a credential is for. */
+/** Returns the authentication method that uses a credential. */
 export function methodOf({ credential_type: type = 'public_key' }: Pick<ClientKey, 'credential_type'>) {
   return METHOD_OF[type as keyof typeof METHOD_OF];
 }
 
-/** Those that it authenticates with, each with its id. */
+/** Returns the credentials that a client authenticates with, each with its id. */
 export function usedKeys(client: Client): ClientKey[] {
   const method = credentialMethod(client);
   const { credentials = [] } = (method && client.client_authentication_methods?.[method]) ?? {};
   return withIds(credentials);
 }
 
-/** Those that its request objects are verified with. */
+/** Returns the keys that verify a client's request objects, each with its id. */
 export function requestKeys(client: Client): ClientKey[] {
   return withIds(client.signed_request_object?.credentials ?? []);
 }
 
-/** All of an application's: those of its assertions first. A key may be for assertions and request objects alike. */
+/**
+ * Returns all credentials of a client, without duplicates, those for authentication first. One key may serve both
+ * assertions and request objects.
+ */
 export function keysOf(client: Client): ClientKey[] {
   const all = [...usedKeys(client), ...withIds(client.credentials ?? []), ...requestKeys(client)];
   return all.filter(({ id }, index) => all.findIndex((other) => other.id === id) === index);
 }
 
-/** The record whose keys of request objects are as its keys are now: changed, or gone. */
+/**
+ * Returns the client with the keys of its request objects brought up to date: a changed key is replaced, a removed
+ * one dropped.
+ */
 export function followingKeys<T extends Client>(client: T): T {
   const { signed_request_object: requests } = client;
   if (!requests) return client;
@@ -53,7 +60,7 @@ export function followingKeys<T extends Client>(client: T): T {
   return { ...client, signed_request_object: { ...requests, credentials: kept } };
 }
 
-/** A key that came with a tenant file has no id of its own; it is named by what it is. */
+/** A key from a tenant file has no id of its own; its id is derived from its contents. */
 function withIds(keys: readonly Frozen<ClientKey>[]): ClientKey[] {
   return keys.map((key) => {
     const { pem, jwk, alg, subject_dn, thumbprint_sha256 } = key as Readonly<Record<string, unknown>>;
@@ -63,7 +70,11 @@ function withIds(keys: readonly Frozen<ClientKey>[]): ClientKey[] {
   });
 }
 
-/** The record with other keys. */
+/**
+ * Returns the client with its credentials replaced.
+ * @param used for authentication.
+ * @param waiting stored but unused.
+ */
 export function withKeys<T extends object>(
   client: T,
   used: readonly ClientKey[],
@@ -91,7 +102,11 @@ export function withKeys<T extends object>(
   } as T;
 }
 
-/** A key as a body describes it. @throws AuthError 400 */
+/**
+ * Returns the credential that a body describes.
+ * @param about its new id, and the time of creation (ISO 8601).
+ * @throws AuthError 400 if a certificate cannot be parsed.
+ */
 export function newKey(
   body: Readonly<Record<string, unknown>>,
   { id, now }: { id: string; now: string },
@@ -100,7 +115,7 @@ export function newKey(
   const expiry = expires_at ?? (fromCertificate === true ? expiryOf(String(key.pem)) : undefined);
   const isKey = (key.credential_type ?? 'public_key') === 'public_key';
   return {
-    // What an assertion may name it by.
+    // The key id that an assertion's header may name.
     ...(isKey && { kid: sha256(String(key.pem)) }),
     ...key,
     ...(isKey && { credential_type: 'public_key', alg: key.alg ?? 'RS256' }),
@@ -111,7 +126,7 @@ export function newKey(
   } as ClientKey;
 }
 
-/** When a certificate ends, ISO 8601. @throws AuthError 400 for what is none. */
+/** Returns when a certificate expires, ISO 8601. @throws AuthError 400 if it cannot be parsed. */
 function expiryOf(pem: string): string {
   try {
     return new Date(new X509Certificate(pem.replaceAll('\\n', '\n')).validTo).toISOString();
@@ -120,7 +135,7 @@ function expiryOf(pem: string): string {
   }
 }
 
-/** As it is answered: without the key itself. */
+/** Returns a credential as the API shows it: without the key itself. */
 export function keyView(credential: ClientKey): object {
   const { pem: _pem, jwk, kid, ...key } = credential as Readonly<Record<string, unknown>>;
   const named = kid ?? (jwk as { kid?: unknown } | undefined)?.kid;

@@ -1,5 +1,6 @@
-// Removing a connection takes its users with it, which may be many. The removal is noted before the connection goes, so
-// that one cut short is taken up at the next start, and no new connection of that name finds the users of the old one.
+// Removes the users of a deleted connection, who may be many, in the background. A document that names the connection
+// is stored before the connection is deleted. With it, an interrupted removal continues at the next start, and no new
+// connection can take the name while users of the old one are left.
 import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
 import { apiError } from './errors.ts';
@@ -9,7 +10,7 @@ import { endPasskeysBy } from './resources/users/passkeys.ts';
 export interface RemovalDependencies {
   store: Store;
   background: Background;
-  /** Removes a user with all that is theirs. */
+  /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
   /** ISO 8601. */
   now(): string;
@@ -18,7 +19,10 @@ export interface RemovalDependencies {
 const KIND = 'connection-removal';
 const noteId = (name: string) => `${KIND}/${name}`;
 
-/** Notes that a connection is about to go. @param name the connection's. */
+/**
+ * Stores that the users of a connection are to be removed. Call it before the connection is deleted.
+ * @param name the connection's.
+ */
 export async function noteRemoval(
   { store, now }: Pick<RemovalDependencies, 'store' | 'now'>,
   name: string,
@@ -29,12 +33,12 @@ export async function noteRemoval(
     .put({ id: noteId(name), kind: KIND, body: { name }, created_at: at, updated_at: at });
 }
 
-/** Removes the users of a connection that is gone, in the background. @param name the connection's. */
+/** Starts to remove the users of a deleted connection in the background. @param name the connection's. */
 export function removeUsersOf(deps: RemovalDependencies, name: string): void {
   deps.background.run('the removal of the users of a connection', async () => {
     for (const { id, user_id } of await deps.store.collection('identities').findBy('connection', name)) {
       const others = await deps.store.collection('identities').findBy('user', user_id);
-      // A user who comes by other connections, too, stays, and comes by those.
+      // A user with identities of other connections stays, and loses this identity and its passkeys.
       if (others.some(({ connection }) => connection !== name)) {
         await deps.store.collection('identities').delete(id);
         await endPasskeysBy(deps.store, user_id, name);
@@ -44,17 +48,17 @@ export function removeUsersOf(deps: RemovalDependencies, name: string): void {
   });
 }
 
-/** Takes up the removals that were cut short. */
+/** Continues the removals that the end of the process interrupted. */
 export async function resumeRemovals(deps: RemovalDependencies): Promise<void> {
   for (const { id, body } of await documentsOf(deps.store, KIND)) {
     const [connection] = await deps.store.collection('connections').findBy('name', String(body.name));
-    // It was noted, and the connection itself never removed.
+    // The process ended before the connection itself was deleted.
     if (connection !== undefined) await deps.store.collection('documents').delete(id);
     else removeUsersOf(deps, String(body.name));
   }
 }
 
-/** @throws AuthError 409 while users of a removed connection of that name are still there. */
+/** Refuses to create a connection while users of a deleted one of that name are left. @throws AuthError 409 */
 export async function refuseWhileRemoved(store: Store, name: string): Promise<void> {
   if ((await store.collection('documents').get(noteId(name))) === undefined) return;
   throw apiError(409, 'A connection with the same name is being deleted, try again later');

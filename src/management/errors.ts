@@ -1,24 +1,24 @@
-// How the Management API words its failures: {statusCode, error, message, errorCode}.
+// The errors of the Management API: {statusCode, error, message, errorCode}.
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { AuthError, type ErrorShape, isBusy } from '../http/errors.ts';
 
 /**
- * A failure of a management call.
- * @param errorCode the machine-readable word, where the hosted service has one.
+ * Returns the error of a management call.
+ * @param errorCode the code for programs, if the hosted service has one; omitted from the body if empty.
  */
 export function apiError(status: number, message: string, errorCode = ''): AuthError {
   return new AuthError(status, errorCode, message);
 }
 
-/** The body of every failure; management clients decode nothing else. */
+/** Writes the body of every error. Management clients decode no other form. */
 export const managementShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   const { status, error_description: message } = error;
   ctx.status = status;
   ctx.set('Cache-Control', 'no-store');
   if (isBusy(error)) ctx.set('Retry-After', '1');
-  // Where a proof of possession failed, the header says so already.
+  // A failed proof of possession has set its own header.
   if (status === 401 && !ctx.res.hasHeader('WWW-Authenticate'))
     ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"');
   const errorCode = COMMON_CODES[error.error] ?? error.error;
@@ -31,7 +31,7 @@ export const managementShape: ErrorShape = (ctx: Context, error: AuthError): voi
   };
 };
 
-/** What the router and the body reader call a failure, in the words of this API. */
+/** Error codes of the router and the body reader, as this API names them; '' omits the code. */
 const COMMON_CODES: Readonly<Record<string, string>> = {
   invalid_request: 'invalid_body',
   server_error: '',
@@ -39,7 +39,7 @@ const COMMON_CODES: Readonly<Record<string, string>> = {
   access_denied: '',
 };
 
-/** A search that took too long: whoever asks for less finds it. */
+/** Returns the error of a search that took too long; a narrower search may succeed. */
 export function searchTimeout(): AuthError {
   return apiError(
     503,
@@ -48,17 +48,19 @@ export function searchTimeout(): AuthError {
   );
 }
 
-/** Which part of a request was refused, and the code that goes with it. */
+/** The parts of a request, and the error code for each. */
 const PARTS = {
   body: { name: 'Payload', code: 'invalid_body' },
   query: { name: 'Query', code: 'invalid_query_string' },
   path: { name: 'Path', code: 'invalid_uri' },
 } as const;
 
-/** A value that a schema refused; the first fault is told, with the member that it is at. */
+/**
+ * The error of a value that a schema refused. Its message has the first issue and the path of the refused member.
+ */
 export class RefusedBySchema extends AuthError {
   readonly #part: keyof typeof PARTS;
-  /** In no member that a log would write: it has what was sent. */
+  /** Private, because the issue holds the refused input, which an ordinary property would bring into logs. */
   readonly #issue: z.core.$ZodIssue | undefined;
 
   constructor(part: keyof typeof PARTS, issue: z.core.$ZodIssue | undefined, wording = faultWording) {
@@ -70,17 +72,17 @@ export class RefusedBySchema extends AuthError {
     this.#issue = issue;
   }
 
-  /** The same in other words. */
+  /** Returns the same error with another message. */
   worded(wording: (issue: z.core.$ZodIssue) => string): RefusedBySchema {
     return new RefusedBySchema(this.#part, this.#issue, wording);
   }
 }
 
-/** The failure of a value that a schema refused. */
+/** Returns the error of a value that a schema refused. */
 export const validationError = (part: keyof typeof PARTS, error: z.ZodError): AuthError =>
   new RefusedBySchema(part, error.issues[0]);
 
-/** What is wrong with a value, in the words of this API. @param issue of a schema that was given `reportInput`. */
+/** Returns the message for an issue. @param issue of a parse with `reportInput`. */
 export function faultWording(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
     return `Additional properties not allowed: ${issue.keys.join(', ')}`;
@@ -94,7 +96,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** `groups[0].email`. */
+/** Returns the path of a member, such as `groups[0].email`. */
 function pathOf(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) =>
@@ -103,16 +105,13 @@ function pathOf(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/**
- * Reads a value by a schema.
- * @throws AuthError 400 with the vendor's wording.
- */
+/** Parses a value with a schema and returns the result. @throws AuthError 400 with the hosted service's message */
 export function validated<S extends z.ZodType>(
   part: keyof typeof PARTS,
   schema: S,
   value: unknown,
 ): z.output<S> {
-  // The value is told again beside each fault, so that a missing member is told from one of another type.
+  // `reportInput` adds the input to each issue, which tells a missing member from one of another type.
   const result = schema.safeParse(value, { reportInput: true });
   if (!result.success) throw validationError(part, result.error);
   return result.data;

@@ -1,23 +1,22 @@
-// What the log says of management calls: who changed what, before and after, without secrets.
+// The log events of management calls: who changed what, with the values before and after, without secrets.
 import { isNamedSecret } from '../records/secrets.ts';
 import type { Events } from '../tenant/events.ts';
 import type { Answer, CallRequest, CallRules } from './call.ts';
 
-/** Members that are never logged, wherever they are. */
+/** Whether a member of this name is masked, at any depth. */
 const isSecret = (name: string): boolean =>
   isNamedSecret(name) ||
   /token|private|^(pem|key|code|totp|signing_keys|scripts|customscripts|configuration)$/i.test(name);
 
-/** How deep and how long a logged value may be: it is there to be read by people. */
-const DEEPEST = 8;
-const LONGEST_TEXT = 500;
+/** Limits of a logged value, which is meant for people to read: nesting levels, and characters of a text. */
+const MAX_DEPTH = 8;
+const MAX_TEXT = 500;
 
-/** A copy without what must not be read in a log. */
+/** Returns a copy with secrets masked, and long or deep values cut off. */
 export function redacted(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string')
-    return value.length > LONGEST_TEXT ? `${value.slice(0, LONGEST_TEXT)}…` : value;
+  if (typeof value === 'string') return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
   if (typeof value !== 'object' || value === null) return value;
-  if (depth >= DEEPEST) return '…';
+  if (depth >= MAX_DEPTH) return '…';
   if (Array.isArray(value)) return value.slice(0, 50).map((item) => redacted(item, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
@@ -29,7 +28,7 @@ export function redacted(value: unknown, depth = 0): unknown {
   );
 }
 
-/** Records a change: `sapi` where it was made, `fapi` where it was refused. Reads are not recorded. */
+/** Records a call that changes something: `sapi` for success, `fapi` for failure. Calls by GET are not recorded. */
 export function recordCall(
   events: Pick<Events, 'record'>,
   call: CallRules,

@@ -24,7 +24,7 @@ declare module '../records/log-events.ts' {
   interface EventTypes extends Record<keyof typeof events, string> {}
 }
 
-/** What the Management API is given, by name. */
+/** The dependencies of the Management API. */
 export type ManagementFeatureDependencies = ManagementDependencies &
   ManagementRoutesDependencies &
   LinkDependencies;
@@ -46,5 +46,5 @@ export const management = feature<ManagementFeatureDependencies>({
   ],
 });
 
-/** Clients decode nothing but the API's own failures: what it does not have is told in their shape, too. */
+/** Unknown paths below `/api/v2/` are answered in the API's error format too: clients decode no other. */
 export const managementArea: Area = { below: '/api/v2/', limit: 'management', errors: managementShape };

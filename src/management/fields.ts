@@ -1,4 +1,4 @@
-// `fields` and `include_fields`: which top-level members of a record are answered.
+// The query parameters `fields` and `include_fields`, which select the top-level members of a response.
 import { z } from 'zod';
 
 /** A boolean of a query string. */
@@ -17,8 +17,8 @@ interface FieldsQuery {
 }
 
 /**
- * The members of a record that a query asks for: the named ones, or all but those.
- * @param always members that are answered beside those that are named.
+ * Returns the members of a record that a query asks for: the named ones, or all but those.
+ * @param always members that are returned besides the named ones.
  */
 export function selectFields(
   record: object,

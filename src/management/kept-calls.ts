@@ -1,4 +1,4 @@
-// The calls of what is kept as documents: list, create, get, update, replace, delete.
+// The calls of resources that are stored as documents: list, create, get, update, replace, delete.
 import { z } from 'zod';
 import type { DocumentRecord } from '../records/documents.ts';
 import { UniqueKeyError } from '../store/contract.ts';
@@ -18,12 +18,12 @@ import { sortedBy } from './search/sort.ts';
 
 const call = callsWith<KeptDependencies>();
 
-/** The calls of such a resource: list, create, get, update, delete, and replace where it is replaced, too. */
+/** Returns the calls of a resource: list, create, get, update, delete, and replace if it declares that. */
 export function keptCalls(resource: Kept): Call<KeptDependencies>[] {
   return [...collectionCalls(resource), ...documentCalls(resource)];
 }
 
-/** A document in a list. */
+/** Returns a document as a list shows it. */
 function listView(resource: Kept, one: Parameters<typeof keptView>[1]): Record<string, unknown> {
   const { unlisted = [] } = resource;
   return Object.fromEntries(
@@ -31,7 +31,7 @@ function listView(resource: Kept, one: Parameters<typeof keptView>[1]): Record<s
   );
 }
 
-/** What no two documents share, as they are indexed by it. */
+/** Returns the indexed name of a document if its resource has a unique member. */
 function nameOf({ uniqueMember }: Kept, body: Readonly<Record<string, unknown>>) {
   return uniqueMember === undefined ? {} : { name: String(body[uniqueMember]).toLowerCase() };
 }
@@ -42,7 +42,7 @@ function refuseTaken({ taken }: Kept) {
   };
 }
 
-/** Changes a document in one step; hidden members that the change leaves out stay. @throws AuthError 404, 409 */
+/** Changes a document atomically; hidden members that the change leaves out are kept. @throws AuthError 404, 409 */
 async function changeOf(
   deps: KeptDependencies,
   resource: Kept,
@@ -68,7 +68,7 @@ async function changeOf(
   return ok(view, { before: keptView(resource, before), after: view });
 }
 
-/** Those at the resource's path. */
+/** Returns the calls at the resource's path. */
 function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
   const { path, name, noun, kind } = resource;
   return [
@@ -123,7 +123,7 @@ function collectionCalls(resource: Kept): Call<KeptDependencies>[] {
   ];
 }
 
-/** Those at the path of one document. */
+/** Returns the calls at the path of one document. */
 function documentCalls(resource: Kept): Call<KeptDependencies>[] {
   const { path, name, noun } = resource;
   return [

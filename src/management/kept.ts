@@ -1,4 +1,4 @@
-// Resources that are kept as they were sent and read back: one declaration each.
+// Resources whose bodies are stored as documents and returned unchanged. Each is one declaration.
 import type { z } from 'zod';
 import type { DocumentRecord } from '../records/documents.ts';
 import type { Frozen } from '../records/record.ts';
@@ -18,53 +18,61 @@ export interface KeptDependencies {
 export interface Kept {
   kind: string;
   path: string;
-  /** In summaries. */
+  /** The name in summaries, singular. */
   name: string;
   noun: string;
-  /** The member that holds the id; `id`. */
+  /** The member of the response that holds the id. Default: `id`. */
   idMember?: string;
   newId(random: Random): string;
   createBody: z.ZodType<Record<string, unknown>>;
   patchBody: z.ZodType<Record<string, unknown>>;
-  /** What is answered of each and stored of none. */
+  /** Members of every response that are not stored. */
   shown?: Record<string, unknown>;
-  /** What a new one has beside its body. */
+  /** Default members of a new document. */
   usual?: Record<string, unknown>;
-  /** What is made for a new one. */
+  /** Returns generated members of a new document. */
   made?(
     deps: KeptDependencies,
     body: Readonly<Record<string, unknown>>,
   ): Record<string, unknown> | Promise<Record<string, unknown>>;
-  /** Which member no two share. */
+  /** The member whose value must be unique, ignoring case. */
   uniqueMember?: string;
   list: ListShape;
-  /** Members that are read of one document alone: a list leaves them out. */
+  /** Members that a list leaves out; only the response for one document has them. */
   unlisted?: readonly string[];
-  /** How a list is answered that has all of them whatever the query asks: bare, in its member, or bare unless a cursor is asked for. */
+  /**
+   * Set if a list always returns all documents: as an array, wrapped in its member, or as an array unless the query
+   * asks for a cursor.
+   */
   whole?: 'bare' | 'wrapped' | 'bare unless taken';
-  /** Whether a list is read by a cursor alone, and wrapped always. */
+  /** Whether a list is always paged by cursor and wrapped. */
   isByCursorAlone?: boolean;
-  /** Whether PUT replaces one. */
+  /** Whether PUT replaces a document. */
   isPutToo?: boolean;
-  /** What a change makes of a body; its members over those of before otherwise. @param now ISO 8601. */
+  /**
+   * Returns the body after a change. Default: the members asked for replace those of before.
+   * @param now ISO 8601.
+   */
   change?(
     before: Record<string, unknown>,
     asked: Record<string, unknown>,
     now: string,
   ): Record<string, unknown>;
-  /** Refuses a body as a whole, new or changed. @throws AuthError 400 */
+  /** Refuses an invalid body, new or changed, as a whole. @throws AuthError 400 */
   judge?(body: Readonly<Record<string, unknown>>): void;
-  /** Members that are secrets, `a.b` is b within a: they are kept, and never answered. */
+  /** Paths of secret members (`a.b` is b within a), which are stored and never returned. */
   hidden?: readonly string[];
   /**
-   * Before one is removed: refuses that where something needs it, or has that go on without it.
-   * @param isForced whether the latter is asked for. @throws AuthError 409
+   * Runs before a document is deleted. Refuses to delete it if something depends on it, unless forced; then it
+   * removes the dependency.
+   * @param isForced whether the query has `force=true`.
+   * @throws AuthError 409
    */
   removing?(deps: KeptDependencies, id: string, isForced: boolean): Promise<void>;
-  /** What goes with one that was removed. */
+  /** Deletes what belongs to a deleted document. */
   removed?(deps: KeptDependencies, id: string): Promise<void>;
   filters?: z.ZodRawShape;
-  /** Members that the query's `sort` can name, where its filters have that. */
+  /** Members that the query parameter `sort` may name, if `filters` declares it. */
   sortable?: readonly string[];
   matches?(item: Readonly<Record<string, unknown>>, query: Readonly<Record<string, unknown>>): boolean;
   missing: ReturnType<typeof notFound>;
@@ -76,7 +84,7 @@ export interface Kept {
 
 type Document = Frozen<DocumentRecord>;
 
-/** As it is answered. */
+/** Returns a document as the API shows it. */
 export function keptView(
   {
     idMember = 'id',
@@ -94,20 +102,20 @@ export function keptView(
   return { [idMember]: id, ...always, ...shown, ...(hasDates ? { created_at, updated_at } : {}) };
 }
 
-/** A copy of an object without a member, or one within a member. */
+/** Returns a copy of an object without the member at a path. */
 function without(object: Record<string, unknown>, [name = '', ...path]: string[]): Record<string, unknown> {
   const { [name]: member, ...rest } = object;
   if (path.length === 0) return rest;
   return isObject(member) ? { ...rest, [name]: without(member, path) } : object;
 }
 
-/** All documents of a kind, oldest first. */
+/** Returns all documents of a kind, oldest first. */
 export async function documentsOf(store: Store, kind: string): Promise<Document[]> {
   const found = await store.collection('documents').findBy('kind', kind);
   return [...found].sort((a, b) => (a.created_at + a.id < b.created_at + b.id ? -1 : 1));
 }
 
-/** One document of a kind. @throws AuthError 404 */
+/** Returns one document of a kind. @throws AuthError 404 */
 export async function documentOf(
   store: Store,
   resource: Pick<Kept, 'kind' | 'missing'>,
@@ -118,7 +126,7 @@ export async function documentOf(
   return found;
 }
 
-/** What is kept under a key: an object as it was put. */
+/** Reads and replaces an object that is stored under an id. Putting an empty object deletes the document. */
 export function keptObject({ store, now }: KeptDependencies) {
   const documents = store.collection('documents');
   return {
@@ -143,7 +151,10 @@ export function keptObject({ store, now }: KeptDependencies) {
   };
 }
 
-/** A new body, with the secrets of the one before that it leaves out: what is read back has none of them. */
+/**
+ * Copies the secrets that a new body leaves out from the body before: a client that sends back what it read has none
+ * of them.
+ */
 export function withSecretsOf(hidden: readonly string[], before: unknown, after: Record<string, unknown>) {
   for (const path of hidden) {
     const names = path.split('.');

@@ -1,13 +1,16 @@
-// The one list helper: pages by number, with or without totals, and pages after a cursor.
+// Paging of lists: by page number, with or without totals, and by cursor.
 import { z } from 'zod';
 import { apiError } from './errors.ts';
 import { flag } from './fields.ts';
 
-/** What a list is read from. */
+/** The source of a list. */
 export interface ListSource {
-  /** One page by number, counted from 0. @returns with `total`, how many there are on all pages. */
+  /** Returns one page by its number, counted from 0. @returns `total` counts the items of all pages. */
   page(page: { page: number; perPage: number }): Promise<{ items: readonly object[]; total: number }>;
-  /** At most `take` after the cursor, from the beginning without one. @returns with `next` where more follow. */
+  /**
+   * Returns at most `take` items after the cursor; without one, the first.
+   * @returns `next` is set if more follow.
+   */
   after(page: {
     cursor?: string | undefined;
     take: number;
@@ -18,15 +21,15 @@ export interface ListSource {
 export interface ListShape {
   /** The member that holds the items of a wrapped answer. */
   key: string;
-  /** Items of a page where the query does not say; 50. */
+  /** Items on a page if the query does not say. Default: 50. */
   perPage?: number;
-  /** Whether it can be read by a cursor, where its query has one; it can. */
+  /** Whether the list can be read by cursor. Default: true. */
   isByCursor?: boolean;
-  /** Whether a wrapped page says how many there are in all; it does otherwise. */
+  /** Whether a wrapped page has `total`. Default: true. */
   hasTotal?: boolean;
-  /** Whether a wrapped page says `length`, too. */
+  /** Whether a wrapped page has `length`. */
   hasLength?: boolean;
-  /** The most records that can be paged by number: users 1,000. */
+  /** The number of records that paging by number reaches; for users 1,000. Default: no limit. */
   reach?: number;
 }
 
@@ -35,14 +38,14 @@ const whole = z
   .regex(/^\d{1,9}$/, 'Expected type integer')
   .transform(Number);
 
-/** The query members of every list. */
+/** The query parameters of every list. */
 export const pageQuery = {
   page: whole.optional(),
   per_page: whole.refine((count) => count <= 100, 'Value must be at most 100').optional(),
   include_totals: flag.optional(),
 };
 
-/** Those of a list that a cursor can read. */
+/** The query parameters of a list that can be read by cursor. */
 export const cursorQuery = {
   from: z.string().max(1024).optional(),
   take: whole.refine((count) => count >= 1 && count <= 1000, 'Value must be between 1 and 1000').optional(),
@@ -57,9 +60,9 @@ export interface PageQuery {
 }
 
 /**
- * The answer of a list. A page beyond the end is empty; `take` or `from` gives the cursor's form, whatever
- * `include_totals` says, because clients send both and read that one.
- * @throws AuthError 400 beyond what can be paged by number.
+ * Returns the response of a list. A page beyond the end is empty. `take` or `from` selects paging by cursor even if
+ * `include_totals` is set: clients that send both expect the cursor's form.
+ * @throws AuthError 400 for a page beyond `reach`, or a cursor that is not valid
  */
 export async function listAnswer(query: PageQuery, source: ListSource, shape: ListShape): Promise<unknown> {
   const { key, perPage: usual = 50, isByCursor = true, hasLength = false, hasTotal = true, reach } = shape;
@@ -83,7 +86,7 @@ export async function listAnswer(query: PageQuery, source: ListSource, shape: Li
   };
 }
 
-/** {@link listAnswer} of items that are held in memory. @param idOf what a cursor names an item by. */
+/** {@link listAnswer} of items in memory. @param idOf returns the id by which a cursor names an item. */
 export function arrayAnswer<T extends object>(
   query: PageQuery,
   items: readonly T[],
@@ -93,15 +96,15 @@ export function arrayAnswer<T extends object>(
   return listAnswer(query, arraySource(items, idOf), shape);
 }
 
-/** `per_page=0`: only how many there are. */
+/** `per_page=0` asks for the count alone. */
 async function countOf(source: ListSource): Promise<{ items: readonly object[]; total: number }> {
   const { total } = await source.page({ page: 0, perPage: 1 });
   return { items: [], total };
 }
 
 /**
- * A list that is held in memory.
- * @param idOf what a cursor names an item by; items are in its order.
+ * Returns a list source of items in memory.
+ * @param idOf returns the id by which a cursor names an item; paging by cursor sorts by it.
  */
 export function arraySource<T extends object>(items: readonly T[], idOf: (item: T) => string): ListSource {
   return {
@@ -123,12 +126,12 @@ export function arraySource<T extends object>(items: readonly T[], idOf: (item: 
   };
 }
 
-/** A cursor names the last item that was given; clients take it as it is. */
+/** Returns the cursor that points after an item. Clients treat it as opaque. */
 export function cursorOf(id: string): string {
   return Buffer.from(id).toString('base64url');
 }
 
-/** The id that a cursor names. @throws AuthError 400 for what is no cursor. */
+/** Returns the id that a cursor contains. @throws AuthError 400 if it is not a cursor. */
 export function cursorId(cursor: string): string {
   const id = Buffer.from(cursor, 'base64url').toString();
   if (id === '' || cursorOf(id) !== cursor)
@@ -136,7 +139,7 @@ export function cursorId(cursor: string): string {
   return id;
 }
 
-/** A list whose items are answered in another form. */
+/** Returns a list source that transforms each item. */
 export function mapped<T extends object>(source: ListSource, view: (item: T) => object): ListSource {
   const shown = (items: readonly object[]) => items.map((item) => view(item as T));
   return {

@@ -1,4 +1,4 @@
-// The tenant's log events as management clients and log streams read them.
+// Log events in the form that management clients and log streams receive.
 import type { Client, Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
 import type { LogEventRecord } from '../records/log-events.ts';
@@ -7,13 +7,13 @@ import type { Config } from '../tenant/config.ts';
 
 export type LogEvent = Frozen<LogEventRecord>;
 
-/** What the tenant knows of the applications and connections that events name. */
+/** The clients and connections of the tenant, from which events take names. */
 export interface Known {
   clients: readonly Client[];
   connections: readonly Connection[];
 }
 
-/** @returns what events are answered with. */
+/** Reads the clients and connections of the tenant. */
 export async function knownOf({
   config,
 }: {
@@ -22,7 +22,7 @@ export async function knownOf({
   return { clients: await config.clients(), connections: await config.connections() };
 }
 
-/** What kind of strategy it is, in the words of events. */
+/** Returns the type of a strategy as log events name it. */
 export const strategyType = (strategy: string): string =>
   strategyRecord(strategy)?.isDatabase === true
     ? 'database'
@@ -34,7 +34,7 @@ export const strategyType = (strategy: string): string =>
 
 const ENTERPRISE = new Set(['samlp', 'oidc', 'okta', 'waad', 'adfs', 'ad', 'pingfederate', 'google-apps']);
 
-/** An event as it is answered: with the names that tools read. */
+/** Returns a log event as the API shows it, with the names of its client and connection. */
 export function logView(event: LogEvent, { clients, connections }: Known): Record<string, unknown> {
   const { id, expiresAt: _, details, ...rest } = event;
   const client = clients.find(({ client_id }) => client_id === event.client_id);

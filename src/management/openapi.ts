@@ -1,4 +1,4 @@
-// The document of the Management API (OpenAPI 3.1), made of what its calls declare.
+// Builds the OpenAPI 3.1 document of the Management API from the declarations of its calls.
 import { z } from 'zod';
 import type { CallRules } from './call.ts';
 import { MANAGEMENT_CALLS } from './calls.ts';
@@ -10,9 +10,12 @@ const ERROR = {
   required: ['statusCode', 'error', 'message'],
   properties: {
     statusCode: { type: 'integer', description: 'The HTTP status.' },
-    error: { type: 'string', description: 'Its name.' },
-    message: { type: 'string', description: 'What is wrong, for people.' },
-    errorCode: { type: 'string', description: 'The same for programs, where there is a word for it.' },
+    error: { type: 'string', description: 'The name of the status.' },
+    message: { type: 'string', description: 'What is wrong, in words for people.' },
+    errorCode: {
+      type: 'string',
+      description: 'What is wrong, as a code for programs. Not every error has one.',
+    },
   },
 };
 
@@ -25,27 +28,26 @@ const failure = (description: string, headers?: Json): Json => ({
 const number = (description: string): Json => ({ description, schema: { type: 'integer' } });
 
 const RESPONSES: Readonly<Record<string, Json>> = {
-  Invalid: failure('Something of the path, the query or the body is not as it must be.'),
-  Unauthorized: failure('There is no access token, or none that is good.'),
-  Forbidden: failure('The token has none of the scopes, or is a user’s own and the call is about another.'),
-  Missing: failure('There is no such thing.'),
-  Taken: failure('There is such a thing already.'),
+  Invalid: failure('The path, the query or the body is invalid.'),
+  Unauthorized: failure('The access token is missing or invalid.'),
+  Forbidden: failure(
+    'The token lacks the scopes, or was issued to a user and the call is about another user.',
+  ),
+  Missing: failure('The resource does not exist.'),
+  Taken: failure('The resource exists already.'),
   TooLarge: failure('The body is too large.'),
-  TooMany: failure('Too many requests of this address.', {
+  TooMany: failure('Too many requests from this address.', {
     'Retry-After': number('Seconds to wait.'),
     'X-RateLimit-Limit': number("The bucket's size."),
-    'X-RateLimit-Remaining': number('What is left in it.'),
-    'X-RateLimit-Reset': number('When it is full, epoch seconds.'),
+    'X-RateLimit-Remaining': number('Requests left in the bucket.'),
+    'X-RateLimit-Reset': number('When the bucket is full again, in epoch seconds.'),
   }),
-  Failure: failure('What went wrong.'),
+  Failure: failure('Any other error.'),
 };
 
 const answer = (name: keyof typeof RESPONSES): Json => ({ $ref: `#/components/responses/${name}` });
 
-/**
- * The document.
- * @param baseUrl the public origin.
- */
+/** Returns the document. @param baseUrl the public origin. */
 export function managementOpenApi(
   baseUrl: string,
   calls: readonly CallRules[] = MANAGEMENT_CALLS,
@@ -63,7 +65,7 @@ export function managementOpenApi(
       version: '2',
       license: { name: 'MIT', identifier: 'MIT' },
       description:
-        'What administrators and their tools change while the server runs. `x-scopes` are the scopes that allow a call: one of `any`, or each of `all`; a user’s own token reaches its user with one of `own`.',
+        'The API by which administrators and their tools change a running tenant. `x-scopes` are the scopes that allow a call: one of `any`, or all of `all`. A token issued to a user reaches that user alone, with one of `own`.',
     },
     servers: [{ url: `${baseUrl}/api/v2` }],
     tags: tags.map((name) => ({ name })),
@@ -84,7 +86,7 @@ export function managementOpenApi(
   };
 }
 
-/** The first word of a path. */
+/** Returns the first segment of a path, which is the operation's tag. */
 const tagOf = (path: string): string => path.split('/')[1] ?? '';
 
 function operationOf(call: CallRules): Json {
@@ -102,7 +104,7 @@ function operationOf(call: CallRules): Json {
     ...parametersOf(call),
     ...requestOf(call),
     responses: {
-      '2XX': { description: 'It was done.' },
+      '2XX': { description: 'Success.' },
       400: answer('Invalid'),
       401: answer('Unauthorized'),
       403: answer('Forbidden'),

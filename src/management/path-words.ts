@@ -1,10 +1,10 @@
-// Segments of paths that must have a form.
+// Validation of path segments.
 import { apiError } from './errors.ts';
 
-/** Prompts and screens are words. */
+/** The form of the names of prompts and screens. */
 export const PROMPT = /^[a-z][a-z0-9-]{0,63}$/;
 
-/** A segment that has its form. @throws AuthError 400 */
+/** Returns a path segment that matches a pattern. @throws AuthError 400 if it does not. */
 export function checkedSegment(value: string | undefined, pattern: RegExp, name: string): string {
   if (value !== undefined && pattern.test(value)) return value;
   throw apiError(

@@ -1,5 +1,6 @@
-// Removing an API takes its permissions from roles and users, who may be many: an API of the same identifier would give
-// them back. The removal is noted before the API goes, so that one cut short is taken up at the next start.
+// Removes the permissions of a deleted API from all roles and users, in the background: otherwise a new API with the
+// same identifier would give them back. A document that names the API is stored before the API is deleted, so that an
+// interrupted removal continues at the next start.
 import type { PermissionRecord } from '../records/roles.ts';
 import type { Background } from '../runtime/background.ts';
 import type { Store } from '../store/contract.ts';
@@ -19,7 +20,7 @@ const noteId = (identifier: string) => `${KIND}/${identifier}`;
 /** How many users are read at once. */
 const PAGE = 500;
 
-/** Notes that an API is about to go. */
+/** Stores that the permissions of an API are to be removed. Call it before the API is deleted. */
 export async function notePermissionRemoval(
   { store, now }: Pick<PermissionRemovalDependencies, 'store' | 'now'>,
   identifier: string,
@@ -30,7 +31,7 @@ export async function notePermissionRemoval(
     .put({ id: noteId(identifier), kind: KIND, body: { identifier }, created_at: at, updated_at: at });
 }
 
-/** Removes the permissions of an API that is gone, in the background. */
+/** Starts to remove the permissions of a deleted API in the background. */
 export function removePermissionsOf(
   { store, background }: PermissionRemovalDependencies,
   identifier: string,
@@ -47,7 +48,7 @@ export function removePermissionsOf(
         });
         for (const { id, permissions } of records) {
           if (permissions?.some(isOf) !== true) continue;
-          // Of two collections, whose records have this member in common.
+          // The cast is for the two types of record, of which this member is the common part.
           await collection.update(
             id,
             (current: { permissions?: readonly PermissionRecord[] }) =>
@@ -62,18 +63,21 @@ export function removePermissionsOf(
   });
 }
 
-/** Takes up the removals that were cut short. */
+/** Continues the removals that the end of the process interrupted. */
 export async function resumePermissionRemovals(deps: PermissionRemovalDependencies): Promise<void> {
   for (const { id, body } of await documentsOf(deps.store, KIND)) {
     const identifier = String(body.identifier);
     const [api] = await deps.store.collection('resourceServers').findBy('identifier', identifier);
-    // It was noted, and the API itself never removed.
+    // The process ended before the API itself was deleted.
     if (api !== undefined) await deps.store.collection('documents').delete(id);
     else removePermissionsOf(deps, identifier);
   }
 }
 
-/** @throws AuthError 409 while permissions of a removed API of that identifier are still there. */
+/**
+ * Refuses to create an API while permissions of a deleted one with that identifier are left.
+ * @throws AuthError 409
+ */
 export async function refuseWhilePermissionsGo(store: Store, identifier: string): Promise<void> {
   if ((await store.collection('documents').get(noteId(identifier))) === undefined) return;
   throw apiError(409, 'A resource server with the same identifier is being deleted, try again later');

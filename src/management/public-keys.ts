@@ -1,9 +1,12 @@
-// The public half of keys, as management clients read it.
+// The public part of signing keys, as the API shows it.
 import { createHash, X509Certificate } from 'node:crypto';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import type { Frozen } from '../records/record.ts';
 
-/** A key without what is private: its certificate, what it is told by, and its turn. */
+/**
+ * Returns a signing key without its private part: its certificate, its thumbprint, and whether it is current, next or
+ * previous.
+ */
 export function publicView({ id, state, x5c, createdAt }: Frozen<SigningKeyRecord>) {
   const certificate = new X509Certificate(Buffer.from(x5c[0] ?? '', 'base64'));
   const thumbprint = createHash('sha1').update(certificate.raw).digest('hex').toUpperCase();

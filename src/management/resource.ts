@@ -1,4 +1,4 @@
-// A resource whose records are a collection of the configuration: the calls that list, read, make, change and remove it.
+// The calls of a resource whose records are a collection of the configuration: list, get, create, update, delete.
 
 import { z } from 'zod';
 import type { AuthError } from '../http/errors.ts';
@@ -12,7 +12,7 @@ import { arraySource, cursorQuery, listAnswer, mapped, pageQuery } from './list.
 import type { ConfigurationName, Resource, ResourceDependencies, Stored } from './resource-declaration.ts';
 import { sortedBy } from './search/sort.ts';
 
-/** The record that a path names. */
+/** Returns the record that a path names. */
 function lookUp<N extends ConfigurationName, D extends ResourceDependencies>(
   deps: D,
   resource: Resource<N, D>,
@@ -22,7 +22,7 @@ function lookUp<N extends ConfigurationName, D extends ResourceDependencies>(
   return found as Promise<Stored<N> | undefined>;
 }
 
-/** @throws AuthError 404 */
+/** Returns the record that a path names. @throws AuthError 404 */
 async function require<N extends ConfigurationName, D extends ResourceDependencies>(
   deps: D,
   resource: Resource<N, D>,
@@ -33,14 +33,14 @@ async function require<N extends ConfigurationName, D extends ResourceDependenci
   return record;
 }
 
-/** The five calls of a resource. */
+/** Returns the five calls of a resource. */
 export function resourceCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
 ): Call<D>[] {
   return [...collectionCalls(resource), ...recordCalls(resource)];
 }
 
-/** Those at the resource's path: list, create. */
+/** Returns the calls at the resource's path: list and create. */
 function collectionCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
 ): Call<D>[] {
@@ -65,7 +65,7 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
         const asked = (await resource.complete?.(deps, body, undefined)) ?? body;
         const record = await resource.make(deps, asked);
         await resource.check?.(deps, record);
-        // Of which of several collections it is a record the types do not tell.
+        // The cast is needed because the type of the record depends on N.
         await deps.store
           .collection(resource.collection)
           .insert(record as never)
@@ -78,10 +78,10 @@ function collectionCalls<N extends ConfigurationName, D extends ResourceDependen
   ];
 }
 
-/** One of what a noun names: "an action", "a user". */
+/** Returns a noun with its article: "an action", "a user". */
 export const withArticle = (noun: string): string => `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
-/** Those of one record: read, change, remove. */
+/** Returns the calls at the path of one record: get, update, delete. */
 function recordCalls<N extends ConfigurationName, D extends ResourceDependencies>(
   resource: Resource<N, D>,
 ): Call<D>[] {
@@ -164,7 +164,7 @@ async function list<N extends ConfigurationName, D extends ResourceDependencies>
   return listAnswer(query, mapped(source, view as (record: object) => object), resource.list);
 }
 
-/** How one record is answered: its own view, and what other records say of it. */
+/** Returns a record as a response for it alone shows it. */
 async function viewOf<N extends ConfigurationName, D extends ResourceDependencies>(
   deps: D,
   resource: Resource<N, D>,
@@ -174,7 +174,9 @@ async function viewOf<N extends ConfigurationName, D extends ResourceDependencie
   return { ...resource.view(deps, record, caller), ...(await resource.beside?.(deps, record)) };
 }
 
-/** Changes a record; what another call has changed meanwhile stays. */
+/**
+ * Changes a record. The change is applied to the stored record, so that concurrent changes of other members are kept.
+ */
 async function patch<N extends ConfigurationName, D extends ResourceDependencies>(
   deps: D,
   resource: Resource<N, D>,
@@ -183,7 +185,7 @@ async function patch<N extends ConfigurationName, D extends ResourceDependencies
 ): Promise<Stored<N>> {
   resource.guard?.(deps, before);
   await resource.check?.(deps, resource.change(deps, before, body));
-  // As above: of the collection that it was read from.
+  // The cast is needed because the type of the record depends on N.
   const after = await deps.store
     .collection(resource.collection)
     .update(before.id, (current) => resource.change(deps, current as Stored<N>, body) as never)
@@ -193,14 +195,17 @@ async function patch<N extends ConfigurationName, D extends ResourceDependencies
   return after as Stored<N>;
 }
 
-/** A record by the schema of the tenant file: what could not be applied from a file cannot be set here. @throws AuthError 400 */
+/**
+ * Parses a record with the schema of the tenant file, so that the API accepts only what a file could contain.
+ * @throws AuthError 400
+ */
 export function checkedBy<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value, { reportInput: true });
   if (!result.success) throw validationError('body', result.error);
   return result.data;
 }
 
-/** The members of a body over those of a record; null removes one. */
+/** Returns a record with the members of a body; null removes a member. */
 export function merged<T extends object>(record: T, body: Readonly<Record<string, unknown>>): T {
   const changed: Record<string, unknown> = { ...record, ...body };
   return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) as T;

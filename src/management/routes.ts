@@ -1,4 +1,4 @@
-// Calls as routes.
+// Routes for the calls of the Management API.
 import type { Context } from 'koa';
 import { bodyOf } from '../http/body-fields.ts';
 import { readMultipart } from '../http/multipart.ts';
@@ -10,7 +10,7 @@ import { managementShape } from './errors.ts';
 
 export interface ManagementRoutesDependencies extends CallerDependencies, AnswerDependencies {}
 
-/** The routes of calls. */
+/** Returns the route of each call. */
 export function routesOfCalls<D>(
   calls: readonly Call<D>[],
 ): RouteDeclarations<D & ManagementRoutesDependencies> {
@@ -33,7 +33,7 @@ export function routesOfCalls<D>(
   );
 }
 
-/** Whether the caller may make the call, before anything else of the request is read. @throws AuthError 4xx */
+/** Authenticates the caller and checks its scopes before the body is read. @throws AuthError 4xx */
 async function admit<D>(deps: ManagementRoutesDependencies, call: Call<D>, ctx: Context): Promise<void> {
   const caller = await callerOf(deps, ctx);
   ctx.state.caller = caller;
@@ -47,11 +47,11 @@ async function answer<D>(deps: D & ManagementRoutesDependencies, call: Call<D>, 
   ctx.set('Cache-Control', 'no-store');
   if (given.body === undefined) ctx.body = null;
   else ctx.body = given.body;
-  // Koa answers an empty body with 204 unless it is told otherwise after.
+  // Assigning an empty body makes Koa set 204, so the status is set again.
   ctx.status = given.status;
 }
 
-/** What came, and of it what the log is to have: of a form all but its file. @throws AuthError 4xx */
+/** Returns the request for the log, which leaves out an uploaded file, and the whole body. @throws AuthError 4xx */
 async function received<D>(
   { events }: ManagementRoutesDependencies,
   call: Call<D>,
@@ -60,7 +60,7 @@ async function received<D>(
   const about = aboutOf(ctx, ctx.state.caller as Caller);
   if (call.file === undefined) return { about, body: about.body };
   try {
-    // Before the file is read, which is the larger part of it.
+    // The query is validated before the file is read, because reading the file is the expensive part.
     queryFor(call, queryOf(ctx));
     const form = await formOf(call.file, ctx);
     return { about: { ...about, body: form.fields }, body: form.all };
@@ -70,14 +70,14 @@ async function received<D>(
   }
 }
 
-/** A form's fields, and the same with its file. @throws AuthError 4xx */
+/** Returns the fields of a form, without and with the text of its file. @throws AuthError 4xx */
 async function formOf(rules: NonNullable<CallRules['file']>, ctx: Context) {
   const { fields, file } = await readMultipart(ctx.req, rules);
   if (file === undefined) return { fields, all: { ...fields } };
   return { fields, all: { ...fields, [file.field]: file.data.toString('utf8') } };
 }
 
-/** What is known of a request before it was looked at. */
+/** Returns the request with its path and body, before validation; the query is not included. */
 function aboutOf(ctx: Context, caller: Caller): CallRequest {
   return {
     params: ctx.params as Record<string, string>,
@@ -89,7 +89,7 @@ function aboutOf(ctx: Context, caller: Caller): CallRequest {
   };
 }
 
-/** A repeated name is a list; all others are texts. */
+/** Returns the query: a parameter that is repeated is an array, any other a string. */
 function queryOf(ctx: Context): Record<string, unknown> {
   return Object.fromEntries(Object.entries(ctx.query).filter(([, value]) => value !== undefined));
 }

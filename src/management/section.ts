@@ -1,4 +1,4 @@
-// Sections of the tenant that are one record: what is read and changed of them.
+// Settings of the tenant that are a member of the tenant's record: reading and changing them.
 import type { z } from 'zod';
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
@@ -7,11 +7,12 @@ import { type Call, callsWith, ok } from './call.ts';
 import { checkedBy } from './resource.ts';
 
 interface Section<T> {
-  /** As it is stored; undefined where it was never set. */
+  /** Returns the stored value; undefined if it was never set. */
   read(deps: SectionDependencies): Promise<Frozen<T> | undefined>;
   /**
-   * Changes it; what the schema refuses is not stored.
-   * @returns before and after. @throws AuthError 400
+   * Changes the value. What the schema refuses is not stored.
+   * @returns the values before and after.
+   * @throws AuthError 400
    */
   change(
     deps: SectionDependencies,
@@ -19,12 +20,12 @@ interface Section<T> {
   ): Promise<{ before: Frozen<T> | undefined; after: T }>;
 }
 
-/** What sections are kept in. */
+/** The store of sections. */
 export interface SectionDependencies {
   store: Store;
 }
 
-/** A section of the tenant's record, by its name in the tenant file. */
+/** Returns a section of the tenant's record. @param name its member in the tenant file. */
 export function section<N extends keyof TenantRecord & string, S extends z.ZodType>(
   name: N,
   schema: S,
@@ -48,23 +49,23 @@ export function section<N extends keyof TenantRecord & string, S extends z.ZodTy
   };
 }
 
-/** A section, or a member of one, that is read at a path and changed there member by member. */
+/** Settings that can be read at a path and changed there member by member: a section, or part of one. */
 interface SettingsAt<T> {
   path: string;
   /** Scopes are `read:<noun>` and `update:<noun>`. */
   noun: string;
-  /** What it is called in summaries. */
+  /** The name in summaries. */
   name: string;
   body: z.ZodType<object>;
-  /** What is answered of the section. */
+  /** Returns the section as the API shows it. */
   view(value: Frozen<T> | undefined): unknown;
-  /** The section as a body changes it; what is sent is merged into all of it otherwise. */
+  /** Returns the section as a body changes it. Default: the body is merged into the section, at all depths. */
   change?(current: Frozen<T> | undefined, body: object): unknown;
 }
 
 const call = callsWith<SectionDependencies>();
 
-/** GET and PATCH of such settings. */
+/** Returns the GET and PATCH calls of settings. */
 export function settingsCalls<T>(
   part: Section<T>,
   { path, noun, name, body, view, change = deeplyMerged }: SettingsAt<T>,
@@ -91,7 +92,7 @@ export function settingsCalls<T>(
   ];
 }
 
-/** The members of a body over those of a record, objects within objects too; null removes a member. */
+/** Returns a record with the members of a body, at all depths; null removes a member. */
 export function deeplyMerged(current: unknown, body: unknown): unknown {
   if (!isObject(body)) return body;
   const base = isObject(current) ? current : {};
@@ -103,7 +104,7 @@ export function deeplyMerged(current: unknown, body: unknown): unknown {
   return result;
 }
 
-/** Whether a value of JSON is an object: neither null nor an array. */
+/** Whether a JSON value is an object, and neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,14 +1,14 @@
-// A call that asks for what is so already changes nothing: no record is written, not even the date of its last change,
-// and the log says nothing. Deploy tools send all that they have each time.
+// Detects calls that change nothing, because the records have the requested values already. Such a call writes no
+// record, not even a new `updated_at`, and is not logged. Deploy tools send their whole configuration at each run.
 
 import { isDeepStrictEqual } from 'node:util';
 import { collectionByName } from '../store/collection-by-name.ts';
 import type { Collection, Store } from '../store/contract.ts';
 
-/** A store for one call, and what the call did with it. */
+/** The store that a call is given, and whether the call changed anything. */
 interface WatchedStore {
   store: Store;
-  /** Whether the call has looked at records to change them, and found all of them as they were to be. */
+  /** Whether the call tried to change records and each of them had the requested values already. */
   isUnchanged(): boolean;
 }
 
@@ -17,10 +17,10 @@ interface Dated {
   updated_at?: unknown;
 }
 
-/** Watches a store for the time of one call: updates that change nothing but a date give the record as it was. */
+/** Wraps a store for one call. An update that would only change `updated_at` leaves the record unchanged. */
 export function watchStore(store: Store): WatchedStore {
   const seen = { same: 0, other: 0 };
-  /** What is written: the record as it is, where the new one is the same. */
+  /** Returns the record to write: the current one if the new one is equal to it. */
   const judged = <T extends Dated>(current: T | undefined, next: T): T => {
     const isSame = current !== undefined && isDeepStrictEqual(undated(current), undated(next));
     seen[isSame ? 'same' : 'other'] += 1;
@@ -48,7 +48,7 @@ export function watchStore(store: Store): WatchedStore {
   return {
     store: {
       ...store,
-      // What it returns has the records that it was given.
+      // The cast restores the record type of the collection.
       collection: (name) => watched(collectionByName<Dated>(store, name)) as never,
       batch: other(store.batch),
     },
@@ -56,7 +56,7 @@ export function watchStore(store: Store): WatchedStore {
   };
 }
 
-/** As it is stored, without when it was last written. */
+/** Returns a record as it would be stored, without `updated_at`. */
 function undated(record: Dated): object {
   const { updated_at: _, ...rest } = JSON.parse(JSON.stringify(record)) as Dated;
   return rest;

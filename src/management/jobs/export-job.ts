@@ -1,4 +1,4 @@
-// An export of users as a job: pieces of a compressed file, one after another.
+// The export of users as a job. Its output is stored in compressed parts.
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { JobRecord } from '../../records/jobs.ts';
@@ -9,16 +9,19 @@ import { type Job, partWrite, type Step } from './jobs.ts';
 
 const compress = promisify(gzip);
 
-/** Users of one step. */
-const AT_A_TIME = 200;
+/** Number of users that one step reads. */
+const USERS_PER_STEP = 200;
 
-/** Columns of an export that names none. */
-const USUAL =
+/** The columns of a CSV export that names none. */
+const DEFAULT_COLUMNS =
   'user_id email email_verified username phone_number name given_name family_name nickname picture created_at updated_at last_login logins_count blocked'
     .split(' ')
     .map((name) => ({ name }));
 
-/** One step: compressed pieces put together are a compressed file (RFC 1952 §2.2). */
+/**
+ * Returns the step of an export: it reads some users and stores them as one compressed part. Compressed parts in
+ * sequence are a valid gzip file (RFC 1952 §2.2).
+ */
 export function exportStep({ store }: { store: Store }): Step {
   return async (job) => {
     const { export: wanted, processed } = job;
@@ -27,7 +30,7 @@ export function exportStep({ store }: { store: Store }): Step {
     const taken = job.summary?.inserted ?? 0;
     const page = await store
       .collection('users')
-      .list({ limit: AT_A_TIME, ...(after === undefined ? {} : { after }) });
+      .list({ limit: USERS_PER_STEP, ...(after === undefined ? {} : { after }) });
     const views = await Promise.all(
       page.records.map(async (user) => {
         const identities = await store.collection('identities').findBy('user', user.id);
@@ -60,7 +63,7 @@ export function exportStep({ store }: { store: Store }): Step {
 
 type Wanted = Frozen<NonNullable<JobRecord['export']>>;
 
-/** The lines of some users; a table's names stand above the first. */
+/** Returns the lines of some users; a CSV file begins with a line of column names. */
 function textOf(
   { format, fields }: Wanted,
   users: readonly Record<string, unknown>[],
@@ -70,7 +73,7 @@ function textOf(
     const shown = fields === undefined ? users : users.map((user) => chosenOf(user, fields));
     return shown.map((user) => `${JSON.stringify(user)}\n`).join('');
   }
-  const columns = fields ?? USUAL;
+  const columns = fields ?? DEFAULT_COLUMNS;
   const rows = users.map((user) => columns.map(({ name }) => cell(valueAt(user, name))));
   const head = columns.map((column) => cell(nameOf(column)));
   return [...(isFirst ? [head] : []), ...rows].map((row) => `${row.join(',')}\r\n`).join('');
@@ -89,7 +92,7 @@ function chosenOf(user: Record<string, unknown>, fields: readonly Field[]): Reco
   );
 }
 
-/** The value at a path such as `identities[0].connection` or `user_metadata.city`. */
+/** Returns the value at a path such as `identities[0].connection` or `user_metadata.city`. */
 function valueAt(user: Record<string, unknown>, path: string): unknown {
   let value: unknown = user;
   for (const name of path.split(/[.[\]]+/).filter((part) => part !== '')) {
@@ -99,7 +102,7 @@ function valueAt(user: Record<string, unknown>, path: string): unknown {
   return value;
 }
 
-/** RFC 4180 §2; what a spreadsheet would run as a formula is text. */
+/** Returns a CSV cell (RFC 4180 §2). A text that a spreadsheet would run as a formula gets a leading apostrophe. */
 function cell(value: unknown): string {
   if (value === undefined || value === null) return '';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -107,7 +110,7 @@ function cell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** The file of a finished export. */
+/** Returns the file of a finished export: name, media type and content. */
 export function exportFile(job: Job, parts: readonly string[]): { name: string; type: string; data: Buffer } {
   return {
     name: `users.${job.export?.format ?? 'json'}.gz`,

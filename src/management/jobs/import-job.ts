@@ -1,4 +1,4 @@
-// An import of users as a job.
+// The import of users as a job.
 import { DATABASE } from '../../records/connections.ts';
 import { importRules } from '../../records/database-attributes.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
@@ -7,14 +7,17 @@ import { FileFault, readFile } from '../../users/transfer/file.ts';
 import { type ImportDependencies, type Imported, importUsers } from '../../users/transfer/import.ts';
 import { type Job, JobFault, type Jobs, partWrite, type Step } from './jobs.ts';
 
-/** Users of one step: few enough that a login which waits for the store does not notice. */
-const AT_A_TIME = 50;
+/** Number of users that one step imports: few, so that logins do not wait long for the store. */
+const USERS_PER_STEP = 50;
 
 export interface ImportJobDependencies extends ImportDependencies {
   store: Store;
 }
 
-/** The steps of an import. @throws JobFault for a file that is none, or a connection that is gone. */
+/**
+ * Returns the step of an import.
+ * @throws JobFault if the file cannot be read; the step throws one if the connection was deleted.
+ */
 export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jobs): Promise<Step> {
   const [text = ''] = await jobs.parts(job.id, 'input');
   const users = usersOf(text);
@@ -23,7 +26,7 @@ export async function importStep(deps: ImportJobDependencies, job: Job, jobs: Jo
     if (connection?.strategy !== DATABASE || customDatabase(connection) === 'elsewhere')
       throw new JobFault('The connection does not exist.', { name: 'connection' });
     const { processed, upsert = false } = current;
-    const some = users.slice(processed, processed + AT_A_TIME);
+    const some = users.slice(processed, processed + USERS_PER_STEP);
     const note = (outcome: Imported): Write[] => [
       ...(outcome.failed.length === 0
         ? []

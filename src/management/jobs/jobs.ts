@@ -1,5 +1,5 @@
-// The jobs of a store: two at a time, in the background, in small steps, each of which is noted in the job's record with
-// what it did, so that a restart takes every job up where it was.
+// Background jobs: two at a time, in small steps. Each step stores its result together with the job's progress, so
+// that a job continues where it was after a restart.
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
@@ -15,16 +15,16 @@ import { idOf } from '../ids.ts';
 
 export type Job = Frozen<JobRecord>;
 
-/** Jobs that are worked on at once. */
-const AT_ONCE = 2;
-/** Jobs that wait or are worked on, at most: each keeps a file. */
-const MOST_OPEN = 100;
-/** For how long a job and its files are kept, seconds. */
-const KEPT = 24 * 3600;
-/** For how long one may be worked on, milliseconds. */
-const LONGEST = 2 * 3_600_000;
-/** How often it is looked for what other processes have left, milliseconds. */
-const LOOK = 15_000;
+/** Number of jobs that a process works on at once. */
+const CONCURRENCY = 2;
+/** Highest number of unfinished jobs, because each keeps a file in the store. */
+const MAX_OPEN = 100;
+/** How long a job and its files are kept, in seconds. */
+const KEPT_SECONDS = 24 * 3600;
+/** How long a job may take, in milliseconds. */
+const MAX_DURATION = 2 * 3_600_000;
+/** How often jobs of other processes are looked for, in milliseconds. */
+const POLL_INTERVAL = 15_000;
 
 export interface JobsDependencies {
   store: Store;
@@ -33,18 +33,18 @@ export interface JobsDependencies {
   random: Random;
   log: Logger;
   leases: Pick<Leases, 'ifFree'>;
-  /** Aborted when the server is about to end: a job then waits for the next start. */
+  /** Aborted when the server shuts down. A job then continues at the next start. */
   ending: AbortSignal;
 }
 
-/** One step of a job. @returns whether there is more to do. @throws JobFault to end it as failed. */
+/** One step of a job. @returns whether there is more to do. @throws JobFault to end the job as failed. */
 export type Step = (job: Job) => Promise<boolean>;
 
-/** What a job fails of, in words for whoever began it. */
+/** The reason why a job failed, in words for the caller who started it. */
 export class JobFault extends Error {
   readonly fault: JobFaultRecord | undefined;
 
-  /** @param fault the same for whoever words it. */
+  /** @param fault the reason in a form that the console translates. */
   constructor(message: string, fault?: JobFaultRecord) {
     super(message);
     this.fault = fault;
@@ -52,18 +52,18 @@ export class JobFault extends Error {
 }
 
 export interface Jobs {
-  /** Begins a job. @throws AuthError 429 when too many are under way. */
+  /** Starts a job. @param input the file it works on. @throws AuthError 429 if too many jobs are unfinished. */
   begin(job: Omit<JobRecord, 'id' | 'status' | 'created_at' | 'processed'>, input?: string): Promise<Job>;
-  /** Keeps a job that was done at once. */
+  /** Stores a job that is finished already. */
   keep(job: Pick<JobRecord, 'type' | 'status' | 'status_details'>): Promise<Job>;
   get(id: string): Promise<Job | undefined>;
-  /** The texts of a kind that belong to a job, in their order. */
+  /** Returns the texts of one kind that belong to a job, in order. */
   parts(id: string, kind: JobPartRecord['kind']): Promise<string[]>;
-  /** Takes up what another process has left, now and from then on. */
+  /** Continues unfinished jobs of the last run and, with a shared store, of other processes. */
   resume(): void;
 }
 
-/** The write that adds a part. @param number where it is among those of its kind. */
+/** Returns the write that stores a part of a job. @param number its position among those of its kind. */
 export function partWrite(
   job: Job,
   kind: JobPartRecord['kind'],
@@ -76,7 +76,7 @@ export function partWrite(
 
 const expiryOf = ({ expiresAt }: Job) => (expiresAt === undefined ? {} : { expiresAt });
 
-/** The jobs. @param stepOf what is done for a job, given the means to read its parts. */
+/** Creates the jobs of a tenant. @param stepOf returns the step of a job. */
 export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs) => Promise<Step>): Jobs {
   const { store, background, clock, random, ending } = deps;
   const records = store.collection('jobs');
@@ -84,13 +84,13 @@ export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs
     id: idOf('job', random),
     created_at: new Date(clock()).toISOString(),
     processed: 0,
-    expiresAt: epochSeconds(clock) + KEPT,
+    expiresAt: epochSeconds(clock) + KEPT_SECONDS,
   });
   const { enqueue, takeUp } = workers(deps, (job) => stepOf(job, jobs));
   const jobs: Jobs = {
     begin: async (job, input) => {
       const open = await openJobs(store);
-      if (open.length >= MOST_OPEN) {
+      if (open.length >= MAX_OPEN) {
         const words = `There are ${open.length} active jobs, please wait until some of them are finished and try again`;
         throw apiError(429, words, 'too_many_requests');
       }
@@ -114,19 +114,19 @@ export function createJobs(deps: JobsDependencies, stepOf: (job: Job, jobs: Jobs
     },
     resume: () => {
       background.run('jobs of before', takeUp);
-      // Those of a store that nobody else has open are all known.
+      // A store that no other process has open gets no jobs that this process does not know.
       if (store.exclusive === true) return;
-      const look = setInterval(() => background.run('jobs of others', takeUp), LOOK).unref();
+      const look = setInterval(() => background.run('jobs of others', takeUp), POLL_INTERVAL).unref();
       ending.addEventListener('abort', () => clearInterval(look));
     },
   };
   return jobs;
 }
 
-/** What works on jobs, of which one process at a time works on each. */
+/** Runs jobs. A lease makes sure that one process at a time works on each. */
 function workers(deps: JobsDependencies, stepOf: (job: Job) => Promise<Step>) {
   const { store, background, log, leases, ending } = deps;
-  const queue = new PQueue({ concurrency: AT_ONCE });
+  const queue = new PQueue({ concurrency: CONCURRENCY });
   const work = async (id: string, lost: AbortSignal): Promise<void> => {
     const fail = ({ message: status_details, fault }: JobFault) =>
       store
@@ -139,7 +139,7 @@ function workers(deps: JobsDependencies, stepOf: (job: Job) => Promise<Step>) {
       if (!isOurs) log.error({ err: thrown, job: id }, 'a job failed');
       await fail(isOurs ? thrown : new JobFault('An unexpected error occurred.', { name: 'unexpected' }));
     }
-    // Nobody asks for the input again; it may hold hashes.
+    // The input is no longer needed, and may contain password hashes.
     if (!ending.aborted && !lost.aborted) await removeInput(store, id);
   };
   const waiting = new Set<string>();
@@ -175,7 +175,7 @@ async function run(
   stepOf: (job: Job) => Promise<Step>,
 ): Promise<void> {
   const jobs = store.collection('jobs');
-  // Another process may have finished it meanwhile.
+  // Another process may have finished the job in the meantime.
   const found = await jobs.get(id);
   if (ending.aborted || found === undefined || !isOpen(found)) return;
   let job: Job | undefined = await jobs.update(id, (current) => ({
@@ -185,7 +185,7 @@ async function run(
   }));
   const step = job && (await stepOf(job));
   while (job !== undefined && step !== undefined) {
-    if (clock() - (job.startedAt ?? 0) > LONGEST)
+    if (clock() - (job.startedAt ?? 0) > MAX_DURATION)
       throw new JobFault('The job took longer than two hours.', { name: 'long' });
     const isMore = await step(job);
     if (!isMore) {
@@ -193,7 +193,7 @@ async function run(
       return;
     }
     if (ending.aborted) return;
-    // Logins come between two steps.
+    // Lets requests run between two steps.
     await new Promise((resolve) => setImmediate(resolve));
     job = await jobs.get(id);
   }

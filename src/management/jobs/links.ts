@@ -1,4 +1,5 @@
-// Links to finished exports: good for a minute, signed with a key that only the job's record holds.
+// Download links for finished exports. They are valid for a minute, and signed with a key that is in the job's record
+// alone.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { AuthError, linkExpired } from '../../http/errors.ts';
@@ -9,8 +10,8 @@ import { managementShape } from '../errors.ts';
 import { exportFile } from './export-job.ts';
 import type { Job, Jobs } from './jobs.ts';
 
-/** For how long a link is good, seconds. */
-const GOOD = 60;
+/** Lifetime of a link, in seconds. */
+const LIFETIME = 60;
 
 export interface LinkDependencies {
   jobs: Jobs;
@@ -18,12 +19,12 @@ export interface LinkDependencies {
   baseUrl: string;
 }
 
-/** A link to a finished export. */
+/** Returns a download link for a finished export. */
 export function exportLink(
   { clock, baseUrl }: Pick<LinkDependencies, 'clock' | 'baseUrl'>,
   job: Job,
 ): string {
-  const expires = String(epochSeconds(clock) + GOOD);
+  const expires = String(epochSeconds(clock) + LIFETIME);
   return `${baseUrl}/users-exports/${job.id}?expires=${expires}&signature=${signatureOf(job, expires)}`;
 }
 
@@ -49,7 +50,7 @@ async function download({ jobs, clock }: LinkDependencies, ctx: Context): Promis
   ctx.body = data;
 }
 
-/** The link's own route: whoever has it needs no token. */
+/** The route of download links. The signature authorizes the request, so it needs no token. */
 export const exportLinks: RouteDeclarations<LinkDependencies> = {
   'GET /users-exports/:id': { limit: 'management', cors: 'none', errors: managementShape, handle: download },
 };

@@ -1,9 +1,9 @@
-// The jobs about users.
+// The jobs that import and export users.
 import { exportStep } from './export-job.ts';
 import { type ImportJobDependencies, importStep } from './import-job.ts';
 import { createJobs, JobFault, type Jobs, type JobsDependencies } from './jobs.ts';
 
-/** The jobs of a tenant. */
+/** Creates the jobs of a tenant. */
 export function createUserJobs(deps: JobsDependencies & ImportJobDependencies): Jobs {
   return createJobs(deps, async (job, jobs) => {
     if (job.type === 'users_import') return importStep(deps, job, jobs);

@@ -1,6 +1,6 @@
-// The categories that filters of log streams name, and the types of events in each.
+// The filter categories of log streams, and the event types in each.
 
-/** Types by category; `other` has the rest. */
+/** Event types by category; `other` has all types that are not listed. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
   'auth.login.fail': ['f', 'fp', 'fu', 'fcoa', 'gd_auth_failed', 'gd_auth_rejected', 'gd_recovery_failed'],
   'auth.login.notification': ['mfar', 'limit_wc', 'limit_mu', 'gd_otp_rate_limit_exceed', 'pwd_leak'],
@@ -43,12 +43,12 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   actions: [],
 };
 
-/** The names of categories. */
+/** The names of all categories. */
 export const CATEGORIES = [...Object.keys(TYPES), 'other'];
 
 const KNOWN = new Set(Object.values(TYPES).flat());
 
-/** Whether a stream with filters takes events of a type; one without filters takes all. */
+/** Whether a stream sends events of a type. A stream without filters sends all. */
 export function takes(filters: readonly { readonly name?: unknown }[] | undefined, type: string): boolean {
   if (filters === undefined || filters.length === 0) return true;
   return filters.some(({ name }) => {

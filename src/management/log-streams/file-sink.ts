@@ -1,5 +1,5 @@
-// Events in a file of ours, one a line, for a collector on the same machine. Whoever turns it over renames it: the next
-// batch makes another.
+// Appends events to a local file, one on each line, for a collector on the same machine. To rotate the file, rename
+// it: the next batch creates a new one.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import type { FileSink } from '../../records/log-streams.ts';
 import { directoryMode, fileMode, naming, writeAll } from '../../store/files.ts';
 import type { Sent, StreamedEvent } from './http-sink.ts';
 
-/** Never through a link to elsewhere. */
+/** O_NOFOLLOW refuses symbolic links, which could point to a file elsewhere. */
 const FLAGS = constants.O_APPEND | constants.O_CREAT | constants.O_RDWR | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Appends a batch; it is on disk when this resolves.
- * @param directory where such files are, made where it is not there.
- * @returns how many of its events were taken, and why no more.
+ * Appends a batch; the data is on disk when the promise resolves.
+ * @param directory created if it does not exist.
+ * @returns how many events were written, and the reason if not all were
  */
 export async function appendBatch(
   directory: string,
@@ -39,7 +39,10 @@ export async function appendBatch(
   }
 }
 
-/** Whether the last line has no end: the process was killed, or the disk was full. Its events come again. */
+/**
+ * Whether the last line is incomplete, because the process was killed or the disk was full. Its events are sent
+ * again.
+ */
 async function isCutShort(handle: FileHandle): Promise<boolean> {
   const { size } = await handle.stat();
   if (size === 0) return false;

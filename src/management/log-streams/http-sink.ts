@@ -1,25 +1,25 @@
-// Sending events to a receiver of the customer's own: one POST for a batch, in the format that it wants.
+// Sends events to an HTTP endpoint: one POST for each batch, in the format that the stream asks for.
 import { createHmac } from 'node:crypto';
 import type { Outbound } from '../../http/outbound.ts';
 import type { HttpSink } from '../../records/log-streams.ts';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 
-/** Time for a receiver to answer, milliseconds. */
-const PATIENCE = 10_000;
+/** Timeout for a response, in milliseconds. */
+const TIMEOUT = 10_000;
 
-/** An event as receivers are told of it. */
+/** An event as receivers get it. */
 export interface StreamedEvent {
   log_id: string;
   data: object;
 }
 
-/** How many events of a batch were taken, and why no more. */
+/** How many events of a batch were accepted, and the reason if not all were. */
 export interface Sent {
   taken: number;
   fault?: string;
 }
 
-/** The bodies of a batch: one for each event where a receiver takes a single object. */
+/** Returns the request bodies for a batch: one for each event if the receiver takes a single object. */
 function bodiesOf({ httpContentFormat: format }: HttpSink, events: readonly StreamedEvent[]): string[] {
   if (events.length === 0) return [];
   if (format === 'JSONOBJECT') return events.map((event) => JSON.stringify(event));
@@ -27,10 +27,7 @@ function bodiesOf({ httpContentFormat: format }: HttpSink, events: readonly Stre
   return [events.map((event) => JSON.stringify(event)).join('\n')];
 }
 
-/**
- * Sends a batch.
- * @returns how many of its events were taken, and why no more.
- */
+/** Sends a batch. @returns how many events were accepted, and the reason if not all were */
 export async function sendBatch(
   { outbound, clock, ending }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock; ending: AbortSignal },
   sink: HttpSink,
@@ -43,10 +40,10 @@ export async function sendBatch(
         method: 'POST',
         headers: [...headersOf(sink), ...signatureOf(sink, body, epochSeconds(clock))],
         body,
-        // What is secret is for that address alone.
+        // A redirect is not followed: the credentials are for this address alone.
         redirect: 'manual',
         signal: ending,
-        timeout: PATIENCE,
+        timeout: TIMEOUT,
         headOnly: true,
       });
       if (!response.ok) return { taken, fault: `the receiver answered ${response.status}` };
@@ -66,7 +63,10 @@ function headersOf({ httpAuthorization, httpContentType, httpCustomHeaders }: Ht
   ];
 }
 
-/** The proof that a body is ours, and of now: `t=<epoch seconds>,v1=<HMAC-SHA256 of "<t>.<body>", hex>`. */
+/**
+ * Returns the signature header, by which a receiver verifies sender and time: `t=<epoch seconds>,v1=<HMAC-SHA256 of
+ * "<t>.<body>", hex>`.
+ */
 function signatureOf({ httpSigningSecret: secret }: HttpSink, body: string, at: number): [string, string][] {
   if (!secret) return [];
   const digest = createHmac('sha256', secret).update(`${at}.${body}`).digest('hex');

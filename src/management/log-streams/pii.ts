@@ -1,10 +1,10 @@
-// What is personal in an event, masked or hashed before it leaves us.
+// Masks or hashes personal data in events before they are sent.
 import { createHmac } from 'node:crypto';
 import type { PiiConfig } from '../../records/log-streams.ts';
 
 type Field = PiiConfig['log_fields'][number];
 
-/** The members that hold a field, wherever in an event they are. */
+/** The names of the members that hold each field, at any depth of an event. */
 const MEMBERS: Readonly<Record<Field, readonly string[]>> = {
   first_name: ['first_name', 'given_name', 'name', 'nickname'],
   last_name: ['last_name', 'family_name', 'name'],
@@ -15,16 +15,16 @@ const MEMBERS: Readonly<Record<Field, readonly string[]>> = {
 };
 
 const MASK = '*****';
-/** What addresses and numbers are separated by in a sentence, a path or an identifier. */
+/** Splits a text, path or identifier into words that may be an address or a number. */
 const WORD = /[^\s"'<>()[\]{},;:=&?/\\|]+/g;
 const EMAIL = /^[^@]+(?:@|%40)[^@]+$/i;
 const PHONE = /^(?:\+|%2B)\d{6,15}$/i;
 const DIGITS = /^\+?\d{6,15}$/;
 
 /**
- * What takes the fields out of an event. E-mail addresses and phone numbers are found in every text, the others in members
- * of their names.
- * @param key of hashes: without it whoever reads them could hash the addresses that they know.
+ * Returns a function that masks or hashes the given fields of an event. E-mail addresses and phone numbers are found
+ * in all texts, the other fields only in members of their names.
+ * @param key of the hashes. Without a key, a receiver could hash known addresses and compare.
  */
 export function withoutPersonal({ log_fields, method }: PiiConfig, key: Buffer): <T>(event: T) => T {
   const fields = new Set(log_fields);
@@ -52,7 +52,7 @@ export function withoutPersonal({ log_fields, method }: PiiConfig, key: Buffer):
   return <T>(event: T) => walk(event, false) as T;
 }
 
-/** What somebody has typed to say who they are. */
+/** Returns the field that a login identifier is: e-mail address, phone number or username. */
 function kindOf(identifier: string): Field {
   if (identifier.includes('@')) return 'email';
   return DIGITS.test(identifier) ? 'phone' : 'username';

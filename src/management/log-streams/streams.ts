@@ -1,5 +1,6 @@
-// Log streams: what the tenant's log records is sent on, in its order, at least once. How far a stream has come is kept
-// when its receiver has taken a batch, so that a restart goes on there; what is in memory is one batch of each stream.
+// Sends the tenant's log events to log streams, in order and at least once. The position of a stream is stored after
+// the receiver has accepted a batch, so that a restart continues there. Memory holds at most one batch of each
+// stream.
 import type { Logger } from 'pino';
 import type { Outbound } from '../../http/outbound.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
@@ -32,44 +33,50 @@ interface LogStreamsDependencies {
   random: Random;
   log: Logger;
   leases: Pick<Leases, 'ifFree'>;
-  /** Where files of events are; undefined where the operator allows none. */
+  /** Directory for streams of type file; undefined if the operator has not allowed them. */
   filesDirectory: string | undefined;
   measures?: Pick<Measures, 'streamed'> | undefined;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server shuts down. */
   ending: AbortSignal;
 }
 
 type Stream = Frozen<DocumentRecord>;
 type Position = Frozen<LogStreamPositionRecord>;
 
-/** Events of a batch. */
+/** Highest number of events in a batch. */
 const BATCH = 100;
-/** Events that are gathered for so long make one batch, milliseconds. */
-const GATHER = 50;
-/** How often it is asked whether a pause between tries is over, milliseconds. */
-const LOOK = 1_000;
-/** The first pause after a failure and the longest, milliseconds; each is twice the one before. */
+/** How long events are collected for a batch, in milliseconds. */
+const COLLECT_TIME = 50;
+/** How often streams are checked for a pause that is over, in milliseconds. */
+const POLL_INTERVAL = 1_000;
+/** The first pause after a failure, and the longest, in milliseconds. Each pause is twice the last one. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 3_600_000;
-/** How far ahead a place may be by clocks that differ; what is recorded in that time is sent twice where one was. Milliseconds. */
-const AHEAD = 60_000;
-/** How old an event is when no other process can still be writing one that comes before it, milliseconds. */
-const SETTLED = 3_000;
-/** A stream whose receiver takes nothing for so long is suspended, milliseconds: seven days. */
-const GIVE_UP = 7 * 86_400_000;
+/**
+ * How far in the future a stored position may be, because clocks differ, in milliseconds. If a position is corrected,
+ * events of this time may be sent twice.
+ */
+const CLOCK_TOLERANCE = 60_000;
+/** The age, in milliseconds, at which no other process can still write an event with a smaller id. */
+const SETTLE_TIME = 3_000;
+/** A stream whose receiver accepts nothing for this long is suspended: seven days, in milliseconds. */
+const SUSPEND_AFTER = 7 * 86_400_000;
 
-/** Whether a stream is sent here; otherwise it is kept alone. */
+/** Whether this server sends the stream's events. Streams of other types are only stored. */
 const isInForce = ({ filesDirectory }: Pick<LogStreamsDependencies, 'filesDirectory'>, { body }: Stream) =>
   isSentType(body.type) && (body.type !== 'file' || filesDirectory !== undefined);
 
-/** Sends on what is recorded, from now on and what was recorded before and not sent. */
+/** Starts to send events to all active streams: new ones, and those recorded before and not sent yet. */
 export function startLogStreams(deps: LogStreamsDependencies): void {
   const { store, events, background, ending } = deps;
   const busy = new Set<string>();
   let waiting: NodeJS.Timeout | undefined;
   const warn = warnOnce(deps);
   let known: { revision: number; ids: string[] } | undefined;
-  /** Those to send to, read anew when the configuration was changed: an event costs no reading of its own. */
+  /**
+   * Returns the ids of the streams to send to. The list is read again only after a change of the configuration, so
+   * that an event costs no read.
+   */
   const streams = async (): Promise<string[]> => {
     const revision = store.revision();
     if (known?.revision !== revision) {
@@ -87,7 +94,7 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
       if (busy.has(id)) continue;
       busy.add(id);
       background.run('a log stream', async () => {
-        // Of several processes one sends: an event would come twice, and out of order.
+        // Only one process sends: otherwise events would come twice and out of order.
         const work = (lost: AbortSignal) => drain({ ...deps, ending: AbortSignal.any([ending, lost]) }, id);
         await deps.leases.ifFree(`log stream ${id}`, work).finally(() => busy.delete(id));
       });
@@ -95,10 +102,10 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
   };
   const wake = () => {
     if (ending.aborted) return;
-    waiting ??= setTimeout(() => background.run('log streams', begin), GATHER).unref();
+    waiting ??= setTimeout(() => background.run('log streams', begin), COLLECT_TIME).unref();
   };
   events.listen(wake);
-  const look = setInterval(wake, LOOK).unref();
+  const look = setInterval(wake, POLL_INTERVAL).unref();
   ending.addEventListener('abort', () => {
     clearInterval(look);
     clearTimeout(waiting);
@@ -106,12 +113,12 @@ export function startLogStreams(deps: LogStreamsDependencies): void {
   wake();
 }
 
-/** Sends all that there is for a stream, batch by batch. */
+/** Sends batches until nothing is left. */
 async function drain(deps: LogStreamsDependencies, id: string): Promise<void> {
   while (!deps.ending.aborted && (await step(deps, id)));
 }
 
-/** Sends a batch. @returns whether there may be more to send now. */
+/** Sends one batch. @returns whether there may be more to send now. */
 async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> {
   const { store, clock, log } = deps;
   const stream = await store.collection('documents').get(id);
@@ -121,7 +128,7 @@ async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> 
   const position = noted === undefined ? beginningOf(stream) : await notAhead(deps, noted);
   const isChanged = position.version !== stream.updated_at;
   const pause = (position.retryAt ?? 0) - clock();
-  // No pause is longer, unless a clock that was ahead began it.
+  // A longer pause was computed by a clock that was ahead, and is ignored.
   if (!isChanged && pause > 0 && pause <= LONGEST_PAUSE) return false;
   const { records, isMore } = await recorded(deps, position.after);
   const last = records.at(-1);
@@ -139,11 +146,11 @@ async function step(deps: LogStreamsDependencies, id: string): Promise<boolean> 
   const failed = failedPosition({ ...position, after, ...(isChanged && { failures: 0 }) }, stream, clock());
   await positions.put(failed);
   log.warn({ stream: id, failures: failed.failures, fault: sent.fault }, 'a log stream could not be sent');
-  if (clock() - (failed.failingSince ?? clock()) >= GIVE_UP) await suspend(deps, stream);
+  if (clock() - (failed.failingSince ?? clock()) >= SUSPEND_AFTER) await suspend(deps, stream);
   return false;
 }
 
-/** Sends events to where a stream goes, without what is personal where that was asked for. */
+/** Sends events to the stream's destination, without the personal data that the stream excludes. */
 async function sendChosen(
   deps: LogStreamsDependencies,
   { body }: Stream,
@@ -162,7 +169,7 @@ async function sendChosen(
   return sendBatch(deps, body.sink as HttpSink, events);
 }
 
-/** Says of each stream that nothing is sent to it: once, and not each time that the configuration is read. */
+/** Returns a function that warns that nothing is sent to a stream, once for each stream. */
 function warnOnce({ log }: Pick<LogStreamsDependencies, 'log'>): (stream: Stream) => void {
   const warned = new Set<string>();
   return ({ id, body: { type } }) => {
@@ -173,29 +180,34 @@ function warnOnce({ log }: Pick<LogStreamsDependencies, 'log'>): (stream: Stream
   };
 }
 
-/** Where a new stream begins: with what was recorded since `startFrom`, or since it was made. */
+/** Returns the first position of a stream: at `startFrom`, or when the stream was created. */
 function beginningOf({ id, body, created_at, updated_at }: Stream): Position {
   const from = Date.parse(String(body.startFrom ?? created_at));
   const after = eventIdAt(Number.isNaN(from) ? Date.parse(created_at) : from);
   return { id, after, failures: 0, version: updated_at };
 }
 
-/** A place that is still to come was noted by a clock that was ahead: what is recorded until then would never be sent. */
+/**
+ * Returns the position, corrected if it is in the future: a clock that was ahead stored it, and the events recorded
+ * until then would never be sent.
+ */
 async function notAhead(
   { store, clock, log }: LogStreamsDependencies,
   position: Position,
 ): Promise<Position> {
-  if (position.after < eventIdAt(clock() + AHEAD)) return position;
-  const now = { ...position, after: eventIdAt(clock() - AHEAD) };
+  if (position.after < eventIdAt(clock() + CLOCK_TOLERANCE)) return position;
+  const now = { ...position, after: eventIdAt(clock() - CLOCK_TOLERANCE) };
   await store.collection('logStreamPositions').put(now);
   log.warn({ stream: position.id }, 'a log stream goes on from now: the clock was ahead');
   return now;
 }
 
-/** The events after one that are all there: none with an id between them can still be on its way to the store. */
+/**
+ * Returns the next events after a position, up to the time at which no event with a smaller id can still be written.
+ */
 async function recorded({ store, events, clock }: LogStreamsDependencies, after: string) {
-  // What other processes record is not flushed here.
-  const until = eventIdAt(clock() - (store.exclusive === true ? 0 : SETTLED));
+  // `flush` covers this process alone, not the others that share the store.
+  const until = eventIdAt(clock() - (store.exclusive === true ? 0 : SETTLE_TIME));
   await events.flush();
   const { records } = await store.collection('logs').list({ after, limit: BATCH });
   const settled: LogEvent[] = records.filter(({ id }) => id < until);
@@ -209,7 +221,7 @@ function failedPosition(position: Position, { id, updated_at }: Stream, now: num
   return { id, after: position.after, failures, failingSince, retryAt: now + pause, version: updated_at };
 }
 
-/** What it has not sent stays to be sent when somebody sets it to active again. */
+/** Suspends a stream. Its unsent events are sent when somebody sets it to active again. */
 async function suspend({ store, clock, log }: LogStreamsDependencies, { id }: Stream): Promise<void> {
   await store.collection('documents').update(id, (current) => ({
     ...current,

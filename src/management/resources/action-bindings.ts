@@ -1,4 +1,4 @@
-// `/actions/triggers`: which actions run when, in which order.
+// `/actions/triggers`: the triggers, and which actions run at each, in which order.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { bindingFault } from '../../records/actions.ts';
@@ -14,14 +14,14 @@ const call = callsWith<KeptDependencies>();
 
 type Binding = Readonly<Record<string, unknown>>;
 
-/** @throws an error of the API, 404, for a trigger that there is not. */
+/** Returns a trigger by its id. @throws AuthError 404 for an unknown trigger. */
 function triggerOf(id: string | undefined): string {
   const trigger = TRIGGERS.find((one) => one === id);
   if (trigger === undefined) throw apiError(404, 'That trigger does not exist.');
   return trigger;
 }
 
-/** What is bound to a trigger, each action as it is now. */
+/** Returns the bindings of a trigger, with the current state of each action. */
 async function shownBindings(deps: KeptDependencies, trigger: string): Promise<readonly Binding[]> {
   const [bindings, actions] = await Promise.all([
     bindingsOf(deps, trigger),
@@ -38,14 +38,17 @@ async function bindingsOf({ store }: KeptDependencies, trigger: string): Promise
   return (found?.body.bindings as readonly Binding[] | undefined) ?? [];
 }
 
-/** Which action a binding names. @param before what is bound until now. */
+/**
+ * Returns a test for the action that a binding refers to.
+ * @param before the current bindings, to which a `binding_id` refers.
+ */
 function meantBy({ type, value }: { type: string; value: string }, before: readonly Binding[]) {
   const there = before.find((one) => one.id === value)?.action as { id?: string } | undefined;
   const id = type === 'binding_id' ? there?.id : value;
   return (one: Frozen<DocumentRecord>) => (type === 'action_name' ? one.body.name === value : one.id === id);
 }
 
-/** All calls of triggers. */
+/** The calls for triggers and bindings. */
 export const actionBindingCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',
@@ -88,7 +91,7 @@ export const actionBindingCalls: Call<KeptDependencies>[] = [
             }),
             display_name: z.string().max(255).optional(),
             secrets: z.array(named).max(0, 'must be empty: secrets are set with the action').optional(),
-            /** Ours: a failure of it does not end the login. */
+            /** An extension of the hosted API: with `continue`, a failure of the action does not end the login. */
             on_error: z.enum(['stop', 'continue']).optional(),
           }),
         )

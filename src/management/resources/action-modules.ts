@@ -1,4 +1,5 @@
-// `/actions/modules`: code that actions share. What an action runs is the version that it names; a draft is nobody's.
+// `/actions/modules`: code that actions share. An action runs the module version that it names; no action runs a
+// draft.
 import { z } from 'zod';
 import { ACTION_MODULE, type ModuleVersion, moduleVersionsOf } from '../../records/action-modules.ts';
 import { secretNames, withSecretValues } from '../../records/actions.ts';
@@ -23,10 +24,13 @@ const members = {
 type Document = Frozen<DocumentRecord>;
 type Body = Readonly<Record<string, unknown>>;
 
-/** Older versions are dropped where no action has them. */
+/** Number of versions kept; older ones are deleted unless an action uses them. */
 const MOST = 100;
 
-/** A module whose draft becomes a version; the same where nothing of it has changed. @param uses those of its versions stay. */
+/**
+ * Returns a module with its draft published as a new version; unchanged if the draft has no changes.
+ * @param uses actions whose versions are kept.
+ */
 function published(
   { id, body }: Pick<Document, 'id' | 'body'>,
   version: Pick<ModuleVersion, 'id' | 'created_at'>,
@@ -57,7 +61,7 @@ const resource: Kept = {
   newId: (random) => idOf('acm', random),
   createBody: z.strictObject({
     ...members,
-    // As actions require it: `actions:NAME`.
+    // The name that actions require: `actions:NAME`.
     name: z.string().min(1).max(255),
     publish: z.boolean().optional(),
   }),
@@ -79,12 +83,12 @@ const resource: Kept = {
   },
 };
 
-/** A version without the values of its secrets. */
+/** Returns a version without the values of its secrets. */
 function versionView(moduleId: string, { secrets, ...version }: ModuleVersion): Record<string, unknown> {
   return { ...version, module_id: moduleId, secrets: secretNames(secrets, version.created_at || undefined) };
 }
 
-/** A module as it is answered. @param body with its id, as it is kept. */
+/** Returns a module as the API shows it. @param body the stored body with its id. */
 function moduleView({ versions: _, publish: _publish, ...body }: Body, uses: readonly ModuleUse[]) {
   const id = String(body.id);
   const last = moduleVersionsOf({ id, body: { ...body, versions: _ } }).at(-1);
@@ -104,7 +108,7 @@ const call = callsWith<KeptDependencies>();
 const [, create, read, update, remove] = keptCalls(resource).map(asModule);
 const ONE = '/actions/modules/:id';
 
-/** A call that answers a module. */
+/** Wraps a call so that it returns modules as the API shows them. */
 function asModule(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {
     ...one,
@@ -117,7 +121,7 @@ function asModule(one: Call<KeptDependencies>): Call<KeptDependencies> {
   };
 }
 
-/** The calls of a module's versions. */
+/** The calls for versions of a module. */
 const versionCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',
@@ -167,7 +171,7 @@ const versionCalls: Call<KeptDependencies>[] = [
     method: 'POST',
     path: `${ONE}/rollback`,
     scopes: ['create:actions'],
-    summary: 'Make the draft of an action module what a version is',
+    summary: 'Roll back the draft of an action module to a version',
     body: z.strictObject({ module_version_id: z.string().max(255) }),
     handle: async (deps, { params, body }) => {
       const { id } = await documentOf(deps.store, resource, params.id);
@@ -192,14 +196,14 @@ const versionCalls: Call<KeptDependencies>[] = [
   }),
 ];
 
-/** @throws AuthError 404 */
+/** Returns a version of a module. @throws AuthError 404 */
 function versionOf(one: Document, id: string | undefined): ModuleVersion {
   const found = moduleVersionsOf(one).find((version) => version.id === id);
   if (found === undefined) throw notFound('That version does not exist.')();
   return found;
 }
 
-/** All calls of modules. */
+/** The calls for action modules. */
 export const actionModuleCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',

@@ -1,4 +1,4 @@
-// `/actions/actions/{id}/test` and `/actions/executions`: running a draft, and what became of runs in logins.
+// `/actions/actions/{id}/test` and `/actions/executions`: test runs of drafts, and the results of runs in logins.
 import { z } from 'zod';
 import type { Tried, Trying } from '../../actions/try-action.ts';
 import { ACTION_MODULE } from '../../records/action-modules.ts';
@@ -10,13 +10,13 @@ import { notFound } from '../resource.ts';
 import { ACTION } from './actions.ts';
 
 export interface ActionRunDependencies extends KeptDependencies {
-  /** Runs an action, and does nothing of what it asks for. */
+  /** Runs an action without any of the effects that it asks for. */
   tryAction(trying: Trying): Promise<Tried>;
 }
 
 const call = callsWith<ActionRunDependencies>();
 
-/** All calls of runs. */
+/** The calls for runs. */
 export const actionRunCalls: Call<ActionRunDependencies>[] = [
   call({
     method: 'POST',
@@ -39,7 +39,7 @@ export const actionRunCalls: Call<ActionRunDependencies>[] = [
     method: 'GET',
     path: '/actions/executions/:id',
     scopes: ['read:actions'],
-    summary: 'Get what became of a run of the actions of a trigger',
+    summary: 'Get the result of an execution of a trigger’s actions',
     handle: async ({ store }, { params }) => {
       const found = await store.collection('actionExecutions').get(params.id ?? '');
       if (found === undefined) throw notFound('That execution does not exist.')();

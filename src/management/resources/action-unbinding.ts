@@ -1,4 +1,4 @@
-// What becomes of the triggers of an action that is removed.
+// Removes an action that is being deleted from its triggers.
 import { documentsOf, type KeptDependencies } from '../kept.ts';
 import { conflict } from '../resource.ts';
 
@@ -7,8 +7,9 @@ interface Binding {
 }
 
 /**
- * Takes an action off its triggers. It may be what keeps somebody out, so that it is not removed from under them unasked.
- * @throws AuthError 409
+ * Removes an action from all triggers that it is bound to. Without `force`, this is refused, because the action may
+ * be the one that denies access to somebody.
+ * @throws AuthError 409 if the action is bound and `isForced` is false
  */
 export async function unbind({ store, now }: KeptDependencies, id: string, isForced: boolean): Promise<void> {
   const others = (bindings: unknown) =>

@@ -1,4 +1,4 @@
-// `/actions/actions/{id}/deploy` and `…/versions`: what an action was at each deployment.
+// `/actions/actions/{id}/deploy` and `…/versions`: deploying actions, and their deployed versions.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { requiringOf } from '../../actions/action-packages.ts';
@@ -18,19 +18,19 @@ import { completedReferences } from './module-references.ts';
 type Action = Frozen<DocumentRecord>;
 type Version = Record<string, unknown>;
 
-/** Older versions are dropped: an action is read as a whole with each list. */
+/** Number of versions kept; older ones are deleted, because each list reads the whole action. */
 const MOST = 20;
 
 const missing = notFound('That version does not exist.');
 
-/** What of a draft a version is made of; secrets are those of now. */
+/** Members of a draft that make up a version; secrets are always the current ones. */
 const MEMBERS = ['code', 'dependencies', 'runtime', 'modules'];
 
 export interface ActionVersionDependencies extends KeptDependencies {
   packages: Pick<Packages, 'faultOf'>;
 }
 
-/** The newest first; the newest is the one that is deployed. */
+/** Returns the versions of an action, newest first; the newest is the deployed one. */
 function versionsOf({ body }: Action): Version[] {
   const versions = (body.versions ?? []) as readonly Version[];
   return versions.map((one, index) => ({ ...one, deployed: index === 0 }));
@@ -42,7 +42,7 @@ function versionOf(action: Action, id: string | undefined): Version {
   return found;
 }
 
-/** An earlier version that is to be deployed, and whether the draft becomes it, too. */
+/** An earlier version to deploy, and whether the draft is replaced by it. */
 interface Earlier {
   id: string | undefined;
   updatesDraft: boolean;
@@ -50,7 +50,7 @@ interface Earlier {
 
 /**
  * Deploys the draft of an action, or an earlier version of it.
- * @throws AuthError 404; 400 where a package that it needs cannot be used.
+ * @throws AuthError 404; 400 if a module is missing or a package cannot be used.
  */
 async function deploy(
   deps: ActionVersionDependencies,
@@ -67,7 +67,7 @@ async function deploy(
     const source = earlier === undefined ? draft : versionOf(current, earlier.id);
     const [last] = versionsOf(current);
     const { code, dependencies, secrets, runtime, modules } = source;
-    // What is deployed as it is has no other version.
+    // A draft without changes since its deployment gets no new version.
     if (earlier === undefined && current.body.all_changes_deployed === true && last !== undefined) {
       version = last;
       return current;
@@ -93,9 +93,9 @@ async function deploy(
       ...current.body,
       ...(earlier?.updatesDraft === true && { code, dependencies, runtime, modules }),
       all_changes_deployed: isDraft || earlier?.updatesDraft === true,
-      // What a tenant file had deployed is the draft from now on.
+      // An action that a tenant file deployed has a draft of its own from now on.
       ...(current.body.deployed === true && { deployed: false }),
-      // Those of now also with the code of an earlier version, which has only their names.
+      // Even an earlier version runs with the current secrets: the version has only their names.
       deployed_secrets: current.body.secrets,
       deployed_version: version,
       versions: [version, ...versionsOf(current)].slice(0, MOST),
@@ -105,7 +105,10 @@ async function deploy(
   return version;
 }
 
-/** @throws AuthError 400 with the name of a module that is gone, or of a package that cannot be used. */
+/**
+ * Refuses to deploy an action without its modules and packages.
+ * @throws AuthError 400 naming the module that is missing, or the package that cannot be used
+ */
 async function checkNeeded(
   { packages, store }: ActionVersionDependencies,
   version: Readonly<Record<string, unknown>>,
@@ -130,7 +133,10 @@ interface NewAction {
   [member: string]: unknown;
 }
 
-/** Making an action deploys it, too, where the body says `deploy`; one that cannot be deployed is not made then. */
+/**
+ * Wraps the call that creates an action: with `deploy`, it is deployed too, and is not created if it cannot be
+ * deployed.
+ */
 function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies> {
   if (one.method !== 'POST') return one;
   return {
@@ -141,7 +147,7 @@ function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies>
         const modules = await completedReferences(deps.store, body.modules ?? []);
         await checkNeeded(deps, { ...body, modules }, { body });
       }
-      // The call's own schema has judged it: what calls in a list take the types do not tell.
+      // The call's own schema validated the body; the type of a call in a list does not say so.
       const answer = await one.handle(deps, { ...request, body: body as never });
       if (isDeployed !== true) return answer;
       const { id } = answer.body as { id: string };
@@ -152,7 +158,7 @@ function deploying(one: Call<KeptDependencies>): Call<ActionVersionDependencies>
   };
 }
 
-/** All calls of actions and their deployments. */
+/** The calls for actions and their deployments. */
 export const actionVersionCalls: Call<ActionVersionDependencies>[] = [
   ...actionCalls.map(deploying),
   call({

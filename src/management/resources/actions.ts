@@ -1,4 +1,4 @@
-// `/actions`: code that runs in a login, as it is kept, bound and deployed. What runs is what was deployed last.
+// `/actions`: actions as they are edited and stored. Logins run the version that was deployed last.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { ModuleReference } from '../../records/action-modules.ts';
@@ -13,7 +13,7 @@ import { merged, notFound } from '../resource.ts';
 import { unbind } from './action-unbinding.ts';
 import { completedReferences } from './module-references.ts';
 
-/** The triggers that actions can be of; of some none run here. */
+/** The triggers that an action can have. Actions of some triggers are stored and never run. */
 export const TRIGGERS = [
   'post-login',
   'credentials-exchange',
@@ -33,7 +33,7 @@ export const TRIGGERS = [
 
 /** A secret or a package of an action. */
 export const named = z.looseObject({ name: z.string().max(255) });
-/** A module that an action requires. */
+/** A reference to a module that an action requires. */
 const reference = z.looseObject({
   module_id: z.string().max(255).optional(),
   module_name: z.string().max(255).optional(),
@@ -54,8 +54,9 @@ const supported = z
   .max(1);
 
 /**
- * A body with what is asked; code that became another is not published until somebody does it.
- * @param how the member that says whether it is, and the time, ISO 8601.
+ * Returns the body with changes applied. If the code, packages, secrets or modules change, the result is marked as
+ * not published.
+ * @param how the member that says whether all changes are published, and the time, ISO 8601.
  */
 export function changedCode(
   before: Record<string, unknown>,
@@ -70,7 +71,10 @@ export function changedCode(
   return isSame ? after : { ...after, [published]: false };
 }
 
-/** What a tenant file had deployed stays so, whatever becomes of the draft. */
+/**
+ * Returns an action whose draft may be changed: the version that a tenant file deployed is stored as the deployed
+ * one.
+ */
 function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   if (before.deployed !== true) return before;
   const { deployed: _, code, dependencies, runtime, secrets, modules } = before;
@@ -78,10 +82,10 @@ function asDraft(before: Record<string, unknown>): Record<string, unknown> {
   return { ...before, deployed: false, deployed_version: version, deployed_secrets: secrets };
 }
 
-/** What the version is that a tenant file had deployed. */
+/** Members of the version that a tenant file deployed. */
 const FILED = { status: 'built', deployed: true };
 
-/** What an action is. */
+/** The resource of actions. */
 export const ACTION: Kept = {
   kind: 'action',
   path: '/actions/actions',
@@ -114,14 +118,14 @@ export const ACTION: Kept = {
   removing: unbind,
 };
 
-/** Secrets are never given back: their names are. */
+/** Returns an action as the API shows it: with the names of its secrets, without their values. */
 export function shown(view: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { versions: _, deployed_secrets: _values, ...rest } = view;
   const names = secretNames(view.secrets, view.updated_at);
   return { ...rest, secrets: names, ...(view.deployed === true && deployedByFile(rest, names)) };
 }
 
-/** A tenant file says of an action that it is deployed; calls say which version is. */
+/** Returns the members that describe the deployed version of an action that a tenant file deployed. */
 function deployedByFile(view: Readonly<Record<string, unknown>>, secrets: readonly object[]): object {
   const { id, name, code, dependencies, runtime, modules, supported_triggers, created_at, updated_at } = view;
   const what = { code, dependencies, runtime, supported_triggers, ...(modules !== undefined && { modules }) };
@@ -133,7 +137,7 @@ const call = callsWith<KeptDependencies>();
 
 const [, create, read, update, remove] = keptCalls(ACTION).map((one) => withSecretsHidden(withModules(one)));
 
-/** What an action says of modules is kept with all that is known of them. */
+/** Wraps a call so that references to modules are stored complete: with id, name and version. */
 function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
   return {
     ...one,
@@ -141,13 +145,13 @@ function withModules(one: Call<KeptDependencies>): Call<KeptDependencies> {
       const { modules } = (request.body ?? {}) as { modules?: ModuleReference[] };
       if (modules === undefined) return one.handle(deps, request);
       const body = { ...(request.body as object), modules: await completedReferences(deps.store, modules) };
-      // The call's own schema has judged the rest of it: what calls in a list take the types do not tell.
+      // The call's own schema validated the rest; the type of a call in a list does not say so.
       return one.handle(deps, { ...request, body: body as never });
     },
   };
 }
 
-/** The calls of actions as they are kept; what deploys them is in `action-versions.ts`. */
+/** The calls for actions, except deployment, which `action-versions.ts` adds. */
 export const actionCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',
@@ -194,7 +198,7 @@ function isFor(action: Readonly<Record<string, unknown>>, trigger: string): bool
   );
 }
 
-/** The actions' own form of a page, which is wrapped whatever the query asks. */
+/** Returns a page of a list in the form of the Actions API, which is always wrapped. */
 export function wrapped(
   key: string,
   all: readonly unknown[],

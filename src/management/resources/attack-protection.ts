@@ -12,8 +12,8 @@ const text = z.string().min(1).max(512);
 const captcha = z.strictObject({ site_key: text, secret: text }).optional();
 
 /**
- * No provider is asked here. Their secrets are taken, as tools send them, and not kept: nobody would use them, and the
- * hosted service answers none.
+ * CAPTCHA settings, which are accepted and not used. Secrets of the providers are accepted, as tools send them, and
+ * not stored: nothing would use them, and the hosted service never returns them.
  */
 const captchaBody = z
   .strictObject({
@@ -43,7 +43,7 @@ const captchaBody = z
     Object.fromEntries(Object.entries(body).map(([name, member]) => [name, withoutSecrets(member)])),
   );
 
-/** A provider's settings that are kept. */
+/** Returns the settings of a provider without its secrets. */
 function withoutSecrets(member: unknown): unknown {
   if (!isObject(member)) return member;
   const { secret: _, api_key: __, ...rest } = member;
@@ -52,7 +52,7 @@ function withoutSecrets(member: unknown): unknown {
 
 const stage = z.record(z.string(), z.record(z.string(), z.unknown()));
 
-/** The protections that can be set, by their path; the section of the tenant file that each is. */
+/** The protections, by path: the member of the tenant file's section, the body, and the defaults. */
 const PROTECTIONS = {
   'brute-force-protection': {
     member: 'bruteForceProtection',
@@ -75,7 +75,7 @@ const PROTECTIONS = {
     }),
     usual: {},
   },
-  // Kept for tools; nothing here asks a login whether it is a robot's.
+  // Stored for tools. Bots are not detected.
   'bot-detection': {
     member: 'botDetection',
     body: z.strictObject({
@@ -121,7 +121,7 @@ const PROTECTIONS = {
 
 const part = section('attackProtection', attackProtectionSchema);
 
-/** The calls of all protections. */
+/** The calls for all protections. */
 export const attackProtectionCalls: Call<SectionDependencies>[] = Object.entries(PROTECTIONS).flatMap(
   ([name, { member, body, usual }]) => {
     const view = (all: object | undefined) => ({

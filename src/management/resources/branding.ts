@@ -1,4 +1,4 @@
-// The look: `/branding/themes`, `/branding/templates/universal-login`.
+// Appearance: `/branding/themes` and `/branding/templates/universal-login`.
 import { z } from 'zod';
 import { templateFault } from '../../pages/page-template.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
@@ -8,14 +8,14 @@ import { documentOf, documentsOf, type KeptDependencies } from '../kept.ts';
 import { conflict, merged, notFound } from '../resource.ts';
 
 const color = z.string().regex(/^(#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8}))?$/i);
-/** Empty where there is none. */
+/** A URL, or an empty string for none. */
 const address = z.union([z.literal(''), z.url({ protocol: /^https$/ })]);
 const size = z.number().min(0).max(200);
 const style = z.enum(['pill', 'rounded', 'sharp']).optional();
 const font = z.looseObject({ bold: z.boolean().optional(), size: size.optional() }).optional();
 const side = z.enum(['center', 'left', 'right']).optional();
 
-// Members that the pages do not know are kept.
+// Members that the pages do not use are accepted and stored.
 const theme = z.strictObject({
   displayName: z.string().max(2048).optional(),
   borders: z.looseObject({
@@ -156,7 +156,7 @@ const templateCalls: Call<KeptDependencies>[] = [
     summary: 'Set the page template',
     largestBody: 2 * LARGEST,
     textTypes: ['text/html'],
-    // HTML, or an object with it.
+    // The template as HTML, or as a member of an object.
     body: z.union([bodyText, z.strictObject({ template: z.string() }).transform(({ template }) => template)]),
     handle: async (deps, { body: template }) => {
       const isTooLong = Buffer.byteLength(template) > LARGEST;
@@ -186,5 +186,5 @@ const templateCalls: Call<KeptDependencies>[] = [
   }),
 ];
 
-/** All calls of the look. */
+/** The calls for themes and the page template. */
 export const lookCalls: Call<KeptDependencies>[] = [...themeCalls, ...templateCalls];

@@ -1,4 +1,4 @@
-// How an application of the Management API authenticates itself: its methods, and the keys that they name.
+// How a client authenticates: its methods, and the credentials that they name.
 import { z } from 'zod';
 import {
   CREDENTIAL_METHODS,
@@ -14,14 +14,14 @@ import { checkedBy } from '../resource.ts';
 import { isObject } from '../section.ts';
 import { credentialBody } from './client-credentials.ts';
 
-/** What new keys are made with. */
+/** What new credentials are made with. */
 interface NewKeyDependencies {
   random: Random;
   /** ISO 8601. */
   now(): string;
 }
 
-/** Shown to those alone who may read keys. */
+/** Members that only callers with one of KEY_SCOPES can read. */
 export const KEYS = ['client_secret', 'encryption_key'] as const;
 
 export const KEY_SCOPES = ['read:client_keys', 'read:client_credentials', 'update:client_keys'];
@@ -33,7 +33,10 @@ const methodBody = z.object({
     .optional(),
 });
 
-/** Keys are read at `/clients/{id}/credentials`; here are their ids alone. */
+/**
+ * Returns the authentication methods of a client with the ids of its credentials, which are read at
+ * `/clients/{id}/credentials`.
+ */
 export function credentialIds(client: Client): object {
   const method = credentialMethod(client);
   const others = Object.entries(client.client_authentication_methods ?? {}).filter(
@@ -44,8 +47,8 @@ export function credentialIds(client: Client): object {
 }
 
 /**
- * What a body makes of an application's keys: a new one is described as a whole, one that there is by its id. Those that
- * are no longer used wait.
+ * Returns a client with the credentials that a body asks for: a new one is described in full, an existing one named
+ * by its id. Credentials that are no longer used are kept.
  * @throws AuthError 400
  */
 export function applyKeys<T extends object>(
@@ -65,7 +68,10 @@ export function applyKeys<T extends object>(
   return withKeys(asked, used, waiting);
 }
 
-/** The keys that a part of a body names or describes; undefined where it says nothing of keys. @throws AuthError 400 */
+/**
+ * Returns the credentials that a part of a body names or describes; undefined if it has no `credentials`.
+ * @throws AuthError 400
+ */
 function namedKeys(
   known: readonly ClientKey[],
   part: unknown,
@@ -79,7 +85,11 @@ function namedKeys(
   });
 }
 
-/** What a body makes of the keys of request objects; new ones are among the application's keys, too. */
+/**
+ * Returns a client with the keys of request objects that a body asks for. New keys become credentials of the client
+ * too.
+ * @throws AuthError 400
+ */
 export function applyRequestKeys<T extends object>(
   before: Client | undefined,
   asked: T & { signed_request_object?: unknown; credentials?: unknown },
@@ -87,7 +97,7 @@ export function applyRequestKeys<T extends object>(
 ): T {
   const { signed_request_object: part } = asked;
   if (!isObject(part)) return asked;
-  // Those that the same body brings for assertions are there already.
+  // Includes the keys that the same body adds for assertions.
   const known = keysOf({
     ...before,
     ...asked,

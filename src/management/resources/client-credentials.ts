@@ -1,4 +1,4 @@
-// The credentials of applications, keys and certificates: `/clients/{id}/credentials`.
+// `/clients/{id}/credentials`: the credentials of clients, which are keys and certificates.
 import { z } from 'zod';
 import { clientSchema } from '../../records/clients.ts';
 import type { Client } from '../../records/collections.ts';
@@ -30,7 +30,7 @@ export interface ClientCredentialsDependencies {
 const noClient = notFound('The client does not exist', 'inexistent_client');
 const noKey = notFound('The credential does not exist', 'inexistent_credential');
 
-/** More than any rotation needs. */
+/** Highest number of credentials of a client; a rotation needs fewer. */
 const MOST = 20;
 
 const date = z.iso.datetime({ offset: true, error: "Object didn't pass validation for format date-time" });
@@ -40,7 +40,7 @@ const common = {
   expires_at: date.optional(),
 };
 
-/** A key as a body gives it. */
+/** A public key in a body. */
 const keyBody = z.strictObject({
   ...common,
   credential_type: z.literal('public_key'),
@@ -53,7 +53,7 @@ const keyBody = z.strictObject({
   parse_expiry_from_cert: z.boolean().optional(),
 });
 
-/** A certificate, or the subject of one. */
+/** A certificate in a body. The next schema is for the subject of a certificate. */
 const certificateBody = z.strictObject({
   ...common,
   credential_type: z.literal('x509_cert'),
@@ -67,7 +67,7 @@ const subjectBody = z.strictObject({
   pem: z.string().min(1).max(16_384).optional(),
 });
 
-/** A credential as a body gives it, at `POST /clients` too. */
+/** A credential in a body; `POST /clients` accepts it too. */
 export const credentialBody = z.discriminatedUnion('credential_type', [
   keyBody,
   certificateBody,
@@ -76,7 +76,7 @@ export const credentialBody = z.discriminatedUnion('credential_type', [
 
 const SCOPE = 'client_credentials';
 
-/** Changes the keys of an application in one step. @throws AuthError 404, 400 */
+/** Changes the credentials of a client atomically. @throws AuthError 404, 400 */
 async function changeKeys(
   { store }: ClientCredentialsDependencies,
   id: string | undefined,
@@ -96,7 +96,7 @@ async function find({ store }: ClientCredentialsDependencies, id = ''): Promise<
   return client;
 }
 
-/** @throws AuthError 404 */
+/** Returns a credential of a client. @throws AuthError 404 */
 function keyOf(client: Client, id: string | undefined): ClientKey {
   const found = keysOf(client).find((key) => key.id === id);
   if (found === undefined) throw noKey();
@@ -108,7 +108,8 @@ function added(client: Client, key: ClientKey): Client {
   const waiting = keysOf(client).slice(used.length);
   if (used.length + waiting.length >= MOST)
     throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
-  // An application that has a secret, or credentials of another method, goes on with it until it is told otherwise.
+  // A client that authenticates with a secret, or with credentials of another method, keeps doing so until its method
+  // is changed.
   return used.some((one) => methodOf(one) === methodOf(key))
     ? withKeys(client, [...used, key], waiting)
     : withKeys(client, [], [...waiting, key]);
@@ -117,7 +118,7 @@ function added(client: Client, key: ClientKey): Client {
 function removed(client: Client, id: string | undefined): Client {
   const used = usedKeys(client);
   const isKept = (key: ClientKey) => key.id !== id;
-  // Without its last key it would be let in by something else, or by nothing at all.
+  // Without its last credential, the client would authenticate by another method, or not at all.
   if (used.length === 1 && !used.some(isKept))
     throw apiError(
       400,
@@ -136,14 +137,14 @@ function changed(client: Client, id: string | undefined, change: (key: ClientKey
 
 const call = callsWith<ClientCredentialsDependencies>();
 
-/** All calls of applications' keys. */
+/** The calls for credentials of clients. */
 export const clientCredentialCalls: Call<ClientCredentialsDependencies>[] = [
   call({
     method: 'GET',
     path: '/clients/:id/credentials',
     scopes: [`read:${SCOPE}`],
     summary: 'Get the credentials of a client',
-    // All of them are answered, whatever page was asked for: there are few.
+    // The response always has all credentials, whatever page was asked for: there are few.
     query: z.strictObject(pageQuery),
     handle: async (deps, { params }) => ok(keysOf(await find(deps, params.id)).map(keyView)),
   }),

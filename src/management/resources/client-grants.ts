@@ -1,4 +1,4 @@
-// What applications may ask of APIs for themselves, or for their users: `/client-grants`.
+// `/client-grants`: the scopes of APIs that clients may request for themselves or for their users.
 import { z } from 'zod';
 import { clientGrantSchema, SUBJECT_TYPES } from '../../records/apis.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -13,7 +13,7 @@ import type { Resource } from '../resource-declaration.ts';
 export interface ClientGrantsDependencies {
   store: Store;
   random: Random;
-  /** Whether there is such an API, ours among them, and the scopes it has. */
+  /** Returns the scopes of an API, the Management API among them; undefined if there is no such API. */
   scopesOf(audience: string): Promise<readonly string[] | undefined>;
 }
 
@@ -84,5 +84,5 @@ const resource: Resource<'clientGrants', ClientGrantsDependencies> = {
   taken: conflict('A client grant for the same client and audience already exists.'),
 };
 
-/** All calls of client grants. */
+/** The calls for client grants. */
 export const clientGrantCalls: Call<ClientGrantsDependencies>[] = resourceCalls(resource);

@@ -1,9 +1,9 @@
-// Profiles that an application names: they are kept for tools, and have to be there.
+// Profiles that a client refers to. They are stored for tools, and have no effect.
 import type { Store } from '../../store/contract.ts';
 import { apiError } from '../errors.ts';
 import { isObject } from '../section.ts';
 
-/** The profiles that an application's `my_organization_configuration` names must be there. @throws AuthError 400 */
+/** Checks that the profiles exist that a client's `my_organization_configuration` names. @throws AuthError 400 */
 export async function requireProfiles(store: Store, asked: unknown): Promise<void> {
   if (!isObject(asked)) return;
   for (const kind of ['connection-profiles', 'user-attribute-profiles']) {

@@ -1,4 +1,5 @@
-// `q` of `GET /clients`: applications by their client grants. Nothing else can be asked so, as at the hosted service.
+// The parameter `q` of `GET /clients`, which selects clients by their client grants. As at the hosted service, it
+// supports nothing else.
 import type { Client } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
 import { listAll } from '../../store/list-all.ts';
@@ -8,8 +9,9 @@ import { grantsOf } from './organizations/client-grants.ts';
 const QUERY = /^client_grant\.(?:organization_id:"?(org_\w+)"?|allow_any_organization:true)$/;
 
 /**
- * Which applications a query asks for: those with a grant that an organization has, or that any organization may use.
- * @returns undefined where nothing is asked
+ * Returns a test for the clients that a query selects: those with a grant of the organization, or with a grant that
+ * any organization may use.
+ * @returns undefined if there is no query
  * @throws AuthError 400 for any other query
  */
 export async function grantedBy(

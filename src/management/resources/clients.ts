@@ -1,4 +1,4 @@
-// Applications: `/clients`.
+// `/clients`: the clients (applications).
 import { z } from 'zod';
 import { authenticationMethod, isCredentialMethod } from '../../records/client-authentication.ts';
 import { clientSchema, TRY_LOGIN } from '../../records/clients.ts';
@@ -27,11 +27,11 @@ export interface ClientsDependencies {
   random: Random;
   /** ISO 8601. */
   now(): string;
-  /** The tenant's name, as records say it. */
+  /** The tenant's name, a member of each client in responses. */
   tenantName: string;
 }
 
-/** What a new application has that its maker did not say. */
+/** Members of a new client that the body does not set. */
 const DEFAULTS = {
   is_first_party: true,
   oidc_conformant: false,
@@ -42,7 +42,7 @@ const DEFAULTS = {
 
 const newSecret = (random: Random): string => random(48).toString('base64url');
 
-/** What is stored of an application beside what its schema gives: its secret, its grants, how it authenticates. */
+/** Returns the record to store: the client with its id, grant types, authentication method and secret. */
 function completed(client: ClientRecord, secret: () => string): Records['clients'] {
   const method = authenticationMethod(client);
   const record: Records['clients'] = {
@@ -52,12 +52,12 @@ function completed(client: ClientRecord, secret: () => string): Records['clients
   };
   if (isCredentialMethod(method)) return record;
   record.token_endpoint_auth_method = method;
-  // Every application has one, whether its method uses it or not: a change of the method finds it.
+  // Every client has a secret, even if its method does not use it: a later change of the method needs it.
   record.client_secret ??= secret();
   return record;
 }
 
-/** An application as it is answered. */
+/** Returns a client as the API shows it. */
 function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: string): object {
   const { id: _, credentials: _waiting, ...members } = client;
   const mayReadKeys = KEY_SCOPES.some((scope) => caller.scopes.has(scope));
@@ -85,17 +85,23 @@ function clientView(client: Client, caller: Pick<Caller, 'scopes'>, tenant: stri
   };
 }
 
-/** Metadata is changed key by key, as at the hosted service; null removes one. @throws AuthError 400 */
+/**
+ * Returns a body with the client's metadata merged key by key, as at the hosted service; null removes a key.
+ * @throws AuthError 400
+ */
 function withMetadata(client: Client, body: Readonly<Record<string, unknown>>): Record<string, unknown> {
   if (!isObject(body.client_metadata)) return { ...body };
   const all = merged({ ...client.client_metadata }, body.client_metadata);
   return { ...body, client_metadata: checkedBy(clientMetadata, all) };
 }
 
-/** Objects whose members are changed one by one, as at the hosted service: Terraform sends those alone that changed. */
+/**
+ * Members that are merged, not replaced, as at the hosted service: Terraform sends only the changed members of these
+ * objects.
+ */
 const BY_MEMBER = ['jwt_configuration', 'session_transfer', 'mobile', 'native_social_login'];
 
-/** A body with the members of such objects that it leaves out; null removes one. */
+/** Returns a body in which such objects are complete; null removes a member. */
 function withOtherMembers(client: Client, body: Record<string, unknown>): Record<string, unknown> {
   const before = client as Readonly<Record<string, unknown>>;
   const whole = BY_MEMBER.flatMap((name) => {
@@ -179,7 +185,7 @@ const resource: Resource<'clients', ClientsDependencies> = {
 
 const call = callsWith<ClientsDependencies>();
 
-/** All calls of applications. */
+/** The calls for clients. */
 export const clientCalls: Call<ClientsDependencies>[] = [
   ...resourceCalls(resource),
   call({

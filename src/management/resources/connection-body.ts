@@ -1,4 +1,4 @@
-// The body of a connection, as the Management API takes it: what it may say, and with what it is refused.
+// The bodies that create and change connections, and their validation.
 import { z } from 'zod';
 import { AuthError } from '../../http/errors.ts';
 import type { Connection, Records } from '../../records/collections.ts';
@@ -42,7 +42,7 @@ export const createBody = z.strictObject({
   strategy: z.string().min(1).max(64),
 });
 
-/** Members of options that are kept when the new options leave them out: exported files hold none of them. */
+/** Members of the options that are kept if the new options leave them out: exported files do not contain them. */
 const SECRETS = [
   'client_secret',
   'app_secret',
@@ -52,10 +52,10 @@ const SECRETS = [
   'gateway_authentication',
 ];
 
-/** The same of a database, whose scripts' `configuration` is never read. */
+/** The same for databases, whose scripts' `configuration` is never returned. */
 const DATABASE_SECRETS = [...SECRETS, 'configuration'];
 
-/** The new options, without what is null; secrets that they leave out stay. */
+/** Returns the new options without members that are null; secrets that they leave out are kept. */
 export function optionsOf(
   current: Pick<Connection, 'strategy' | 'options'> | undefined,
   asked: Readonly<Record<string, unknown>>,
@@ -70,7 +70,11 @@ export const refuseMetadata = (thrown: unknown): never => {
   throw thrown instanceof AuthError ? apiError(400, thrown.error_description, 'invalid_body') : thrown;
 };
 
-/** @param isWritten whether its options are new: those that were stored before are not refused for what they lack. */
+/**
+ * Validates a connection.
+ * @param isWritten whether its options are new; stored options are not refused for what newer rules demand.
+ * @throws AuthError 400
+ */
 export function checked(record: Record<string, unknown>, isWritten = true): Records['connections'] {
   const database = isWritten ? writtenDatabaseSchema : databaseSchema;
   if (isWritten && record.strategy === DATABASE && isObject(record.options))
@@ -82,6 +86,6 @@ export function checked(record: Record<string, unknown>, isWritten = true): Reco
   return read;
 }
 
-/** A query member that may be repeated, as a list. */
+/** Returns a query parameter that may be repeated as an array. */
 export const textsOf = (value: unknown): string[] =>
   (Array.isArray(value) ? value : value === undefined ? [] : [value]).map(String);

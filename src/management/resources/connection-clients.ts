@@ -1,4 +1,4 @@
-// Which applications a connection is enabled for, and which connections an application has.
+// `/connections/{id}/clients` and `/clients/{id}/connections`: which clients a connection is enabled for.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
@@ -10,7 +10,7 @@ import { connectionOf, connectionView, repeatable, requireClient } from './conne
 
 const call = callsWith<{ store: Store }>();
 
-/** The calls. */
+/** The calls for enabled clients and connections. */
 export const connectionClientCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

@@ -1,4 +1,4 @@
-// `/connections/{id}/keys`: the keys that requests to an identity provider are signed with, and their rotation.
+// `/connections/{id}/keys`: the keys that sign requests to identity providers, and their rotation.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
@@ -12,11 +12,11 @@ import { conflict, notFound } from '../resource.ts';
 
 export interface ConnectionKeysDependencies {
   store: Store;
-  /** Makes a key. @param alg what it signs with. */
+  /** Generates a signing key. @param alg its JWS algorithm. */
   makeSigningKey(alg: string): Promise<Omit<SigningKeyRecord, 'state'>>;
 }
 
-/** The strategies that sign what they ask an identity provider. */
+/** The strategies whose requests to identity providers can be signed. */
 const SIGNING = new Set(['oidc', 'okta', 'waad', 'samlp', 'adfs', 'pingfederate']);
 
 const signingAlg = z.enum(['RS256', 'RS384', 'RS512', 'PS256', 'PS384']);
@@ -46,7 +46,7 @@ async function connectionOf({ store }: ConnectionKeysDependencies, id = ''): Pro
   return found;
 }
 
-/** The current, the next and the previous key, as far as they are there. */
+/** Returns the current, the next and the previous key, as far as they exist. */
 async function keysOf({ store }: ConnectionKeysDependencies, connection: Connection): Promise<Key[]> {
   const found = await store.collection('connectionKeys').findBy('connection', connection.id);
   return found.sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
@@ -56,7 +56,7 @@ const refuseTaken = (thrown: unknown): never => {
   throw thrown instanceof UniqueKeyError ? taken() : thrown;
 };
 
-/** Makes the first keys of a connection. @throws UniqueKeyError where it has some. */
+/** Creates the first keys of a connection. @throws UniqueKeyError if it has keys. */
 async function makeKeys(
   { store, makeSigningKey }: ConnectionKeysDependencies,
   connection: Connection,
@@ -74,8 +74,8 @@ async function makeKeys(
 }
 
 /**
- * Makes the keys of a connection that could log nobody in without: it says that it authenticates by them at its provider's
- * token endpoint. One whose algorithm no key of ours is for is left as it is.
+ * Creates the keys of a connection that cannot work without: its `token_endpoint_auth_method` is private_key_jwt.
+ * Does nothing if it has keys, or if its signing algorithm is not supported.
  */
 export async function makeNeededKeys(
   deps: ConnectionKeysDependencies,
@@ -87,7 +87,7 @@ export async function makeNeededKeys(
     return;
   if ((await keysOf(deps, connection)).length > 0) return;
   await makeKeys(deps, connection, alg.data).catch((thrown: unknown) => {
-    // Of two changes at once the other one has made them.
+    // A concurrent change has created the keys.
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   });
 }
@@ -95,7 +95,7 @@ export async function makeNeededKeys(
 const call = callsWith<ConnectionKeysDependencies>();
 const PATH = '/connections/:id/keys';
 
-/** The calls. */
+/** The calls for keys of connections. */
 export const connectionKeyCalls: Call<ConnectionKeysDependencies>[] = [
   call({
     method: 'GET',
@@ -109,7 +109,7 @@ export const connectionKeyCalls: Call<ConnectionKeysDependencies>[] = [
     method: 'POST',
     path: PATH,
     scopes: ['create:connections_keys'],
-    summary: 'Make the keys of a connection',
+    summary: 'Create the keys of a connection',
     body,
     handle: async (deps, { params, body: { signing_alg = 'RS256' } }) => {
       const connection = await connectionOf(deps, params.id);
@@ -140,7 +140,7 @@ export const connectionKeyCalls: Call<ConnectionKeysDependencies>[] = [
         state: 'next',
         connection: connection.id,
       } as const;
-      // As one: a login under way has the keys of before or those of after, and never none.
+      // All in one batch, so that a concurrent login reads either the old keys or the new ones.
       await deps.store
         .batch([
           ...previous.map(({ id }) => ({ collection: 'connectionKeys', delete: id }) as const),

@@ -1,4 +1,4 @@
-// Connections: `/connections`.
+// `/connections`: the connections.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
@@ -35,21 +35,24 @@ export interface ConnectionsDependencies extends RemovalDependencies, Connection
   random: Random;
   users: Pick<Users, 'findInConnection'>;
   /**
-   * The options of a connection with what the provider's metadata say, where they name any (SAML).
-   * @throws AuthError for metadata that cannot be had or read.
+   * Returns the options of a connection completed from the provider's metadata, if they name any (SAML).
+   * @throws AuthError if the metadata cannot be fetched or read.
    */
   importMetadata(strategy: string, options: Record<string, unknown>): Promise<Record<string, unknown>>;
   providers: {
-    /** Asks a connection's provider in the background; one that does not answer is a warning in the server's log. */
+    /**
+     * Checks a connection's provider in the background; a provider that does not answer is a warning in the server's
+     * log.
+     */
     check(connection: Pick<Connection, 'name' | 'strategy' | 'options'>): void;
-    /** Asks it now. @returns why nobody can log in with the connection; undefined where nothing is known to be wrong. */
+    /** Checks the provider now. @returns why logins fail with the connection; undefined if no fault is known. */
     faultOf(connection: Connection): Promise<{ message: string } | undefined>;
   };
 }
 
 const missing = notFound('The connection does not exist', 'inexistent_connection');
 
-/** A query member that may be repeated. */
+/** A query parameter that may be repeated. */
 export const repeatable = z.union([z.string(), z.array(z.string())]).optional();
 
 const resource: Resource<'connections', ConnectionsDependencies> = {
@@ -97,7 +100,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
     if (connection.strategy === DATABASE && options != null)
       refuseLateNonUnique(connection.options, options as Record<string, unknown>);
     return {
-      // Without `display_name` it is the name again.
+      // If the body removes `display_name`, the schema's default applies: the name.
       ...checked(
         {
           ...merged(before, rest),
@@ -139,7 +142,7 @@ const resource: Resource<'connections', ConnectionsDependencies> = {
   },
 };
 
-/** Removes what is of a connection alone. @param id the connection's. */
+/** Deletes the records that belong to one connection alone. @param id the connection's. */
 export async function removeConnectionParts(store: Store, id: string): Promise<void> {
   await removeScim(store, id);
   await store.collection('connectionKeys').deleteBy('connection', id);
@@ -147,7 +150,10 @@ export async function removeConnectionParts(store: Store, id: string): Promise<v
   await store.collection('documents').delete(directoryProvisioningKey(id));
 }
 
-/** A connection as it is answered. Tools take options without a member for options that they may not read. */
+/**
+ * Returns a connection as the API shows it. Empty options get a member, because tools take options without members
+ * for options that they may not read.
+ */
 export function connectionView(connection: Connection): object {
   return {
     show_as_button: false,
@@ -159,27 +165,27 @@ export function connectionView(connection: Connection): object {
   };
 }
 
-/** The options as they are answered: without the secrets of scripts. */
+/** Returns the options as the API shows them: without the secrets of scripts. */
 function optionsView({ strategy, options }: Connection): object {
   if (strategy === DATABASE) {
-    // The older members have no effect beside `password_options`, and are refused when they are written with it.
+    // With `password_options`, the older members have no effect, and the API refuses to set both.
     const older: readonly string[] = options.password_options == null ? [] : OLDER_POLICY;
     const shown = Object.entries(options).filter(
       ([name]) => name !== 'configuration' && !older.includes(name),
     );
-    // The deploy tool writes this option to each database that has none, so each has it when it is read, too.
+    // The deploy tool sets this option on each database without it, so that responses always have it.
     return { disable_self_service_change_password: false, ...Object.fromEntries(shown) };
   }
   return Object.keys(options).length === 0 ? { disable_signup: false } : options;
 }
 
-/** @throws AuthError 404 where there is no such application. */
+/** Checks that a client exists. @throws AuthError 404 */
 export async function requireClient(store: Store, clientId: string): Promise<void> {
   if ((await store.collection('clients').get(clientId)) !== undefined) return;
   throw apiError(404, 'The client does not exist', 'inexistent_client');
 }
 
-/** The connection of a path. @throws AuthError 404 */
+/** Returns the connection that a path names. @throws AuthError 404 */
 export async function connectionOf({ store }: { store: Store }, id = ''): Promise<Connection> {
   const found = await store.collection('connections').get(id);
   if (found === undefined) throw missing();
@@ -188,7 +194,7 @@ export async function connectionOf({ store }: { store: Store }, id = ''): Promis
 
 const call = callsWith<ConnectionsDependencies>();
 
-/** All calls of connections. */
+/** The calls for connections. */
 export const connectionCalls: Call<ConnectionsDependencies>[] = [
   ...resourceCalls(resource),
   call({
@@ -198,7 +204,7 @@ export const connectionCalls: Call<ConnectionsDependencies>[] = [
     summary: 'Check the status of a connection',
     handle: async (deps, { params }) => {
       const fault = await deps.providers.faultOf(await connectionOf(deps, params.id));
-      // As the hosted service says it of a directory whose connector is not there.
+      // The hosted service returns this for a directory whose connector is offline.
       if (fault !== undefined) throw apiError(404, fault.message, 'connection_offline');
       return { status: 200 };
     },

@@ -1,4 +1,5 @@
-// The claims that the tenant declares, ours: read as a whole and replaced as a whole, since their order means nothing.
+// `/custom-claims`, an extension of the hosted API: the claims that the tenant declares. They are read and replaced
+// as a whole.
 import { z } from 'zod';
 import { customClaimsSchema } from '../../records/custom-claims.ts';
 import { type Call, callsWith, ok } from '../call.ts';

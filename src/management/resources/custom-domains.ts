@@ -1,5 +1,5 @@
-// `/custom-domains`: the names that a tenant is also reached by. A domain is verified by a record that its owner alone can
-// put into the DNS; one with certificates of its own then gets the API key by which its edge proves itself.
+// `/custom-domains`: further host names of a tenant. A domain is verified by a TXT record, which only its owner can
+// publish. A domain with certificates of its own then gets an API key, with which its reverse proxy authenticates.
 import { z } from 'zod';
 import type { Dns } from '../../http/dns.ts';
 import { apiKeyHash } from '../../records/custom-domains.ts';
@@ -27,10 +27,13 @@ const members = {
 };
 const settable = z.strictObject(members).partial();
 
-/** A name below the domain: at the domain itself there may be an alias, and then no other record (RFC 1034 §3.6.2). */
+/**
+ * The record is at a name below the domain: the domain itself may be a CNAME, which excludes other records (RFC 1034
+ * §3.6.2).
+ */
 const challengeName = (domain: unknown) => `_gatehouse-challenge.${String(domain)}`;
 
-/** What domains are searched and sorted by. */
+/** Members that domains can be searched and sorted by. */
 const SEARCHED = ['domain', 'status', 'type', 'primary', 'custom_domain_id'];
 
 const resource: Kept = {
@@ -58,7 +61,7 @@ const resource: Kept = {
       ],
     },
   }),
-  // Of the metadata, too, what is left out stays.
+  // Members of the metadata that the body leaves out are kept.
   change: (before, asked) => deeplyMerged(before, asked) as Record<string, unknown>,
   uniqueMember: 'domain',
   list: { key: 'custom_domains' },
@@ -67,7 +70,7 @@ const resource: Kept = {
   sortable: SEARCHED,
   whole: 'bare unless taken',
   hidden: ['api_key_hashes'],
-  // What we send names the host of `BASE_URL`, whichever domains there are.
+  // Messages always link to the host of `BASE_URL`, never to a custom domain.
   shown: { is_default: false },
   missing: notFound('The custom domain does not exist', 'custom_domain_not_found'),
   taken: 'The specified custom domain already exists.',
@@ -76,20 +79,20 @@ const resource: Kept = {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The TXT record that proves a domain. */
+/** Returns the TXT record that verifies a domain. */
 function proofOf({ verification }: Body): { domain: string; record: string } | undefined {
   const { methods = [] } = (verification ?? {}) as { methods?: { domain?: unknown; record?: unknown }[] };
   const [{ domain, record } = {}] = methods;
   return typeof domain === 'string' && typeof record === 'string' ? { domain, record } : undefined;
 }
 
-/** Whether the DNS has the record, at the very name that is claimed. */
+/** Whether the DNS has the TXT record of a domain. */
 async function isProved({ dns }: CustomDomainDependencies, body: Body): Promise<boolean> {
   const proof = proofOf(body);
   return proof !== undefined && (await dns.texts(proof.domain)).includes(proof.record);
 }
 
-/** A domain of the tenant file has no record to look for until somebody asks for it. */
+/** Adds a TXT record to verify to a domain that comes from a tenant file. */
 async function withChallenge(
   deps: CustomDomainDependencies,
   { id }: Pick<DocumentRecord, 'id'>,
@@ -106,12 +109,13 @@ async function withChallenge(
 const hashesOf = ({ api_key_hashes: hashes }: Body): string[] =>
   Array.isArray(hashes) ? hashes.map(String) : [];
 
-/** How many keys an edge has while they rotate. */
+/** Number of valid keys of a domain during a rotation. */
 const KEYS = 2;
 
 /**
- * Gives a domain one more key, in one step, the oldest beyond two being good no more.
- * @returns the view, with the key, which is shown this once.
+ * Adds an API key to a domain atomically; beyond two keys, the oldest becomes invalid.
+ * @param mayHave whether the domain gets a key, given its stored body
+ * @returns the domain, with the key, which is never returned again.
  */
 async function giveKey(
   { store, random, now, baseUrl }: CustomDomainDependencies,
@@ -121,7 +125,7 @@ async function giveKey(
   const key = random(32).toString('base64url');
   let isGiven = false;
   const after = await store.collection('documents').update(id, (current) => {
-    // Judged again: of two who ask together one gets the first key.
+    // Checked again: of two concurrent requests, only one creates the first key.
     isGiven = mayHave(current.body);
     if (!isGiven) return current;
     const hashes = [...hashesOf(current.body), apiKeyHash(key)].slice(-KEYS);
@@ -150,7 +154,7 @@ const verify = call({
     if (body.status !== 'ready' && proofOf(body)?.domain !== challengeName(body.domain))
       return withChallenge(deps, found);
     if (body.status === 'ready' || !(await isProved(deps, body))) return ok(keptView(resource, found));
-    // The record that was looked for must be the one that is verified.
+    // The record that was looked up must still be the stored one.
     const isSame = (current: Body) =>
       current.status !== 'ready' && proofOf(current)?.record === proofOf(body)?.record;
     if (isSelfManaged(body)) return giveKey(deps, found, isSame);
@@ -170,8 +174,7 @@ const rotate = call({
   method: 'POST',
   path: '/custom-domains/:id/rotate-api-key',
   scopes: ['update:custom_domains'],
-  summary:
-    'Give the edge of a custom domain another API key; the one before stays good until the next rotation',
+  summary: 'Rotate the API key of a custom domain; the previous key stays valid until the next rotation',
   handle: async (deps, { params }) => {
     const found = await documentOf(deps.store, resource, params.id);
     const mayHave = (body: Body) => body.status === 'ready' && isSelfManaged(body);
@@ -210,7 +213,7 @@ const setDefault = call({
   },
 });
 
-/** All calls of custom domains. */
+/** The calls for custom domains. */
 export const customDomainCalls: Call<CustomDomainDependencies>[] = [
   readDefault,
   setDefault,

@@ -1,10 +1,14 @@
-// Options of a database that contradict one another, and that the hosted service refuses in these words.
+// Refuses database options that contradict one another, with the messages of the hosted service.
 import { apiError } from '../errors.ts';
 import { isObject } from '../section.ts';
 
 const refused = (message: string) => apiError(400, message, 'invalid_body');
 
-/** @throws AuthError 400 for options of which one would have to be ignored. @param options as they are to be stored. */
+/**
+ * Refuses options of which one would have to be ignored.
+ * @param options as they would be stored.
+ * @throws AuthError 400
+ */
 export function refuseContradictions(options: Options): void {
   refuseBothPolicies(options);
   const { attributes, requires_username, validation } = options;
@@ -23,13 +27,15 @@ export function refuseContradictions(options: Options): void {
   }
 }
 
-/** Whether an attribute, as it was written, is one that users log in with. */
+/** Whether an attribute, as the options have it, is an identifier for logins. */
 const isIdentifier = (attribute: unknown) =>
   isObject(attribute) && isObject(attribute.identifier) && attribute.identifier.active === true;
 
 /**
- * Users of before have their addresses each to themselves, and would go on to: what is not to be unique is so from the start.
- * @param before the options that there were. @param options those that are to be stored.
+ * Refuses to make e-mail addresses non-unique later: the addresses of existing users were recorded as unique, and
+ * would stay so.
+ * @param before the current options.
+ * @param options those that would be stored.
  * @throws AuthError 400
  */
 export function refuseLateNonUnique(before: Options, options: Options): void {
@@ -42,7 +48,7 @@ type Options = Readonly<Record<string, unknown>>;
 const mayShareEmail = ({ attributes }: Options) =>
   isObject(attributes) && isObject(attributes.email) && attributes.email.unique === false;
 
-/** The members that `password_options` stands in place of. */
+/** The options that `password_options` replaces. */
 export const OLDER_POLICY = [
   'passwordPolicy',
   'password_complexity_options',

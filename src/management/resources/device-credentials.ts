@@ -1,4 +1,4 @@
-// `/device-credentials`: what users' devices hold: public keys that they have registered, and refresh tokens.
+// `/device-credentials`: credentials on users' devices, which are registered public keys and refresh tokens.
 import { z } from 'zod';
 import type { RefreshTokenView } from '../../engine/refresh-directory.ts';
 import type { ArtifactRecord } from '../../records/engine.ts';
@@ -14,14 +14,17 @@ import type { SessionsDependencies } from './sessions.ts';
 
 const MODEL = 'DeviceCredential';
 
-/** How many are listed in all, and how many keys a user may have. */
+/** The highest number of credentials in a list, and of public keys of one user. */
 const MOST = { listed: 1000, keys: 20 };
 
 type Artifact = Frozen<ArtifactRecord>;
 
 const keyOf = (id: string): string => `${MODEL}:${id}`;
 
-/** The same for the same device of a user: of two that are registered at once one is refused. */
+/**
+ * Returns the id of a device's credential. It depends on user, client and device, so that of two concurrent
+ * registrations one is refused.
+ */
 function idFor(userId: string, clientId: string, deviceId: string): string {
   const letters = sha256(JSON.stringify([userId, clientId, deviceId])).replaceAll(/[-_]/g, '');
   return `dcr_${letters.slice(0, 16)}`;
@@ -58,7 +61,7 @@ async function publicKeysOf(store: Store, userId: string | undefined): Promise<A
   return (await artifacts.findBy('account', userId)).filter(({ model }) => model === MODEL);
 }
 
-/** A user's own token reaches that user's alone. @throws AuthError 403 */
+/** Refuses a user's token that is used for another user. @throws AuthError 403 */
 function refuseOthers({ isUser, subject }: Caller, owner: unknown): void {
   if (isUser && owner !== subject)
     throw apiError(403, 'User to be acted on does not match subject in bearer token.');
@@ -66,7 +69,7 @@ function refuseOthers({ isUser, subject }: Caller, owner: unknown): void {
 
 const call = callsWith<SessionsDependencies>();
 
-/** The calls. */
+/** The calls for device credentials. */
 export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
   call({
     method: 'GET',
@@ -102,7 +105,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     path: '/device-credentials',
     scopes: [],
     ownScopes: ['create:current_user_device_credentials'],
-    summary: 'Register the public key of a device of the user whose token it is',
+    summary: 'Register the public key of a device of the calling user',
     body: z.strictObject({
       device_name: z.string().min(1).max(255),
       type: z.literal('public_key'),
@@ -115,7 +118,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
       if ((await publicKeysOf(store, caller.subject)).length >= MOST.keys)
         throw apiError(403, 'You reached the limit of entities of this type for this tenant.');
       const id = idFor(caller.subject, client_id, device.device_id);
-      // Of the user's artifacts: it goes when all access of the user ends.
+      // `accountId` makes it one of the user's artifacts, which are deleted when all access of the user ends.
       const payload = { ...device, accountId: caller.subject, clientId: client_id };
       await store
         .collection('artifacts')
@@ -133,7 +136,7 @@ export const deviceCredentialCalls: Call<SessionsDependencies>[] = [
     path: '/device-credentials/:credential_id',
     scopes: ['delete:device_credentials'],
     ownScopes: ['delete:current_user_device_credentials'],
-    summary: 'Delete a device credential; a refresh token ends',
+    summary: 'Delete a device credential; a refresh token is revoked',
     handle: async ({ store, refreshTokens }, { params, caller }) => {
       const id = params.credential_id ?? '';
       const token = await refreshTokens.get(id);

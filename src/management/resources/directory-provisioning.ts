@@ -1,5 +1,5 @@
-// `/connections/{id}/directory-provisioning`: how a directory's users would be brought here. It is kept; nothing is
-// fetched from a directory.
+// `/connections/{id}/directory-provisioning`: settings for importing users from a directory. They are stored and have
+// no effect.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { apiError } from '../errors.ts';
@@ -20,7 +20,10 @@ const settings = z.strictObject({
   synchronize_groups: z.enum(['all', 'off', 'selected']).optional(),
 });
 
-/** What a directory's members are called in users, `name=other` where it is not the same: the hosted service's own. */
+/**
+ * The default mapping, as at the hosted service: members of the directory and members of users, `name=other` if the
+ * names differ.
+ */
 const GOOGLE =
   'id=app_metadata.external_id primaryEmail=email primaryEmail name.fullName=name name.givenName=given_name ' +
   'name.familyName=family_name isAdmin isAdmin=is_admin isDelegatedAdmin agreedToTerms agreedToTerms=tou_accepted ' +
@@ -35,7 +38,7 @@ const MAPPING = GOOGLE.split(' ').map((entry) => {
   return { idp, auth0 };
 });
 
-/** Groups that are to be brought here: `synchronize_groups: selected`. */
+/** Groups to synchronize, for `synchronize_groups: selected`. */
 const groups = z
   .array(
     z.strictObject({
@@ -57,10 +60,10 @@ async function connectionOf({ store }: KeptDependencies, id = '') {
   return found;
 }
 
-/** The key of a connection's. */
+/** Returns the id of the document with a connection's settings. */
 export const directoryProvisioningKey = (connectionId: string): string => `${KIND}/${connectionId}`;
 
-/** What is set of a connection. @throws AuthError 404 */
+/** Returns the settings of a connection. @throws AuthError 404 */
 async function provisioningOf(deps: KeptDependencies, id: string | undefined) {
   const connection = await connectionOf(deps, id);
   const found = await deps.store.collection('documents').get(directoryProvisioningKey(connection.id));
@@ -72,7 +75,7 @@ interface Provisioning {
   groups?: readonly Group[];
 }
 
-/** The most groups of one connection: they are one record. */
+/** Highest number of groups of one connection, because they are stored in one record. */
 const MOST_GROUPS = 1000;
 
 function viewOf(
@@ -83,7 +86,7 @@ function viewOf(
   return { connection_id: id, connection_name: name, strategy, ...shown, created_at, updated_at };
 }
 
-/** Changes the groups of a connection, in one write. @throws AuthError 404 */
+/** Changes the groups of a connection atomically. @throws AuthError 404 */
 async function changeGroups(
   deps: KeptDependencies,
   id: string | undefined,
@@ -102,7 +105,7 @@ async function changeGroups(
 
 const call = callsWith<KeptDependencies>();
 
-/** All calls. */
+/** The calls for directory provisioning. */
 export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',
@@ -132,7 +135,7 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
     method: 'GET',
     path: `${PATH}/default-mapping`,
     scopes: ['read:directory_provisionings'],
-    summary: 'Get the usual mapping of a directory',
+    summary: 'Get the default attribute mapping of a directory',
     handle: async (deps, { params }) => {
       await connectionOf(deps, params.id);
       return ok({ mapping: MAPPING });
@@ -215,7 +218,7 @@ export const directoryProvisioningCalls: Call<KeptDependencies>[] = [
     method: 'DELETE',
     path: GROUPS_PATH,
     scopes: ['update:directory_provisionings'],
-    summary: 'Select groups of a directory no longer',
+    summary: 'Deselect groups of a directory',
     body: groupsBody,
     handle: (deps, { params, body }) =>
       changeGroups(deps, params.id, (groups) => without(groups, body.groups)),
@@ -231,7 +234,10 @@ function without(groups: readonly Group[], others: readonly Group[]): Group[] {
   return groups.filter(({ id }) => !ids.has(id));
 }
 
-/** By the beginning of a name or an address, `name:engineering*`, capitals disregarded. @throws AuthError 400 */
+/**
+ * Returns a test for groups by name or address: exact, or by prefix as in `name:engineering*`. Case is ignored.
+ * @throws AuthError 400
+ */
 function matching(q: string | undefined): (group: Group) => boolean {
   if (q === undefined) return () => true;
   const [, field, start = '', wildcard] = /^(name|email):"?([^"*]*)"?(\*)?$/.exec(q) ?? [];

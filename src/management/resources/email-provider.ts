@@ -1,4 +1,4 @@
-// `/emails/provider`: the account that sends the tenant's e-mail.
+// `/emails/provider`: the provider that sends the tenant's e-mail.
 import { z } from 'zod';
 import { emailProviderSchema } from '../../records/delivery.ts';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
@@ -24,7 +24,7 @@ const PROVIDERS = [
 
 const providerMembers = {
   enabled: z.boolean().optional(),
-  // Terraform's provider says that there is none with an empty text.
+  // Terraform's provider sends an empty text for no address.
   default_from_address: z
     .string()
     .max(255)
@@ -39,16 +39,17 @@ const noProvider = notFound('There is not a configured email provider', 'inexist
 
 const part = section('emailProvider', emailProviderSchema.optional());
 const path = '/emails/provider';
-// Credentials, but for secrets, are answered to who has set them, and to who asks for them by name.
+// Responses have credentials, without their secrets, for the caller who set them and for one who asks for the member
+// by name.
 const view = (provider: object, fields?: string): object => {
   const isAsked = (fields ?? '').split(',').includes('credentials');
   const { credentials, ...rest } = provider as Provider;
-  // Other providers have no port: the record's default gives each of them one.
+  // The record's schema adds a default port, which only SMTP has.
   const isShown = (name: string) => !SECRETS.has(name) && (rest.name === 'smtp' || name !== 'smtp_port');
   return isAsked ? { ...rest, credentials: members(credentials, isShown) } : rest;
 };
 
-/** Of credentials those that no answer has. */
+/** Members of credentials that no response contains. */
 const SECRETS = new Set([
   'smtp_pass',
   'api_key',
@@ -65,7 +66,10 @@ function members(value: object | undefined, isChosen: (name: string) => boolean)
 
 type Provider = { name?: string; credentials?: object };
 
-/** What a change makes of a provider: secrets that the new credentials leave out stay, as they were never answered. */
+/**
+ * Returns the provider after a change. Secrets that the new credentials leave out are kept, because no response
+ * contains them.
+ */
 function changed(before: Provider, asked: Provider): object {
   const after = merged(before, asked as Record<string, unknown>) as Provider;
   if (asked.credentials === undefined || after.name !== before.name) return after;
@@ -73,7 +77,7 @@ function changed(before: Provider, asked: Provider): object {
   return { ...after, credentials: { ...kept, ...asked.credentials } };
 }
 
-/** All calls of the e-mail provider. */
+/** The calls for the e-mail provider. */
 export const emailProviderCalls: Call<SectionDependencies>[] = [
   call({
     method: 'GET',

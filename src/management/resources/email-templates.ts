@@ -1,4 +1,4 @@
-// `/email-templates`: the tenant's own texts of e-mails.
+// `/email-templates`: the tenant's e-mail templates.
 import { z } from 'zod';
 import { emailTemplateSchema } from '../../records/delivery.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -8,7 +8,7 @@ import { type SectionDependencies, section } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
 
-/** The templates there are, by the hosted service's names. */
+/** The names of the templates, as at the hosted service. */
 const TEMPLATES = [
   'verify_email',
   'verify_email_by_code',
@@ -69,7 +69,7 @@ const change = (method: 'PUT' | 'PATCH') =>
     },
   });
 
-/** All calls of e-mail templates. */
+/** The calls for e-mail templates. */
 export const emailTemplateCalls: Call<SectionDependencies>[] = [
   call({
     method: 'POST',

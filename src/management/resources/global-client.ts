@@ -1,17 +1,17 @@
-// The "global" client: at the hosted service the tenant's customized login page is a member of it, and tools look it up
-// there. Here the page is in the section `pages`, and this client is a view of it.
+// The "global" client. At the hosted service, the tenant's customized login page is a member of it, and tools look
+// for it there. Here the page is in the section `pages`, and this client is a view of it.
 import { z } from 'zod';
 import { clientSchema } from '../../records/clients.ts';
 import type { Client } from '../../records/collections.ts';
 import { pageSchema } from '../../records/pages.ts';
 import { type SectionDependencies, section } from '../section.ts';
 
-/** No application can have this id: theirs are 32 letters and digits, or what the tenant file says. */
+/** No other client has this id: generated ones are 32 letters and digits. */
 export const GLOBAL_CLIENT = 'gatehouse-all-applications';
 
 const pages = z.array(pageSchema);
 
-/** The global client as it is now. */
+/** Returns the global client with the current login page. */
 export async function globalClient(deps: SectionDependencies): Promise<Client> {
   const page = (await section('pages', pages).read(deps))?.find(({ name }) => name === 'login');
   return {
@@ -24,7 +24,7 @@ export async function globalClient(deps: SectionDependencies): Promise<Client> {
   };
 }
 
-/** Changes the tenant's login page, which is all that can be changed of this client. */
+/** Changes the tenant's login page; nothing else of this client can be changed. */
 export async function changeGlobalClient(
   deps: SectionDependencies,
   { custom_login_page: html, custom_login_page_on: enabled }: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-// What users have allowed applications: `/grants`.
+// `/grants`: the scopes that users have consented to for clients.
 import { z } from 'zod';
 import { type ConsentRecord, consentId } from '../../records/engine.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -9,19 +9,19 @@ import { isOf } from './refresh-tokens.ts';
 import type { SessionsDependencies } from './sessions.ts';
 
 export interface GrantsDependencies extends SessionsDependencies {
-  /** The API that a consent's key stands for; undefined for the key of none. */
+  /** Returns the API that a consent's key stands for; undefined if there is none. */
   audienceOf(key: string): string | undefined;
 }
 
 /** The key of the scopes of OpenID Connect. */
 const OIDC = '';
 
-/** How many consents are read at once where no user is named: they are as many as users. */
+/** Number of consents read at once if the query names no user. */
 const PAGE = 500;
 
 type Consent = Frozen<ConsentRecord>;
 
-/** A consent as grants of the hosted service: one for each API. Its id names both. */
+/** Returns a consent as the hosted service's grants, one for each API. A grant's id encodes user, client and API. */
 function grantViews(consent: Consent, audienceOf: GrantsDependencies['audienceOf']) {
   const { user_id, client_id, scopes } = consent;
   return Object.entries(scopes).flatMap(([key, scope]) => {
@@ -33,18 +33,18 @@ function grantViews(consent: Consent, audienceOf: GrantsDependencies['audienceOf
 
 const named = z.tuple([z.string(), z.string(), z.string()]);
 
-/** What a grant's id names. @returns undefined for what is no id. */
+/** Returns what a grant's id encodes; undefined if it is not valid. */
 function parsedId(id = ''): { userId: string; clientId: string; key: string } | undefined {
   try {
     const [userId, clientId, key] = named.parse(JSON.parse(Buffer.from(id, 'base64url').toString()));
     return { userId, clientId, key };
   } catch {
-    // Whatever it is, no grant has it as its id.
+    // An invalid id is the id of no grant.
     return undefined;
   }
 }
 
-/** Takes one API out of a consent. @returns the scopes that were allowed. */
+/** Removes one API from a consent. @returns the scopes that it had. */
 async function withdraw(store: Store, id: string, key: string): Promise<readonly string[] | undefined> {
   let gone: readonly string[] | undefined;
   await store.collection('consents').update(id, (current) => {
@@ -55,7 +55,9 @@ async function withdraw(store: Store, id: string, key: string): Promise<readonly
   return gone;
 }
 
-/** The grants of all users: one page of them is held at a time, however many there are. */
+/**
+ * Returns a list source of the grants of all users. It reads the consents page by page, to limit the memory in use.
+ */
 function everyGrant(store: Store, chosenOf: (consents: readonly Consent[]) => object[]): ListSource {
   const page = async ({ page: number, perPage }: { page: number; perPage: number }) => {
     const [from, to] = [number * perPage, (number + 1) * perPage];
@@ -77,7 +79,7 @@ function everyGrant(store: Store, chosenOf: (consents: readonly Consent[]) => ob
 
 const call = callsWith<GrantsDependencies>();
 
-/** All calls of grants. Who withdraws one ends the refresh tokens that live by it. */
+/** The calls for grants. Deleting a grant ends the refresh tokens that depend on it. */
 export const grantCalls: Call<GrantsDependencies>[] = [
   call({
     method: 'GET',

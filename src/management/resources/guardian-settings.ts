@@ -1,21 +1,21 @@
-// What second factors are set up with: `/guardian/factors/{factor}/…`, and the app of push notifications at `/prompts/mfa-push`.
-// Texts of messages are in force; accounts of providers that we do not use are kept for tools.
+// The settings of second factors: `/guardian/factors/{factor}/…`, and the push app at `/prompts/mfa-push`. Message
+// templates are in use; accounts of providers that Gatehouse does not use are stored for tools.
 import { z } from 'zod';
 import { type Call, callsWith, noContent, ok } from '../call.ts';
 import { deeplyMerged, type SectionDependencies, section } from '../section.ts';
 
 const call = callsWith<SectionDependencies>();
 
-/** What a factor is set up with, kept as it is sent; `usual` is answered where nothing was set. */
+/** A setting, which is stored as it is sent. `usual` is the response if it was never set. */
 interface Setting {
   path: string;
   name: string;
   body: z.ZodType<object>;
   usual: object | undefined;
-  /** How it is set: `PUT` replaces it, and is what there is where nothing is said; `PATCH` changes members. */
+  /** How it is set: `PUT` replaces it, `PATCH` changes members. Default: `PUT`. */
   methods?: readonly ('PUT' | 'PATCH')[];
   noun?: string;
-  /** Members that are kept where a change leaves them out, and never answered. */
+  /** Secret members: kept if a change leaves them out, and never returned. */
   hidden?: readonly string[];
 }
 
@@ -33,16 +33,16 @@ const sns = z.strictObject({
   sns_gcm_platform_application_arn: text,
 });
 
-const party = {
-  /** The pages' own host is the relying party, whoever asks. */
+const relyingParty = {
+  /** The relying relyingParty is always the host of the pages. */
   overrideRelyingParty: z.literal(false, 'Passkeys are made for the host of the pages'),
   relyingPartyIdentifier: z.literal(''),
 };
-/** What our own factors ask for: another answer would be believed to be in force. */
+/** The options that security keys are really asked with. Others are refused, because they would have no effect. */
 const ROAMING = { userVerification: 'preferred', overrideRelyingParty: false };
 const roaming = z
   .strictObject({
-    ...party,
+    ...relyingParty,
     userVerification: z.literal(
       'preferred',
       'Security keys are asked for a PIN where they have one: preferred',
@@ -140,7 +140,7 @@ const SETTINGS: readonly Setting[] = [
   {
     path: '/guardian/factors/webauthn-platform/settings',
     name: 'biometrics of devices',
-    body: z.strictObject(party).partial(),
+    body: z.strictObject(relyingParty).partial(),
     usual: { overrideRelyingParty: false },
   },
   {
@@ -157,7 +157,7 @@ const SETTINGS: readonly Setting[] = [
 
 const part = section('guardianSettings', z.record(z.string(), z.record(z.string(), z.unknown())));
 
-/** The calls of one: reading and setting it. */
+/** Returns the calls that read and set a setting. */
 function callsOf(setting: Setting): Call<SectionDependencies>[] {
   const {
     path,
@@ -207,5 +207,5 @@ function callsOf(setting: Setting): Call<SectionDependencies>[] {
   ];
 }
 
-/** All calls of them. */
+/** The calls for settings of factors. */
 export const factorSettingCalls: Call<SectionDependencies>[] = SETTINGS.flatMap(callsOf);

@@ -1,4 +1,4 @@
-// The second factor's settings: `/guardian/*`.
+// `/guardian/*`: the settings of multi-factor authentication.
 import { z } from 'zod';
 import { GUARDIAN_FACTORS, guardianFactorsSchema, guardianPoliciesSchema } from '../../records/guardian.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -78,7 +78,7 @@ function policyCalls(): Call<SectionDependencies>[] {
   ];
 }
 
-/** All calls of the second factor's settings. */
+/** The calls for settings of multi-factor authentication. */
 export const guardianCalls: Call<SectionDependencies>[] = [
   ...factorCalls(),
   ...policyCalls(),

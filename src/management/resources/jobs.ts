@@ -1,4 +1,4 @@
-// Jobs: users in and out by the thousand, and mails that verify an address.
+// `/jobs`: importing and exporting users, and sending verification e-mails.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { DATABASE } from '../../records/connections.ts';
@@ -22,13 +22,13 @@ export interface JobsDependencies {
   config: Pick<Config, 'connection' | 'client'>;
   random: Random;
   jobs: Jobs;
-  /** A link to a finished export. */
+  /** Returns the download link of a finished export. */
   linkTo(job: Job): string;
-  /** Sends the mail that verifies an address, where the tenant sends one. */
+  /** Sends a verification e-mail, if the tenant sends these. */
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
 
-/** The largest import file, bytes. */
+/** The largest import file, in bytes. */
 const LARGEST_FILE = 512_000;
 
 const noJob = notFound('Job not found');
@@ -71,7 +71,7 @@ const verificationBody = z.strictObject({
   organization_id: z.string().max(64).nullish(),
 });
 
-/** A job as it is answered. */
+/** Returns a job as the API shows it. */
 function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object {
   const { id, type, status, created_at, connection_id, external_id, status_details, total, processed } = job;
   const isImport = type === 'users_import';
@@ -96,14 +96,14 @@ function viewOf({ linkTo }: Pick<JobsDependencies, 'linkTo'>, job: Job): object 
   };
 }
 
-/** The job of a path. @throws AuthError 404 */
+/** Returns the job that a path names. @throws AuthError 404 */
 async function jobOf({ jobs }: Pick<JobsDependencies, 'jobs'>, id = ''): Promise<Job> {
   const job = await jobs.get(id);
   if (job === undefined) throw noJob();
   return job;
 }
 
-/** A connection by its id. @throws AuthError 400 */
+/** Returns a connection by its id. @throws AuthError 400 */
 async function connectionOf({ store }: JobsDependencies, id: string): Promise<Connection> {
   const connection = await store.collection('connections').get(id);
   if (connection === undefined) throw noConnection();
@@ -176,7 +176,7 @@ async function sendVerification(
 const call = callsWith<JobsDependencies>();
 const READ = ['create:users', 'read:users'];
 
-/** The calls. */
+/** The calls for jobs. */
 export const jobCalls: Call<JobsDependencies>[] = [
   call({
     method: 'POST',
@@ -215,7 +215,7 @@ export const jobCalls: Call<JobsDependencies>[] = [
     query: z.strictObject({ include_faults: flag.optional() }),
     handle: async (deps, { params, query, caller }) => {
       const job = await jobOf(deps, params.id);
-      // The link to an export is for those who may read users.
+      // Only callers who may read users get the link to an export.
       const { location, ...view } = viewOf(deps, job) as { location?: string };
       const isToldLink = location !== undefined && caller.scopes.has('read:users');
       const isToldFault = query.include_faults === true && job.fault !== undefined;

@@ -1,8 +1,8 @@
-// One kind of what is kept for deploy tools, as it is declared.
+// The declaration of a kind of settings that is stored for deploy tools.
 import type { z } from 'zod';
 import type { Kept } from '../kept.ts';
 
-/** A kind, with the members that a new one needs and those that it may have. */
+/** A kind, with its required and optional members. */
 export interface Settings
   extends Pick<
     Kept,
@@ -26,7 +26,7 @@ export interface Settings
   key: string;
   needed: z.ZodRawShape;
   more?: z.ZodRawShape;
-  /** Members that are there from the beginning and stay as they are. */
+  /** Members that are set at creation and cannot be changed. */
   fixed?: z.ZodRawShape;
   missing?: string;
 }

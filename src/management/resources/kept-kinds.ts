@@ -1,6 +1,6 @@
-// The kinds of what deploy tools write and read back: rules, which run at logins; and what nothing here acts on: hooks of
-// older tenants, forms and flows, profiles of enterprise sign-up, event streams. Each is kept as it was sent;
-// docs/decisions.md says why.
+// The settings that deploy tools write and read back. Rules run at logins; nothing uses the others: hooks of older
+// tenants, forms and flows, profiles of self-service sign-up, event streams. docs/decisions.md says why they are
+// stored.
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { subjectTokenType } from '../../records/exchange-profile-schema.ts';
@@ -17,7 +17,7 @@ const name = z.string().min(1).max(255);
 const script = z.string().max(100_000);
 const texts = z.union([z.string(), z.array(z.string())]);
 
-/** A rule that does not say when it runs is the last. */
+/** Returns the next number in the order of rules, for a rule that has none. */
 async function nextOrder(store: KeptDependencies['store']): Promise<number> {
   const rules = await documentsOf(store, 'rules');
   return Math.max(0, ...rules.map(({ body }) => Number(body.order ?? 0))) + 1;
@@ -25,7 +25,7 @@ async function nextOrder(store: KeptDependencies['store']): Promise<number> {
 
 const hydrate = { hydrate: texts.optional() };
 
-/** All of them. */
+/** All kinds. */
 export const KINDS: readonly Settings[] = [
   {
     path: '/rate-limit-policies',
@@ -185,7 +185,7 @@ export const KINDS: readonly Settings[] = [
     prefix: 'acl',
     key: 'network_acls',
     isPutToo: true,
-    // A list that is in force would be believed to keep somebody out, and nothing here asks it.
+    // An active list would seem to block addresses, but no request is checked against it.
     needed: {
       description: text,
       rule: object,

@@ -1,4 +1,4 @@
-// Parts of settings that are kept for deploy tools: secrets of hooks, texts of the self-service set-up.
+// Parts of settings that are stored for deploy tools: secrets of hooks, and texts of self-service profiles.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../call.ts';
 import { documentOf, type KeptDependencies, keptObject } from '../kept.ts';
@@ -12,7 +12,7 @@ const hook = { kind: 'hooks', missing: notFound('The hook does not exist.') };
 const secrets = z.record(z.string().max(128), z.string().max(4096));
 type Secrets = z.output<typeof secrets>;
 
-/** The secrets of a hook that there is. @throws AuthError 404 */
+/** Returns the secrets of a hook, and a function that replaces them. @throws AuthError 404 */
 async function secretsOf(deps: KeptDependencies, hookId: string | undefined) {
   const { id } = await documentOf(deps.store, hook, hookId);
   const key = `hook-secrets/${id}`;
@@ -96,5 +96,5 @@ const selfServiceCalls = [
   }),
 ];
 
-/** All calls of those parts. */
+/** The calls for these parts. */
 export const keptPartCalls: Call<KeptDependencies>[] = [...hookSecretCalls, ...selfServiceCalls];

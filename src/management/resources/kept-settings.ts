@@ -1,4 +1,4 @@
-// The calls of what deploy tools write and read back, and what nothing here acts on.
+// The calls for settings that deploy tools write and read back.
 import { z } from 'zod';
 import type { Call } from '../call.ts';
 import { idOf, letters } from '../ids.ts';
@@ -8,7 +8,7 @@ import { notFound } from '../resource.ts';
 import type { Settings } from './kept-kind.ts';
 import { KINDS } from './kept-kinds.ts';
 
-/** The calls of one kind: a query member that a record has, too, is what the list is filtered by. */
+/** Returns the calls of one kind. Query parameters that are members of the record filter the list. */
 function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept }: Settings) {
   const { path, name: called, filters = {} } = kept;
   const named = z.strictObject(needed);
@@ -30,12 +30,12 @@ function callsOf({ prefix, key, needed, more = {}, fixed = {}, missing, ...kept 
   });
 }
 
-/** Members that null removes. */
+/** Returns the members with null allowed, which removes a member. */
 function nullable(shape: z.ZodRawShape): z.ZodRawShape {
   return Object.fromEntries(
     Object.entries(shape).map(([member, schema]) => [member, z.optional(z.nullable(schema as z.ZodType))]),
   );
 }
 
-/** All calls of them. */
+/** The calls for all kinds. */
 export const keptSettingCalls: Call<KeptDependencies>[] = KINDS.flatMap(callsOf);

@@ -1,5 +1,5 @@
-// `/log-streams`: where a tenant's log is to be sent. Those of the types `http` and `file` are sent
-// (management/log-streams); others are kept.
+// `/log-streams`: the destinations of the tenant's log. Streams of the types `http` and `file` are sent
+// (management/log-streams); others are only stored.
 import { z } from 'zod';
 import { usualMembers } from '../../records/documents.ts';
 import { streamFaults } from '../../records/log-streams.ts';
@@ -31,7 +31,7 @@ const members = {
 
 const settable = z.strictObject(members).partial();
 
-/** @throws AuthError 400 for a stream that is sent and could not be. */
+/** Refuses a stream that is to be sent but has invalid options. @throws AuthError 400 */
 function refuseUnfit(stream: Readonly<Record<string, unknown>>): void {
   const [fault] = streamFaults(stream);
   if (fault === undefined) return;
@@ -39,7 +39,7 @@ function refuseUnfit(stream: Readonly<Record<string, unknown>>): void {
   throw apiError(400, `Payload validation error: '${message}' on property ${path}.`, 'invalid_body');
 }
 
-/** All calls of log streams. */
+/** The calls for log streams. */
 export const logStreamCalls: Call<KeptDependencies>[] = keptCalls({
   kind: 'log-stream',
   path: '/log-streams',

@@ -1,4 +1,4 @@
-// The tenant's log: `/logs`, `/users/{id}/logs`.
+// `/logs` and `/users/{id}/logs`: the tenant's log events.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import type { Query, Store } from '../../store/contract.ts';
@@ -17,7 +17,7 @@ export interface LogsDependencies {
   config: Pick<Config, 'clients' | 'connections'>;
 }
 
-/** What a query says of applications and connections, as the ids and names that events have. */
+/** Returns functions that resolve names of clients and connections to the ids and names that events contain. */
 function namesOf({ clients, connections }: Known): LogNames {
   const connectionsBy = (value: (one: Connection) => string) => (is: (value: string) => boolean) =>
     connections.filter((one) => is(value(one))).map(({ name }) => name);
@@ -30,7 +30,7 @@ function namesOf({ clients, connections }: Known): LogNames {
   };
 }
 
-/** A list of events, newest first where the query does not say. */
+/** Returns a list source of events, newest first unless the query says otherwise. */
 function logSource(
   { store }: LogsDependencies,
   known: Known,
@@ -61,7 +61,7 @@ function logSource(
   };
 }
 
-/** `search` and `q` are the same; a checkpoint is an event's id. */
+/** `q` and `search` mean the same; `from` is the id of an event. */
 const listQuery = z.strictObject({
   ...pageQuery,
   ...fieldsQuery,
@@ -79,7 +79,7 @@ const listQuery = z.strictObject({
 
 const call = callsWith<LogsDependencies>();
 
-/** The calls. */
+/** The calls for log events. */
 export const logCalls: Call<LogsDependencies>[] = [
   call({
     method: 'GET',
@@ -94,7 +94,7 @@ export const logCalls: Call<LogsDependencies>[] = [
       const total = isCounted(query);
       const source = logSource(deps, known, { ...(where && { where }), ...sortOf(query.sort), total });
       if (query.from !== undefined || query.take !== undefined) {
-        // The checkpoint form of this list is bare, oldest first, and `from` is the last event that was read.
+        // This list's checkpoint form is an array, oldest first; `from` is the last event that the client has read.
         const { items } = await source.after({ cursor: query.from, take: query.take ?? 50 });
         return ok(items.map((one) => selectFields(one, query)));
       }
@@ -134,7 +134,7 @@ export const logCalls: Call<LogsDependencies>[] = [
   }),
 ];
 
-/** Whether the answer says how many there are: to count the events of a great log takes longer than to read a page of them. */
+/** Whether the response has a total. Counting the events of a large log takes longer than reading a page. */
 const isCounted = ({ include_totals: asked, per_page: perPage }: PageQuery) =>
   asked === true || perPage === 0;
 

@@ -1,19 +1,19 @@
-// What actions say of modules, and which actions use a module: as they were deployed, or as a draft.
+// References from actions to modules: resolving them, and finding the actions that use a module.
 import { ACTION_MODULE, type ModuleReference, moduleMeant } from '../../records/action-modules.ts';
 import { apiError } from '../errors.ts';
 import { documentsOf, type KeptDependencies } from '../kept.ts';
 
 /** An action that uses a module. */
 export interface ModuleUse {
-  /** As it is answered. */
+  /** The action as the API shows it. */
   view: Record<string, unknown>;
-  /** The ids of the versions that it has, deployed or in its draft. */
+  /** The ids of the module's versions that the deployed action or its draft uses. */
   versionIds: string[];
-  /** Whether it is deployed with it. */
+  /** Whether the deployed action uses the module. */
   isDeployed: boolean;
 }
 
-/** @param id of the module. */
+/** Returns the actions that use a module. @param id the module's. */
 export async function usesOf(store: KeptDependencies['store'], id: string): Promise<ModuleUse[]> {
   const [actions, module] = await Promise.all([
     documentsOf(store, 'action'),
@@ -46,8 +46,8 @@ export async function usesOf(store: KeptDependencies['store'], id: string): Prom
 }
 
 /**
- * What an action says of modules, with all that is known of them.
- * @throws AuthError 400 for one that there is not, or not in that version, and for two of one name.
+ * Returns references to modules with id, name and version filled in.
+ * @throws AuthError 400 if a module or its version does not exist, or a module is referenced twice.
  */
 export async function completedReferences(
   store: KeptDependencies['store'],

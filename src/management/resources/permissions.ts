@@ -1,10 +1,10 @@
-// The permissions of roles and of users, as the Management API takes and shows them.
+// The permissions of roles and users.
 import { z } from 'zod';
 import type { PermissionRecord } from '../../records/roles.ts';
 import type { Store } from '../../store/contract.ts';
 import { apiError } from '../errors.ts';
 
-/** A permission as callers name it. */
+/** A body that names permissions. */
 export const permissionBody = z.strictObject({
   permissions: z
     .array(
@@ -17,7 +17,7 @@ export const permissionBody = z.strictObject({
     .max(1000),
 });
 
-/** Permissions as they are answered: with the names of their APIs. */
+/** Returns permissions as the API shows them, with the names of their APIs. */
 export async function permissionViews(
   store: Store,
   permissions: readonly PermissionRecord[],
@@ -35,7 +35,7 @@ export async function permissionViews(
   );
 }
 
-/** @throws AuthError 404 for a permission that no API has. */
+/** Checks that permissions exist. @throws AuthError 404 */
 export async function requirePermissions(
   store: Store,
   permissions: readonly PermissionRecord[],
@@ -50,7 +50,7 @@ export async function requirePermissions(
 const samePermission = (a: PermissionRecord, b: PermissionRecord) =>
   a.resource_server_identifier === b.resource_server_identifier && a.permission_name === b.permission_name;
 
-/** Those that were there and those that are added, each once. */
+/** Returns the permissions with others added, without duplicates. */
 export function withPermissions(
   before: readonly PermissionRecord[],
   more: readonly PermissionRecord[],
@@ -58,7 +58,7 @@ export function withPermissions(
   return [...before, ...more.filter((one) => !before.some((other) => samePermission(one, other)))];
 }
 
-/** Those that were there, without some. */
+/** Returns the permissions without some. */
 export function withoutPermissions(
   before: readonly PermissionRecord[],
   gone: readonly PermissionRecord[],

@@ -1,4 +1,4 @@
-// Texts of pages: `/prompts/{prompt}/custom-text/{language}` and `/prompts/{prompt}/partials`.
+// `/prompts/{prompt}/custom-text/{language}` and `/prompts/{prompt}/partials`: custom texts of pages.
 import { z } from 'zod';
 import { type Call, callsWith, ok } from '../call.ts';
 import { type KeptDependencies, keptObject } from '../kept.ts';
@@ -10,7 +10,7 @@ export const LANGUAGE = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}$/;
 const texts = z.record(z.string().max(255), z.record(z.string().max(255), z.string().max(4096).nullable()));
 const partials = z.record(z.string().max(255), z.unknown());
 
-/** The id of a prompt's texts in a language. */
+/** Returns the id of the document with a prompt's texts in a language. */
 const customTextId = (prompt: string, language: string): string => `custom-text/${prompt}/${language}`;
 
 const call = callsWith<KeptDependencies>();
@@ -64,5 +64,5 @@ function calls(): Call<KeptDependencies>[] {
   ];
 }
 
-/** All calls of prompts' texts. */
+/** The calls for texts of prompts. */
 export const promptTextCalls: Call<KeptDependencies>[] = [...calls(), ...renderingCalls];

@@ -1,4 +1,4 @@
-// Refresh tokens: `/refresh-tokens`, and those of a user.
+// `/refresh-tokens` and `/users/{id}/refresh-tokens`.
 import { z } from 'zod';
 import type { RefreshTokenView } from '../../engine/refresh-directory.ts';
 import { accepted, type Call, callsWith, ok } from '../call.ts';
@@ -66,7 +66,7 @@ const revokeBody = z.union([
   }),
 ]);
 
-/** Whether a token is one of those that are named. */
+/** Whether a token matches a client and an API, as far as they are given. */
 export function isOf(
   token: Pick<RefreshTokenView, 'client_id' | 'resource_servers'>,
   { client_id, audience }: { client_id?: string | undefined; audience?: string | undefined },
@@ -82,7 +82,7 @@ const manyCalls: Call<SessionsDependencies>[] = [
     method: 'GET',
     path: '/refresh-tokens',
     scopes: ['read:refresh_tokens'],
-    summary: 'Get the refresh tokens of a user, of one client where it is named',
+    summary: 'Get the refresh tokens of a user, or those of one client',
     query: z.strictObject({
       ...cursorQuery,
       ...pageQuery,
@@ -141,5 +141,5 @@ const manyCalls: Call<SessionsDependencies>[] = [
   }),
 ];
 
-/** All calls of refresh tokens. */
+/** The calls for refresh tokens. */
 export const refreshTokenCalls: Call<SessionsDependencies>[] = [...manyCalls, ...singleCalls];

@@ -1,4 +1,4 @@
-// How screens of prompts are rendered by an application's own code: `/prompts/rendering`. It is kept; our pages are ours.
+// `/prompts/rendering`: settings for rendering screens with a tenant's own code. They are stored and have no effect.
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import { type Call, callsWith, ok } from '../call.ts';
@@ -22,7 +22,7 @@ const settings = z
   .partial();
 const word = z.string().regex(PROMPT);
 
-/** Where nothing was set. */
+/** The response for a screen without settings. */
 const USUAL = { rendering_mode: 'standard', context_configuration: [], head_tags: [] };
 
 const idOf = (prompt: string, screen: string) => `${KIND}/${prompt}/${screen}`;
@@ -32,7 +32,7 @@ function viewOf({ id, body }: { id: string; body: object }): object {
   return { prompt, screen, ...USUAL, ...body };
 }
 
-/** Changes the settings of one screen. @returns them before and after. */
+/** Changes the settings of one screen. @returns the settings before and after. */
 async function change({ store, now }: KeptDependencies, id: string, body: Record<string, unknown>) {
   const documents = store.collection('documents');
   const before = await documents.get(id);
@@ -55,7 +55,7 @@ const PATH = '/prompts/:prompt/screen/:screen/rendering';
 const screenId = ({ prompt, screen }: Readonly<Record<string, string>>) =>
   idOf(checkedSegment(prompt, PROMPT, 'prompt'), checkedSegment(screen, PROMPT, 'screen'));
 
-/** The calls. */
+/** The calls for rendering settings. */
 export const renderingCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',

@@ -1,4 +1,4 @@
-// APIs: `/resource-servers`. They are addressed by id or by identifier, which clients encode once or twice.
+// `/resource-servers`: APIs. A path names one by its id or identifier, which SDKs encode once or twice.
 import { z } from 'zod';
 import { resourceServerSchema, TRANSACTIONAL } from '../../records/apis.ts';
 import type { ResourceServer } from '../../records/collections.ts';
@@ -18,7 +18,7 @@ import type { Resource } from '../resource-declaration.ts';
 
 export interface ResourceServersDependencies extends PermissionRemovalDependencies {
   random: Random;
-  /** APIs of our own, which are in no store. */
+  /** The APIs that the server itself defines; they are not in the store. */
   systemApis(): readonly ResourceServer[];
 }
 
@@ -40,7 +40,8 @@ const members = {
   allow_offline_access: z.boolean(),
   allow_online_access: z.boolean(),
   allow_online_access_with_ephemeral_sessions: z.boolean(),
-  // Null alone: there are no policies here, and one that is kept and not enforced would let in whom it keeps out.
+  // Only null is allowed: Gatehouse has no such policies, and storing one that is not enforced would suggest
+  // protection.
   authorization_policy: z.never(),
   token_lifetime: z.number().int().max(2_592_000),
   token_lifetime_for_web: z.number().int().max(2_592_000),
@@ -48,15 +49,15 @@ const members = {
   enforce_policies: z.boolean(),
   token_dialect: z.enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz']),
   token_encryption: object,
-  consent_policy: z
-    .enum([TRANSACTIONAL])
-    .describe('Whether its users are asked for consent at each request.'),
+  consent_policy: z.enum([TRANSACTIONAL]).describe('Whether users are asked for consent at each request.'),
   authorization_details: z.array(object),
   proof_of_possession: object,
   subject_type_authorization: object,
   allow_anonymous_access: z
     .boolean()
-    .describe('Whether it takes tokens of visitors who have not logged in, by a client grant for those.'),
+    .describe(
+      'Whether the API accepts tokens of anonymous sessions, which also need a client grant for anonymous users.',
+    ),
   verification_location: z.string().max(1024),
 };
 
@@ -133,14 +134,14 @@ const resource: Resource<'resourceServers', ResourceServersDependencies> = {
   },
 };
 
-/** An API whose tokens are signed with a secret has one, whether or not it was sent. */
+/** Adds a secret to an API that signs its tokens with one, if the body has none. */
 function withSecret(random: Random, api: Record<string, unknown>): Record<string, unknown> {
   return api.signing_alg === 'HS256' && api.signing_secret === undefined
     ? { ...api, signing_secret: random(32).toString('base64url') }
     : api;
 }
 
-/** What a client has encoded twice. */
+/** Returns a path segment with one more level of encoding removed, as far as that is possible. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -149,5 +150,5 @@ function decoded(text: string): string {
   }
 }
 
-/** All calls of APIs. */
+/** The calls for APIs. */
 export const resourceServerCalls: Call<ResourceServersDependencies>[] = resourceCalls(resource);

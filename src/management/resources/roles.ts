@@ -1,4 +1,4 @@
-// Roles: `/roles`, their permissions, and who has them.
+// `/roles`: roles, their permissions and their users.
 import { z } from 'zod';
 import type { Records } from '../../records/collections.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -42,7 +42,7 @@ const resource: Resource<'roles', RolesDependencies> = {
   name: 'role',
   noun: 'roles',
   list: { key: 'roles' },
-  // A deploy tool sends `type=tenant`, which means nothing here.
+  // A deploy tool sends `type=tenant`, which is ignored.
   filters: { name_filter: z.string().max(255).optional(), type: z.string().max(64).optional() },
   matches: (role, { name_filter: text }) =>
     typeof text !== 'string' || role.name.toLowerCase().includes(text.toLowerCase()),
@@ -137,7 +137,7 @@ function permissionCalls(): Call<RolesDependencies>[] {
   ];
 }
 
-/** A user in a list of members. */
+/** Returns a user as lists of members show it. */
 export function memberView({
   id,
   email,
@@ -190,7 +190,7 @@ function userCalls(): Call<RolesDependencies>[] {
   ];
 }
 
-/** All calls of roles. */
+/** The calls for roles. */
 export const roleCalls: Call<RolesDependencies>[] = [
   ...resourceCalls(resource),
   ...permissionCalls(),

@@ -1,5 +1,5 @@
-// `/connections/{id}/scim-configuration`: how a directory is to bring its users. It is kept; provisioning by SCIM is not
-// built in yet.
+// `/connections/{id}/scim-configuration`: settings for provisioning users by SCIM. They are stored; SCIM itself is
+// not implemented.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import type { DocumentRecord } from '../../records/documents.ts';
@@ -23,7 +23,7 @@ import {
 } from './scim.ts';
 import { scimTokenCalls } from './scim-tokens.ts';
 
-/** The strategies that directories can bring users to, each with what it names a user by. */
+/** The strategies with SCIM, each with the attribute that identifies a user. */
 const STRATEGIES: Readonly<Record<string, string>> = {
   samlp: 'userName',
   oidc: 'externalId',
@@ -31,7 +31,7 @@ const STRATEGIES: Readonly<Record<string, string>> = {
   waad: 'externalId',
 };
 
-/** What a new one maps, where its maker does not say. */
+/** The default mapping of a new configuration. */
 const MAPPING = [
   { auth0: 'preferred_username', scim: 'userName' },
   { auth0: 'email', scim: 'emails[primary eq true].value' },
@@ -65,7 +65,7 @@ function view(
   };
 }
 
-/** @throws AuthError 400 for a connection that no directory brings users to. */
+/** Returns the defaults for a connection. @throws AuthError 400 if its strategy has no SCIM */
 function defaultsOf({ strategy }: Connection) {
   const attribute = STRATEGIES[strategy];
   if (attribute === undefined)
@@ -75,7 +75,7 @@ function defaultsOf({ strategy }: Connection) {
 
 const call = callsWith<ScimConfigurationDependencies>();
 
-/** The calls. */
+/** The calls for SCIM configurations. */
 export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
   call({
     method: 'GET',
@@ -157,7 +157,7 @@ export const scimConfigurationCalls: Call<ScimConfigurationDependencies>[] = [
       const connection = await connectionOf(deps, params.id);
       const before = await deps.store.collection('documents').get(scimKey(connection.id));
       await removeScim(deps.store, connection.id);
-      // Tools remove what they have made once more.
+      // Deleting is idempotent: deploy tools may repeat it.
       return noContent(before === undefined ? {} : { before: view(deps, connection, before) });
     },
   }),

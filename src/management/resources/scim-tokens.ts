@@ -1,4 +1,4 @@
-// `/connections/{id}/scim-configuration/tokens`: what a directory calls the connection by.
+// `/connections/{id}/scim-configuration/tokens`: the access tokens of a directory.
 import { z } from 'zod';
 import type { DocumentRecord } from '../../records/documents.ts';
 import type { Frozen } from '../../records/record.ts';
@@ -10,7 +10,7 @@ import { connectionOf, find, PATH, type ScimConfigurationDependencies, TOKEN, to
 
 const TOKENS = `${PATH}/tokens`;
 
-/** How many tokens a connection may have: one in use, and the one that replaces it. */
+/** Highest number of tokens of a connection: the current one, and one that replaces it. */
 const MOST_TOKENS = 2;
 
 const SCOPES = ['get:users', 'post:users', 'put:users', 'patch:users', 'delete:users'] as const;
@@ -21,7 +21,7 @@ function tokenView({ id, body: { connection_id: _, ...shown }, created_at }: Fro
   return { token_id: id, ...shown, created_at };
 }
 
-/** The calls. */
+/** The calls for SCIM tokens. */
 export const scimTokenCalls: Call<ScimConfigurationDependencies>[] = [
   call({
     method: 'GET',
@@ -55,7 +55,7 @@ export const scimTokenCalls: Call<ScimConfigurationDependencies>[] = [
       const record: DocumentRecord = {
         id: idOf('tok', deps.random),
         kind: TOKEN,
-        // The token itself is nowhere: it is found by its hash.
+        // The token is not stored; it is found by its hash.
         name: hashSecret(token),
         body: {
           connection_id: connection.id,

@@ -1,4 +1,4 @@
-// What the calls of SCIM configurations and of their tokens have in common.
+// The common part of the calls for SCIM configurations and tokens.
 import type { Connection } from '../../records/collections.ts';
 import type { Random } from '../../runtime/random.ts';
 import type { Store } from '../../store/contract.ts';
@@ -16,40 +16,40 @@ export interface ScimConfigurationDependencies {
 /** The path of a connection's configuration. */
 export const PATH = '/connections/:id/scim-configuration';
 
-/** The error for a connection without one. */
+/** The error for a connection without a configuration. */
 export const missing = notFound('Not Found');
 const noConnection = notFound('The connection does not exist', 'inexistent_connection');
 
-/** The kind of its record. */
+/** The kind of the document. */
 export const KIND = 'scim-configuration';
 
-/** Under which a connection's is kept. */
+/** Returns the id of the document with a connection's configuration. */
 export const scimKey = (connectionId: string): string => `scim-${connectionId}`;
 
-/** Removes a connection's configuration, with the tokens that a directory calls it by. */
+/** Deletes a connection's configuration and its tokens. */
 export async function removeScim(store: Store, connectionId: string): Promise<void> {
   await store.collection('documents').delete(scimKey(connectionId));
   for (const { id } of await tokensOf(store, connectionId)) await store.collection('documents').delete(id);
 }
 
-/** The connection of a call. @throws AuthError 404 */
+/** Returns the connection that a path names. @throws AuthError 404 */
 export async function connectionOf({ store }: ScimConfigurationDependencies, id = ''): Promise<Connection> {
   const found = await store.collection('connections').get(id);
   if (found === undefined) throw noConnection();
   return found;
 }
 
-/** The record of a connection's configuration. @throws AuthError 404 */
+/** Returns the configuration of a connection. @throws AuthError 404 */
 export async function find(deps: ScimConfigurationDependencies, connection: Connection) {
   const found = await deps.store.collection('documents').get(scimKey(connection.id));
   if (found?.kind !== KIND) throw missing();
   return found;
 }
 
-/** The kind of its tokens. */
+/** The kind of the documents with tokens. */
 export const TOKEN = 'scim-token';
 
-/** The SCIM tokens of a connection. */
+/** Returns the SCIM tokens of a connection. */
 export async function tokensOf(store: Store, connectionId: string) {
   const all = await documentsOf(store, TOKEN);
   return all.filter(({ body }) => body.connection_id === connectionId);

@@ -1,4 +1,4 @@
-// Sessions: `/sessions`, those of a user, and all access of a user.
+// `/sessions`, the sessions of a user, and revoking all access of a user.
 import { z } from 'zod';
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
@@ -16,33 +16,33 @@ export interface SessionsDependencies {
 const noSession = notFound('The session does not exist', 'inexistent_session');
 const noUser = notFound('The user does not exist.', 'inexistent_user');
 
-/** What is noted of a session or a refresh token: texts, by name. */
+/** The metadata of a session or a refresh token. */
 export const metadataBody = z
   .record(z.string().max(255), z.string().max(255))
   .refine((all) => Object.keys(all).length <= 25, 'At most 25 properties')
   .nullish();
 
-/** As it is stored: nothing of an empty one. */
+/** Returns metadata as it is stored: undefined if it is empty. */
 export function notedMetadata(
   asked: z.output<typeof metadataBody>,
 ): Readonly<Record<string, unknown>> | undefined {
   return asked == null || Object.keys(asked).length === 0 ? undefined : asked;
 }
 
-/** @throws AuthError 404 */
+/** Checks that a user exists. @returns its id. @throws AuthError 404 */
 export async function requireUser(store: Store, id = ''): Promise<string> {
   if ((await store.collection('users').get(id)) === undefined) throw noUser();
   return id;
 }
 
-/** Ends a session where there is one. @returns it. */
+/** Ends a session if it exists. @returns the session. */
 async function end(deps: SessionsDependencies, id = ''): Promise<SessionView | undefined> {
   const session = await deps.sessionDirectory.get(id);
   if (session !== undefined) await deps.sessionDirectory.end(id);
   return session;
 }
 
-/** Ends the refresh tokens that were given in a session. */
+/** Ends the refresh tokens that were issued in a session. */
 async function endTokensOf({ refreshTokens }: SessionsDependencies, session: SessionView): Promise<void> {
   for (const token of await refreshTokens.of(session.user_id)) {
     if (token.session_id === session.id) await refreshTokens.end(token.id);
@@ -93,7 +93,7 @@ function singleCalls(): Call<SessionsDependencies>[] {
       path: '/sessions/:id/revoke',
       scopes: [],
       allScopes: ['delete:sessions', 'delete:refresh_tokens'],
-      summary: 'Revoke a session, and the refresh tokens of it',
+      summary: 'Revoke a session and its refresh tokens',
       handle: async (deps, { params }) => {
         const session = await end(deps, params.id);
         if (session === undefined) throw noSession();
@@ -147,7 +147,7 @@ function userCalls(): Call<SessionsDependencies>[] {
         if (body.session_id === undefined) await deps.sessionDirectory.endAllOf(userId, endsTokens);
         else {
           const session = await deps.sessionDirectory.get(body.session_id);
-          // Another user's session is none of this one's.
+          // A session of another user is treated as one that does not exist.
           if (session?.user_id !== userId) return accepted();
           await end(deps, session.id);
           if (endsTokens) await endTokensOf(deps, session);
@@ -158,5 +158,5 @@ function userCalls(): Call<SessionsDependencies>[] {
   ];
 }
 
-/** All calls of sessions. */
+/** The calls for sessions. */
 export const sessionCalls: Call<SessionsDependencies>[] = [...singleCalls(), ...userCalls()];

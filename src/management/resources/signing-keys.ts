@@ -1,4 +1,4 @@
-// `/keys/signing`: the keys that tokens are signed with.
+// `/keys/signing`: the keys that sign tokens.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import type { SigningKeyRecord } from '../../records/engine.ts';
@@ -13,7 +13,7 @@ import { notFound } from '../resource.ts';
 
 export interface SigningKeysDependencies {
   store: Store;
-  /** Makes the next key of an algorithm, of all that there are otherwise, the current one. @returns its `kid`. */
+  /** Makes the next key of an algorithm (default: of all algorithms in use) the current one. @returns its `kid`. */
   rotateKeys(alg: SigningAlg | undefined): Promise<string>;
 }
 
@@ -21,7 +21,7 @@ type SigningKey = Frozen<SigningKeyRecord>;
 
 const noKey = notFound('The key does not exist', 'inexistent_key');
 
-/** The public half of a key. */
+/** Returns the public part of a key as the API shows it. */
 function keyView(key: SigningKey): object {
   const { cert, ...shown } = publicView(key);
   return { cert, pkcs7: cert, ...shown, alg: key.jwk.alg, revoked: false };
@@ -33,12 +33,12 @@ async function find({ store }: SigningKeysDependencies, kid = ''): Promise<Signi
   return found;
 }
 
-/** Ours: the algorithm whose keys are rotated; all otherwise. */
+/** An extension of the hosted API: the algorithm whose keys are rotated. Default: all. */
 const rotation = z.strictObject({ alg: z.enum(SIGNING_ALGS).optional() });
 
 const call = callsWith<SigningKeysDependencies>();
 
-/** The calls. */
+/** The calls for signing keys. */
 export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
   call({
     method: 'GET',
@@ -77,7 +77,7 @@ export const signingKeyCalls: Call<SigningKeysDependencies>[] = [
     summary: 'Revoke a signing key',
     handle: async (deps, { params }) => {
       const key = await find(deps, params.kid);
-      // What signs now, and what signs next, is needed: a rotation comes first.
+      // The current and the next key are needed; they can be revoked after a rotation.
       if (key.state !== 'previous')
         throw apiError(
           400,

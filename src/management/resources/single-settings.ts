@@ -1,5 +1,5 @@
-// Single settings that deploy tools write back as they have read them, and that nothing here acts on: risk assessments,
-// signals of others; and the variables of rules.
+// Single settings. Risk assessments and supplemental signals are stored for deploy tools and have no effect; the
+// variables of rules are used.
 
 import { z } from 'zod';
 import { RULE_VARIABLE_KEY } from '../../records/rule-sections.ts';
@@ -29,7 +29,7 @@ const PARTS: readonly {
     path: '/risk-assessments/settings/new-device',
     name: 'the risk assessment of new devices',
     noun: 'attack_protection',
-    /** Days. */
+    /** In days. */
     body: z.strictObject({ remember_for: z.number().int().min(1).max(365) }),
     usual: { remember_for: 30 },
   },
@@ -69,7 +69,7 @@ const settingCalls: Call<KeptDependencies>[] = PARTS.flatMap(({ path, name, noun
   ];
 });
 
-/** Variables of rules are secrets: their names alone are read. */
+/** The values of variables are secret; responses only have their names. */
 const variableCalls: Call<KeptDependencies>[] = [
   call({
     method: 'GET',
@@ -112,5 +112,5 @@ const variableCalls: Call<KeptDependencies>[] = [
   }),
 ];
 
-/** The calls. */
+/** The calls for single settings. */
 export const singleSettingCalls: Call<KeptDependencies>[] = [...settingCalls, ...variableCalls];

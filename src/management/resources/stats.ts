@@ -1,4 +1,4 @@
-// Numbers of the tenant: `/stats`. Those of a day are counted in its log, which goes thirty days back.
+// `/stats`: statistics of the tenant. Numbers of a day are counted from the log, for the last 30 days.
 import { z } from 'zod';
 import type { Store } from '../../store/contract.ts';
 import { eventIdAt } from '../../tenant/events.ts';
@@ -13,10 +13,10 @@ export interface StatsDependencies {
 
 const DAY = 86_400_000;
 
-/** How many days the log goes back, and what "active" means. */
+/** The number of days that the log is evaluated, and within which a user counts as active. */
 const DAYS = 30;
 
-/** What is counted, by the events of the log. */
+/** The event types that each number counts. */
 const COUNTED = {
   logins: ['s'],
   signups: ['ss'],
@@ -29,32 +29,34 @@ const COUNTED_NAMES = Object.keys(COUNTED) as Counted[];
 
 const dateOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
-/** `20261122`, as epoch milliseconds of that day's beginning. @throws AuthError 400 */
-function parsedDay(text: string | undefined, usual: number): number {
-  if (text === undefined) return usual;
+/**
+ * Returns the beginning of a day, such as `20261122`, in epoch milliseconds.
+ * @param fallback for no text.
+ * @throws AuthError 400
+ */
+function parsedDay(text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback;
   const at = Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3'));
   if (!/^\d{8}$/.test(text) || Number.isNaN(at) || dateOf(at).replaceAll('-', '') !== text)
     throw apiError(400, `Invalid date: ${text.slice(0, 20)} is not YYYYMMDD`, 'invalid_query_string');
   return at;
 }
 
-/** The events of some types within a time: how many where that is asked for, and when the first was. */
+/** Returns the number of events of some types within a period, if `total` is true, and the date of the first. */
 async function eventsOf(
   store: Store,
   { types, from, to }: { types: readonly string[]; from: number; to: number },
   total: boolean,
 ) {
-  // By their ids, which an index has beside the type. None is as short as where the next day begins.
+  // Selected by id, which shares an index with the type. Ids are longer than the bounds, so the upper bound excludes
+  // the next day.
   const within = { field: 'id', from: eventIdAt(from), to: eventIdAt(to) };
   const where = { all: [{ field: 'type', in: types }, within] };
   const found = await store.collection('logs').list({ where, sort: { field: 'id' }, limit: 1, total });
   return { total: found.total ?? 0, first: found.records[0]?.date };
 }
 
-/**
- * The numbers of a day; undefined of one on which nothing of it happened.
- * @param names what is counted at all.
- */
+/** Returns the numbers of a day; undefined if nothing was counted. @param names the numbers to count. */
 async function statsOf(store: Store, names: readonly Counted[], at: number, now: string) {
   const found = await Promise.all(
     names.map(async (name) => {
@@ -71,12 +73,15 @@ async function statsOf(store: Store, names: readonly Counted[], at: number, now:
     date: `${day}T00:00:00.000Z`,
     ...Object.fromEntries(COUNTED_NAMES.map((name) => [name, totals[name] ?? 0])),
     created_at: first,
-    // A day that is over has its last number.
+    // The numbers of a past day are final.
     updated_at: now < end ? now : end,
   };
 }
 
-/** What of the counted happened at all within a time: most tenants have no leaked passwords, which then need not be asked for. */
+/**
+ * Returns the numbers that are not zero in a period. The others need not be counted for each day: most tenants have
+ * no leaked passwords.
+ */
 async function countedWithin(store: Store, from: number, to: number): Promise<Counted[]> {
   const found = await Promise.all(
     COUNTED_NAMES.map((name) => eventsOf(store, { types: COUNTED[name], from, to }, false)),
@@ -84,7 +89,10 @@ async function countedWithin(store: Store, from: number, to: number): Promise<Co
   return COUNTED_NAMES.filter((_, n) => found[n]?.first !== undefined);
 }
 
-/** How many users logged in last on a day. @param from since when on that day, ISO 8601 */
+/**
+ * Returns the number of users whose last login was on a day.
+ * @param from only logins from this time of the day on, ISO 8601
+ */
 async function usersOf(store: Store, { day, from }: { day: string; from?: string }): Promise<number> {
   const onDay = { index: 'lastLoginDay', equals: day };
   const where = from === undefined ? onDay : { all: [onDay, { field: 'last_login', from }] };
@@ -94,7 +102,7 @@ async function usersOf(store: Store, { day, from }: { day: string; from?: string
 
 const call = callsWith<StatsDependencies>();
 
-/** All calls of numbers. */
+/** The calls for statistics. */
 export const statsCalls: Call<StatsDependencies>[] = [
   call({
     method: 'GET',
@@ -103,7 +111,7 @@ export const statsCalls: Call<StatsDependencies>[] = [
     summary: 'Get how many users logged in during the last 30 days',
     handle: async ({ store, now }) => {
       const from = Date.parse(now()) - DAYS * DAY;
-      // Only of the first day each user is read.
+      // Only the users of the first day are compared one by one.
       let total = await usersOf(store, { day: dateOf(from), from: new Date(from).toISOString() });
       for (let n = 1; n <= DAYS; n += 1) total += await usersOf(store, { day: dateOf(from + n * DAY) });
       return ok(total);

@@ -1,4 +1,4 @@
-// The tenant's own settings: `/tenants/settings`, `/branding`, `/prompts`.
+// `/tenants/settings`, `/branding` and `/prompts`: the tenant's settings.
 import { z } from 'zod';
 import { brandingSchema } from '../../records/tenant.ts';
 import { tenantSettingsSchema } from '../../records/tenant-settings.ts';
@@ -15,7 +15,7 @@ const hours = z.number().positive();
 const minutes = z.number().int().positive();
 const page = z.looseObject({ enabled: z.boolean().optional(), html: z.string().max(100_000).optional() });
 
-/** Members of the settings that a caller sets. */
+/** The members of the settings that a caller can set. */
 const settings = z.strictObject(
   Object.fromEntries(
     Object.entries({
@@ -68,7 +68,7 @@ const settings = z.strictObject(
   ),
 );
 
-/** Each lifetime can be said in hours or in minutes; it is stored in hours. */
+/** Lifetimes can be set in hours or in minutes. They are stored in hours. */
 const LIFETIMES = [
   'session_lifetime',
   'idle_session_lifetime',
@@ -90,7 +90,7 @@ function inHours(body: Readonly<Record<string, unknown>>): Record<string, unknow
   return changed;
 }
 
-/** Every tenant has these, whether somebody has set them or not. */
+/** Members of every response, with their defaults. */
 const SHOWN = {
   allowed_logout_urls: [],
   change_password: { enabled: false, html: '' },
@@ -102,7 +102,7 @@ const SHOWN = {
   default_audience: '',
 };
 
-/** What is switched and changed member by member; all else replaces what was there. */
+/** Members that are merged; all others are replaced. */
 const BY_MEMBER = ['flags', 'change_password', 'guardian_mfa_page', 'error_page'];
 
 function tenantSettingsCalls(): Call<SectionDependencies>[] {
@@ -155,7 +155,7 @@ const promptsSchema = z.strictObject({
   webauthn_platform_first_factor: z.boolean().default(false),
 });
 
-/** All calls of the tenant's own settings. */
+/** The calls for the tenant's settings. */
 export const tenantCalls: Call<SectionDependencies>[] = [
   ...tenantSettingsCalls(),
   ...settingsCalls(section('branding', brandingSchema), {

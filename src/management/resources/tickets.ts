@@ -1,4 +1,4 @@
-// Tickets: links that an application hands to a user itself, to set a password or to verify an address.
+// `/tickets`: links that an application gives to a user, to set a password or verify an e-mail address.
 import { z } from 'zod';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
@@ -17,13 +17,13 @@ export interface TicketsDependencies {
   store: Store;
   users: Users;
   config: Pick<Config, 'client'>;
-  /** The user whom a database elsewhere has with an address, made one of ours; undefined for nobody. */
+  /** Imports the user with an address from a custom database; undefined if the database has none. */
   fromElsewhere(asked: { connection: Connection; identifier: string }): Promise<User | undefined>;
-  /** The link of a new ticket. */
+  /** Creates a ticket and returns its link. */
   issueTicket(kind: 'reset' | 'verification', ticket: NewTicket): Promise<string>;
 }
 
-/** For how long a ticket is good where nothing is said, seconds: five days. */
+/** Default lifetime of a ticket, in seconds: five days. */
 const USUAL = 432_000;
 const LONGEST = 10 * 365 * 24 * 3600;
 
@@ -59,7 +59,7 @@ type Common = z.output<typeof verificationBody>;
 
 const invalid = (message: string) => apiError(400, message, 'invalid_body');
 
-/** The user whom a body means, and the connection that they come by. @throws AuthError 4xx */
+/** Returns the user that a body names, and the connection of the identity. @throws AuthError 4xx */
 async function userOf(
   deps: TicketsDependencies,
   body: z.output<typeof passwordBody>,
@@ -93,7 +93,7 @@ async function userOf(
   return { user, connection };
 }
 
-/** What both tickets have in common. @throws AuthError 4xx */
+/** Returns the members that both kinds of tickets have. @throws AuthError 4xx */
 async function commonOf(deps: TicketsDependencies, body: Omit<Common, 'user_id'>) {
   const { result_url, client_id, organization_id, ttl_sec, includeEmailInRedirect } = body;
   if (result_url != null && client_id != null)
@@ -115,12 +115,12 @@ async function commonOf(deps: TicketsDependencies, body: Omit<Common, 'user_id'>
   };
 }
 
-/** The log keeps no link: whoever reads it could use it. */
+/** The response is not logged, because anyone who reads the link can use it. */
 const answered = (url: string): Answer => ({ status: 201, body: { ticket: `${url}#` } });
 
 const call = callsWith<TicketsDependencies>();
 
-/** The calls. */
+/** The calls for tickets. */
 export const ticketCalls: Call<TicketsDependencies>[] = [
   call({
     method: 'POST',

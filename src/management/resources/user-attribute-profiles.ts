@@ -1,4 +1,5 @@
-// Which members of a provider's answer become which of a user, for tools: `/user-attribute-profiles`.
+// `/user-attribute-profiles`: mappings from members of identity providers to members of users. They are stored for
+// tools.
 import { z } from 'zod';
 import { merged } from '../resource.ts';
 import { isObject } from '../section.ts';
@@ -7,7 +8,7 @@ import type { Settings } from './kept-kind.ts';
 const object = z.record(z.string(), z.unknown());
 const SAML_CLAIMS = 'http://schemas.xmlsoap.org/ws/2005/05/identity/claims';
 
-/** Where a profile finds the id of a user, each where nothing else is said. */
+/** Returns the mapping of a user's id, with defaults for what a body leaves out. */
 function userIdOf(asked: unknown): object {
   return {
     oidc_mapping: 'sub',
@@ -17,7 +18,7 @@ function userIdOf(asked: unknown): object {
   };
 }
 
-/** They are kept. */
+/** The declaration of the kind. */
 export const userAttributeProfiles: Settings = {
   path: '/user-attribute-profiles',
   name: 'user attribute profile',

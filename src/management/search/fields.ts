@@ -1,9 +1,9 @@
-// What log events are searched and sorted by.
+// The search fields of log events.
 import type { Filter } from '../../store/contract.ts';
 import { type Match, parseQuery } from './lucene.ts';
 import { dateFilter, fieldWildcard, filterOf, NONE, rangeOf, wildcardOf } from './terms.ts';
 
-/** By what they are called, where the members of an event are stored. */
+/** Stored member of an event for each field. */
 const STORED: ReadonlyMap<string, string> = new Map([
   ...[
     'type',
@@ -20,9 +20,11 @@ const STORED: ReadonlyMap<string, string> = new Map([
   ['_id', 'id'],
 ]);
 
-/** What an event does not say itself, and is known by what it says. */
+/**
+ * Resolves fields that an event does not have: they belong to its client or connection. Each function returns the
+ * stored values (`client_id`, or connection name) of the records for whose field `is` returns true.
+ */
 export interface LogNames {
-  /** The values of a stored field whose record has a name, a strategy … that `is` so. */
   client_name(is: (value: string) => boolean): readonly string[];
   connection_id(is: (value: string) => boolean): readonly string[];
   strategy(is: (value: string) => boolean): readonly string[];
@@ -36,13 +38,13 @@ const NAMED = {
   strategy_type: 'connection',
 } as const;
 
-/** Where a term without a field is looked for. */
+/** The fields that a term without a field is searched in. */
 const DEFAULTS = ['client_name', 'connection', 'description', 'ip', 'log_id', 'type', 'user_name'];
 
-/** Where a member that events can be sorted by is stored. */
+/** Returns the stored member for a field that events can be sorted by. */
 export const logSort = (field: string): string | undefined => STORED.get(field);
 
-/** The filter that a query of logs means. @throws AuthError 400 */
+/** Returns the store's filter for a search query of logs. @throws AuthError 400 */
 export function logFilter(query: string, names: LogNames): Filter {
   return filterOf(parseQuery(query), (field, match) =>
     field === undefined
@@ -52,9 +54,9 @@ export function logFilter(query: string, names: LogNames): Filter {
 }
 
 function logTerm(field: string, match: Match, names: LogNames): Filter {
-  if (isNamed(field)) return { field: NAMED[field], in: names[field](judge(match)) };
+  if (isNamed(field)) return { field: NAMED[field], in: names[field](valueTest(match)) };
   const stored = STORED.get(field);
-  // What no record has matches none, as with the hosted service.
+  // An unknown field matches nothing, as at the hosted service.
   if (stored === undefined) return NONE;
   if (field === 'date') return dateFilter(stored, match);
   if (match.kind === 'exists') return { field: stored, exists: true };
@@ -63,7 +65,7 @@ function logTerm(field: string, match: Match, names: LogNames): Filter {
   return fieldWildcard(stored, wildcardOf(match));
 }
 
-/** Those that few events have in common have an index. */
+/** Fields with an index, because few events share a value. */
 const INDEXES: Readonly<Record<string, string>> = {
   user_id: 'user',
   user_name: 'name',
@@ -77,8 +79,8 @@ function equalTo(field: string, value: string): Filter {
 
 const isNamed = (field: string): field is keyof typeof NAMED => Object.hasOwn(NAMED, field);
 
-/** Whether a value in memory is what a term means. @throws AuthError 400 */
-function judge(match: Match): (value: string) => boolean {
+/** Returns a test of values in memory for a term. @throws AuthError 400 */
+function valueTest(match: Match): (value: string) => boolean {
   if (match.kind === 'exists') return () => true;
   if (match.kind === 'text') return (value) => value === match.text;
   if (match.kind === 'range') {

@@ -1,10 +1,11 @@
-// The search language of users and logs: the part of Lucene's query syntax that the hosted service documents.
+// Parser of the search syntax of users and logs: the subset of Lucene's query syntax that the hosted service
+// documents.
 import { apiError } from '../errors.ts';
 
-/** What a term's value must be. */
+/** The condition that a term sets for a value. */
 export type Match =
   | { kind: 'text'; text: string }
-  /** Parts around `*`: `a*b` is ['a', 'b'], `*` alone ['', '']. */
+  /** The parts around `*`: `a*b` is ['a', 'b'], `*` alone ['', '']. */
   | { kind: 'pattern'; parts: readonly string[] }
   | { kind: 'range'; from?: string; to?: string; isFromIncluded: boolean; isToIncluded: boolean }
   | { kind: 'exists' };
@@ -13,7 +14,7 @@ export type Expression =
   | { all: readonly Expression[] }
   | { any: readonly Expression[] }
   | { not: Expression }
-  /** Without a field it is looked for in those that are searched by default. */
+  /** A term. Without a field, the default fields are searched. */
   | { field: string | undefined; match: Match };
 
 type Token =
@@ -21,15 +22,12 @@ type Token =
   | { kind: 'field'; name: string }
   | { kind: 'value'; match: Match };
 
-/** A query may be so long, and its parentheses so deep: it is parsed by a recursion that others feed. */
+/** Limits on length, nesting and terms, because the parser is recursive and its input comes from callers. */
 const LONGEST = 4000;
 const DEEPEST = 20;
 const MOST_TERMS = 100;
 
-/**
- * Parses a query.
- * @throws AuthError 400 for one that cannot be read.
- */
+/** Parses a query. @throws AuthError 400 if the syntax is wrong */
 export function parseQuery(text: string): Expression {
   if (text.length > LONGEST) throw syntaxError();
   const tokens = tokensOf(text);
@@ -49,24 +47,27 @@ interface Parser {
   at: number;
 }
 
-/** `a OR b`, and `a b`, which means the same but for a `b` that must be (`+b`) or must not be (`-b`, `NOT b`). */
+/**
+ * Parses `a OR b`, or clauses side by side. `a b` means `a OR b`, unless a clause is required (`+b`) or prohibited
+ * (`-b`, `NOT b`).
+ */
 function parseAny(parser: Parser, field: string | undefined, depth: number): Expression {
   if (depth > DEEPEST) throw syntaxError();
   const clauses = [parseClause(parser, field, depth)];
-  let isWritten = false;
+  let hasWrittenOr = false;
   for (
     let next = parser.tokens[parser.at];
     next !== undefined && next.kind !== ')';
     next = parser.tokens[parser.at]
   ) {
     if (next.kind === 'OR') {
-      isWritten = true;
+      hasWrittenOr = true;
       parser.at++;
     }
     clauses.push(parseClause(parser, field, depth));
   }
-  // Where OR is written, it is meant.
-  return isWritten ? joined('any', clauses) : together(clauses);
+  // A written OR joins all clauses, even required ones.
+  return hasWrittenOr ? joined('any', clauses) : combined(clauses);
 }
 
 interface Clause {
@@ -79,8 +80,11 @@ function parseClause(parser: Parser, field: string | undefined, depth: number): 
   return { expression: parseAll(parser, field, depth), isRequired };
 }
 
-/** Clauses beside one another: all that must be or must not be, and one of the others unless some must be. */
-function together(clauses: readonly Clause[]): Expression {
+/**
+ * Combines clauses that stand side by side: every required or prohibited one must hold and, if none is required, one
+ * of the others.
+ */
+function combined(clauses: readonly Clause[]): Expression {
   const isFixed = ({ isRequired, expression }: Clause) => isRequired || 'not' in expression;
   const fixed = clauses.filter(isFixed);
   const others = clauses.filter((one) => !isFixed(one));
@@ -116,7 +120,7 @@ function parseOne(parser: Parser, field: string | undefined, depth: number): Exp
     case '+':
       return parseOne(parser, field, depth + 1);
     case 'field':
-      // A field of a field would have no meaning.
+      // `a:(b:c)` has no meaning.
       if (field !== undefined) throw syntaxError();
       return parseOne(parser, token.name, depth + 1);
     case '(': {
@@ -181,7 +185,7 @@ function quoted(text: string, start: number): { value: string; end: number } {
   throw syntaxError();
 }
 
-/** `[a TO b]`, `{a TO b}`, and mixed. */
+/** Reads a range: `[a TO b]`, `{a TO b}`, or with mixed brackets. */
 function range(text: string, start: number): { match: Match; end: number } {
   const found =
     /^([[{])\s*("(?:[^"\\]|\\.)*"|[^\s\]}"]+)\s+TO\s+("(?:[^"\\]|\\.)*"|[^\s\]}"]+)\s*([\]}])/.exec(
@@ -205,7 +209,7 @@ function bound(text: string): string {
   return text.startsWith('"') ? quoted(text, 0).value : text.replaceAll(/\\(.)/g, '$1');
 }
 
-/** A word up to a space or a parenthesis; one that ends in a colon names a field. */
+/** Reads a word up to a space, quote or parenthesis. A word that a colon follows is a field name. */
 function word(text: string, start: number): { token: Token; end: number } {
   const parts = [''];
   let raw = '';

@@ -1,12 +1,12 @@
-// The search language over records that are held in memory: there are few of them.
+// Applies the search syntax to records in memory, for collections that are small.
 import { type Expression, type Match, parseQuery } from './lucene.ts';
 import { searchError, wildcardOf } from './terms.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
 /**
- * Which records a query asks for, by members that are texts or booleans; capitals mean nothing.
- * @param fields those that can be asked for, and that a term without a field is looked for in.
+ * Returns a filter for a query. It compares members that are strings or booleans, and ignores case.
+ * @param fields the searchable members; a term without a field is searched in all of them.
  * @throws AuthError 400
  */
 export function recordFilter(query: string, fields: readonly string[]): (item: Item) => boolean {

@@ -1,7 +1,7 @@
-// `sort=field:1` and `sort=field:-1`.
+// The `sort` parameter: `sort=field:1` or `sort=field:-1`.
 import { apiError } from '../errors.ts';
 
-/** @throws AuthError 400 */
+/** Parses a `sort` parameter. @throws AuthError 400 */
 export function parseSort(text: string): { field: string; descending: boolean } {
   const found = /^([\w.]+):(-?1)$/.exec(text);
   if (found === null)
@@ -14,8 +14,8 @@ export function parseSort(text: string): { field: string; descending: boolean } 
 }
 
 /**
- * Records in the order that a query asks for; as they are where it says nothing, or where they are equal.
- * @param fields those that they can be sorted by.
+ * Returns records in the order of the query's `sort`. The sort is stable; without `sort`, the order is unchanged.
+ * @param fields the members that records can be sorted by.
  * @throws AuthError 400
  */
 export function sortedBy<T extends object>(

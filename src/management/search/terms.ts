@@ -1,27 +1,27 @@
-// What the search languages of users and logs have in common: expressions as filters, wildcards, dates.
+// The common part of searches of users and logs: filters from expressions, wildcards and dates.
 import type { Filter } from '../../store/contract.ts';
 import { apiError } from '../errors.ts';
 import type { Expression, Match } from './lucene.ts';
 
-/** A query that cannot be understood. */
+/** Returns the error of a query that is not supported. */
 export const searchError = (message: string) => apiError(400, message, 'invalid_query_string');
 
-/** Comparisons that read every record; each takes a thread that others wait for tens of milliseconds. */
-const MOST_SCANS = 40;
+/** Highest number of comparisons that read every record. Each blocks the thread for tens of milliseconds. */
+const MAX_SCANS = 40;
 
 export const NONE: Filter = { any: [] };
 
 /**
- * The filter that an expression means.
- * @param term what one term means; without a field it is looked for in those that are searched by default
- * @throws AuthError 400 for one that would take too long.
+ * Returns the store's filter for an expression.
+ * @param term returns the filter of one term; its field is undefined if the default fields are to be searched
+ * @throws AuthError 400 if the filter has too many comparisons that read every record
  */
 export function filterOf(
   expression: Expression,
   term: (field: string | undefined, match: Match) => Filter,
 ): Filter {
   const filter = meaningOf(expression, term);
-  if (scansOf(filter) > MOST_SCANS) throw searchError('The search query is too complex.');
+  if (scansOf(filter) > MAX_SCANS) throw searchError('The search query is too complex.');
   return filter;
 }
 
@@ -42,21 +42,24 @@ function scansOf(filter: Filter): number {
   if ('of' in filter || ('index' in filter && 'equals' in filter)) return 0;
   if ('index' in filter) return filter.contains === undefined && filter.suffix === undefined ? 0 : 1;
   if (filter.field === 'id' && 'equals' in filter) return 0;
-  // Members of metadata are looked for in every record, one name after another.
+  // A member of metadata costs more: the store resolves its path in every record.
   return filter.field.includes('.') ? 4 : 1;
 }
 
-/** What a wildcard means: how the text begins, what follows somewhere, how it ends. */
+/** A wildcard: the beginning of the text, a part within, and the end. */
 interface Wildcard {
   prefix: string;
   contains?: string;
   suffix?: string;
 }
 
-/** Before a text of fewer characters no wildcard is allowed. */
-const SHORTEST = 3;
+/** The shortest text that may follow a leading wildcard, in characters. */
+const MIN_WILDCARD_TEXT = 3;
 
-/** `a*`, `*abc`, `*abc*`, `a*b`; undefined for `*` alone. @throws AuthError 400 for others. */
+/**
+ * Returns the wildcard of a pattern: `a*`, `*abc`, `*abc*` or `a*b`; undefined for `*` alone.
+ * @throws AuthError 400 for other patterns.
+ */
 export function wildcardOf({ parts }: Extract<Match, { kind: 'pattern' }>): Wildcard | undefined {
   const [prefix = '', ...rest] = parts;
   const texts = rest.filter((part) => part !== '');
@@ -65,13 +68,13 @@ export function wildcardOf({ parts }: Extract<Match, { kind: 'pattern' }>): Wild
   if (texts.length > 1 || (prefix !== '' && rest.at(-1) === '')) {
     throw searchError('A term may have a wildcard at its beginning, at its end, at both, or one within.');
   }
-  if (prefix === '' && [...text].length < SHORTEST) {
-    throw searchError(`A wildcard before a text needs at least ${SHORTEST} characters.`);
+  if (prefix === '' && [...text].length < MIN_WILDCARD_TEXT) {
+    throw searchError(`A wildcard before a text needs at least ${MIN_WILDCARD_TEXT} characters.`);
   }
   return rest.at(-1) === '' ? { prefix, contains: text } : { prefix, suffix: text };
 }
 
-/** A wildcard on a stored field. */
+/** Returns the filter of a wildcard on a stored field. */
 export function fieldWildcard(field: string, wildcard: Wildcard | undefined): Filter {
   if (wildcard === undefined) return { field, exists: true };
   const { prefix, contains, suffix } = wildcard;
@@ -86,7 +89,7 @@ export function fieldWildcard(field: string, wildcard: Wildcard | undefined): Fi
 
 type Range = Extract<Match, { kind: 'range' }>;
 
-/** A range of texts or numbers, by the values that its bounds are written as. */
+/** Returns the filter of a range. @param readAs converts a bound to the type of the stored values. */
 export function rangeOf<T extends string | number>(
   field: string,
   range: Range,
@@ -106,7 +109,7 @@ export function rangeOf<T extends string | number>(
   return excluded.length === 0 ? bounds : { all: [bounds, { not: { field, in: excluded } }] };
 }
 
-/** @throws AuthError 400 for what is no number. */
+/** Returns the number that a text is. @throws AuthError 400 if it is not a number. */
 export function numberOf(written: string): number {
   const number = Number(written);
   if (written.trim() === '' || Number.isNaN(number))
@@ -116,11 +119,12 @@ export function numberOf(written: string): number {
 
 const DATE = /^\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?(Z|[+-]\d\d:?\d\d)?)?)?)?$/;
 
-/** Sorts after all that a date can go on with. */
+/** Sorts after every character that can continue a date. */
 const LATEST = '~';
 
 /**
- * A date as far as it is written: `2026-05` is that month. @throws AuthError 400 for what is no date.
+ * Returns a date in UTC, as precise as it was written: `2026-05` stands for that month.
+ * @throws AuthError 400 if it is not a date.
  */
 function dateOf(written: string): string {
   if (!DATE.test(written)) throw searchError(`"${short(written)}" is not a date.`);
@@ -130,7 +134,10 @@ function dateOf(written: string): string {
   return time.toISOString().replace('.000Z', '');
 }
 
-/** A comparison with a field of dates (ISO 8601, UTC): what is written is all of the day, hour … that it names. */
+/**
+ * Returns the filter of a field with dates (ISO 8601, UTC). A date stands for the whole day, hour and so on that it
+ * names.
+ */
 export function dateFilter(field: string, match: Match): Filter {
   if (match.kind === 'exists') return { field, exists: true };
   if (match.kind === 'text') return { field, prefix: dateOf(match.text) };

@@ -1,4 +1,4 @@
-// What users are searched and sorted by.
+// The search fields of users.
 import {
   BOOLEAN_FIELDS,
   EXACT_FIELDS,
@@ -21,7 +21,9 @@ import {
   wildcardOf,
 } from './terms.ts';
 
-/** Where a term without a field is looked for: never in what users write of themselves. */
+/**
+ * The fields that a term without a field is searched in. Metadata that users can write themselves is not among them.
+ */
 const DEFAULTS = [...FOLDED_FIELDS, ...EXACT_FIELDS, 'user_id'];
 
 type Term = (field: string, match: Match) => Filter;
@@ -41,22 +43,28 @@ const FIELDS: ReadonlyMap<string, Term> = new Map([
   ...term(['organization_id'], (_, match) => heldFilter('memberships', '', match)),
 ]);
 
-/** A path within metadata: what the store cannot name is nobody's, and it joins a table for each of the names. */
+/**
+ * A path within metadata. Its length is limited because each name in it costs the store a join, and it excludes names
+ * that the store cannot address.
+ */
 const METADATA = /^(app|user)_metadata(\.[^."\\\p{Cc}]+){0,12}$/u;
 
 type Metadata = 'app_metadata' | 'user_metadata';
 
-/** Whether a user has more in such an object than the index has (search-terms.ts): then those are asked themselves. */
+/**
+ * Whether some user has metadata beyond what the index holds (search-terms.ts). Such users are compared by their
+ * records.
+ */
 export type HasMore = (object: Metadata) => boolean;
 
-/** The filter that tells those users. */
+/** Returns the filter that selects those users. */
 export const withMore = (object: Metadata): Filter => ({ index: 'search', equals: restTerm(object) });
 
-/** The filter that a query of users means. @throws AuthError 400 */
+/** Returns the store's filter for a search query of users. @throws AuthError 400 */
 export function userFilter(query: string, hasMore: HasMore): Filter {
   const userTerm = (field: string, match: Match): Filter => {
     if (METADATA.test(field)) return memberFilter(field, match, hasMore);
-    // What no record has matches none, as with the hosted service.
+    // An unknown field matches nothing, as at the hosted service.
     return FIELDS.get(field)?.(field, match) ?? NONE;
   };
   return filterOf(parseQuery(query), (field, match) =>
@@ -64,7 +72,7 @@ export function userFilter(query: string, hasMore: HasMore): Filter {
   );
 }
 
-/** Users that have an identity in a connection. */
+/** Returns the filter of the users who have an identity in a connection. */
 export function inConnection(name: string): Filter {
   return { of: 'identities', index: 'held', equals: `connection=${name}` };
 }
@@ -115,12 +123,12 @@ function countFilter(field: string, match: Match): Filter {
   throw searchError(`Wildcards are not supported on ${field}.`);
 }
 
-/** By another collection; `prefix` says which of its members. */
+/** Returns the filter of users by a member of their identities or memberships. @param prefix names the member. */
 function heldFilter(of: 'identities' | 'memberships', prefix: string, match: Match): Filter {
   const isAny = match.kind === 'exists' || (match.kind === 'pattern' && wildcardOf(match) === undefined);
   if (isAny) return of === 'identities' ? { all: [] } : { of, index: 'held', equals: '' };
   if (match.kind !== 'text') throw searchError('Identities and organizations are searched by whole values.');
-  // Without a value it would be any.
+  // An empty value would match any.
   return match.text === '' ? NONE : { of, index: 'held', equals: `${prefix}${match.text}` };
 }
 
@@ -140,7 +148,7 @@ function memberFilter(field: string, match: Match, hasMore: HasMore): Filter {
   return orMore(indexWildcard(memberTerm(field, ''), match, String), fieldWildcard(field, wildcard));
 }
 
-/** A text, and the number or boolean that is written so. */
+/** Returns the values that a text may stand for: itself, and the number or boolean that is written so. */
 function valuesOf(text: string): (string | number | boolean)[] {
   const number = text.trim() === '' || !Number.isFinite(Number(text)) ? [] : [Number(text)];
   return [text, ...number, ...(text === 'true' || text === 'false' ? [text === 'true'] : [])];
@@ -159,7 +167,7 @@ function memberRange(field: string, range: Extract<Match, { kind: 'range' }>): F
   return areNumbers && bounds.length > 0 ? { any: [rangeOf(field, range, Number), texts] } : texts;
 }
 
-/** The stored fields that users can be sorted by. */
+/** Stored member for each field that users can be sorted by. */
 const SORTED: ReadonlyMap<string, string> = new Map([
   ...['email', 'email_verified', 'username', 'phone_number', 'name', 'given_name', 'family_name'].map(
     (name): [string, string] => [name, name],
@@ -170,7 +178,7 @@ const SORTED: ReadonlyMap<string, string> = new Map([
   ['user_id', 'id'],
 ]);
 
-/** Where a field that users are to be sorted by is stored. @throws AuthError 400 */
+/** Returns the stored member for a field to sort users by. @throws AuthError 400 */
 export function userSort(field: string): string {
   const stored = SORTED.get(field);
   if (stored === undefined) throw searchError(`Users cannot be sorted by ${field}.`);

@@ -1,4 +1,4 @@
-// `/organizations/{id}/client-grants`, and the other way round `/client-grants/{id}/organizations`.
+// `/organizations/{id}/client-grants`, and the reverse, `/client-grants/{id}/organizations`.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -12,11 +12,11 @@ const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/client-grants';
 const noun = 'organization_client_grants';
 
-/** The ids of the client grants that an organization has. */
+/** Returns the ids of the client grants of an organization. */
 export const grantsOf = (organization: Organization): readonly string[] =>
   (organization.client_grants as string[] | undefined) ?? [];
 
-/** The calls of an organization's client grants. */
+/** The calls for client grants of organizations. */
 export const organizationGrantCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',
@@ -44,7 +44,7 @@ export const organizationGrantCalls: Call<{ store: Store }>[] = [
     method: 'POST',
     path,
     scopes: [`create:${noun}`],
-    summary: 'Let an organization use a client grant',
+    summary: 'Associate a client grant with an organization',
     body: z.strictObject({ grant_id: z.string().max(64) }),
     handle: async ({ store }, { params, body }) => {
       const organization = await organizationOf(store, params.id);
@@ -63,7 +63,7 @@ export const organizationGrantCalls: Call<{ store: Store }>[] = [
     method: 'DELETE',
     path: `${path}/:grant_id`,
     scopes: [`delete:${noun}`],
-    summary: 'Take a client grant from an organization',
+    summary: 'Remove a client grant from an organization',
     handle: async ({ store }, { params }) => {
       const organization = await organizationOf(store, params.id);
       if (!grantsOf(organization).includes(params.grant_id ?? '')) {

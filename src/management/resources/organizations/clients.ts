@@ -1,5 +1,5 @@
-// `/organizations/{id}/clients`: the applications that are associated with an organization. The association is kept;
-// who may log in to which application is the application's `organization_usage`.
+// `/organizations/{id}/clients`: the clients that are associated with an organization. The association is only
+// stored; the client's `organization_usage` decides who may log in.
 import { z } from 'zod';
 import type { Client, Organization } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -33,7 +33,7 @@ function view({ client_id, use_for_member_access }: Association, client: Client)
   };
 }
 
-/** As they are answered, without those whose application is gone. */
+/** Returns associations as the API shows them, except those of deleted clients. */
 async function views(store: Store, all: readonly Association[]) {
   const found = await Promise.all(
     all.map(async (one) => {
@@ -53,7 +53,7 @@ async function viewOf(store: Store, organization: Organization, id: string) {
   return found;
 }
 
-/** The calls of an organization's applications. */
+/** The calls for clients of organizations. */
 export const organizationClientCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

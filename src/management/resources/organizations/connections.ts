@@ -1,4 +1,5 @@
-// `/organizations/{id}/connections`, which older tools call `enabled_connections`: both are answered alike.
+// `/organizations/{id}/connections`, which older tools call `enabled_connections`: both paths give the same
+// responses.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -42,7 +43,10 @@ async function changeEnabled(store: Store, organization: Organization, make: (al
   return { before: enabledOf(organization), after: enabledOf(after) };
 }
 
-/** Those that read and add to the list at `/organizations/{id}/<word>`. */
+/**
+ * Returns the calls that list and add connections.
+ * @param word the last segment of the path, `/organizations/{id}/<word>`.
+ */
 function listCalls(word: string): Call<{ store: Store }>[] {
   const path = `/organizations/:id/${word}`;
   return [
@@ -56,7 +60,7 @@ function listCalls(word: string): Call<{ store: Store }>[] {
         const all = await Promise.all(
           enabledOf(await organizationOf(store, params.id)).map((one) => enabledView(store, one)),
         );
-        // In an order of their own: whoever added them at once added them in any.
+        // Sorted by name, because connections that were added concurrently are in no particular order.
         all.sort((a, b) => (String(a.connection.name) < String(b.connection.name) ? -1 : 1));
         return ok(await arrayAnswer(query, all, (one) => one.connection_id, { key: word }));
       },
@@ -82,7 +86,10 @@ function listCalls(word: string): Call<{ store: Store }>[] {
   ];
 }
 
-/** Those of a single one, below the list at `/organizations/{id}/<word>`. */
+/**
+ * Returns the calls for one connection.
+ * @param word the segment of the list's path, `/organizations/{id}/<word>`.
+ */
 function singleCalls(word: string): Call<{ store: Store }>[] {
   const path = `/organizations/:id/${word}/:connection_id`;
   return [
@@ -112,7 +119,7 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
           const before = all.find((one) => one.connection_id === params.connection_id);
           if (before === undefined) throw absent();
           const after = { ...before, ...body };
-          // What was kept before this was refused is not in the way of other changes.
+          // An invalid combination that is stored already does not prevent other changes.
           if ('is_signup_enabled' in body || 'assign_membership_on_login' in body)
             refuseFutileSignUps(connection?.strategy, after);
           return all.map((one) => (one === before ? after : one));
@@ -138,7 +145,7 @@ function singleCalls(word: string): Call<{ store: Store }>[] {
   ];
 }
 
-/** The calls of an organization's connections. */
+/** The calls for connections of organizations. */
 export const organizationConnectionCalls: Call<{ store: Store }>[] = [
   'connections',
   'enabled_connections',

@@ -1,4 +1,5 @@
-// `/organizations/{id}/discovery-domains`: by whose addresses an organization is found. No two organizations share one.
+// `/organizations/{id}/discovery-domains`: the e-mail domains by which an organization is found. Each belongs to one
+// organization.
 
 import { z } from 'zod';
 import type { Organization } from '../../../records/collections.ts';
@@ -14,7 +15,7 @@ const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/discovery-domains';
 const noun = 'organization_discovery_domains';
 
-/** How many an organization may have. */
+/** Highest number of domains of an organization. */
 const MOST = 100;
 
 const settings = {
@@ -25,7 +26,7 @@ const settings = {
 const missing = notFound('No organization discovery domain found by that id');
 const taken = conflict('An organization discovery domain with the same domain already exists.');
 
-/** Made of what it names, so that a domain of a tenant file has one, too. */
+/** Returns an id that is derived from organization and domain, so that domains from a tenant file have one too. */
 function idOf(organization: string, domain: string, prefix: string): string {
   return `${prefix}${sha256Hex(`${organization}\n${domain}`).slice(0, 16)}`;
 }
@@ -49,7 +50,7 @@ async function find(store: Store, params: Readonly<Record<string, string>>) {
   return { organization, domain };
 }
 
-/** The calls of an organization's discovery domains. */
+/** The calls for discovery domains of organizations. */
 export const organizationDomainCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',

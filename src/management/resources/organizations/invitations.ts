@@ -1,4 +1,4 @@
-// `/organizations/{id}/invitations`: who is asked to become a member, and with what roles.
+// `/organizations/{id}/invitations`: invitations to become a member, with roles.
 import { z } from 'zod';
 import type { Messages } from '../../../delivery/messages.ts';
 import type { Client, Organization } from '../../../records/collections.ts';
@@ -20,14 +20,14 @@ import { organizationOf } from './organizations.ts';
 export interface InvitationsDependencies {
   store: Store;
   random: Random;
-  /** When an invitation is gone: never goes back. */
+  /** The clock that decides when an invitation expires; it never goes back. */
   clock: Clock;
   /** ISO 8601. */
   now(): string;
   messages: Pick<Messages, 'letter'>;
 }
 
-/** Seconds. */
+/** In seconds. */
 const USUAL_LIFETIME = 604_800;
 const LONGEST_LIFETIME = 2_592_000;
 
@@ -49,7 +49,7 @@ const body = z.strictObject({
   connection_id: z.string().min(1).max(64).optional(),
   app_metadata: object.optional(),
   user_metadata: object.optional(),
-  /** 0 is as good as nothing said. */
+  /** 0 means the default lifetime. */
   ttl_sec: z.number().int().min(0).max(LONGEST_LIFETIME).optional(),
   roles: z.array(z.string().min(1).max(64)).min(1).max(50).optional(),
   send_invitation_email: z.boolean().optional(),
@@ -60,7 +60,7 @@ type Invitation = Frozen<InvitationRecord>;
 
 const missing = notFound('The invitation does not exist', 'inexistent_invitation');
 
-/** As it is answered: the link and its ticket are told once, when they are made. */
+/** Returns an invitation as the API shows it. Only the response to its creation has the link and the ticket. */
 function view({ ticketHash: _, expiresAt: _gone, ...invitation }: Invitation) {
   return invitation;
 }
@@ -77,11 +77,14 @@ async function defaultRoute(store: Store): Promise<string | undefined> {
   return typeof route === 'string' ? route : undefined;
 }
 
-/** What an invitation is for. @throws AuthError 4xx for one that could not be accepted. */
+/**
+ * Returns the client of an invitation and its login URL.
+ * @throws AuthError 4xx if the invitation could not be accepted
+ */
 async function subjectOf(store: Store, organization: Organization, asked: Body) {
   const client = await store.collection('clients').get(asked.client_id);
   if (client === undefined) throw apiError(404, 'The client does not exist', 'inexistent_client');
-  // The tenant's own default route is for applications that have none.
+  // The tenant's default login route serves clients that have none.
   const address = client.initiate_login_uri ?? (await defaultRoute(store));
   if (address === undefined || !URL.canParse(address)) {
     throw apiError(400, 'A default login route is required to generate the invitation url.', 'invalid_body');
@@ -111,7 +114,7 @@ function invitationUrl(address: string, organization: Organization, ticket: stri
   return url.href;
 }
 
-/** Keeps a new invitation, and says where it leads. */
+/** Stores a new invitation and sends its e-mail. @returns the invitation, its ticket and link. */
 async function invite(deps: InvitationsDependencies, organization: Organization, asked: Body) {
   const { store, random, clock, now } = deps;
   const { client, address } = await subjectOf(store, organization, asked);
@@ -170,7 +173,7 @@ const sort = z
   .regex(/^created_at:-?1$/, 'String does not match pattern ^created_at:(1|-1)$')
   .optional();
 
-/** All calls of invitations. */
+/** The calls for invitations. */
 export const invitationCalls: Call<InvitationsDependencies>[] = [
   call({
     method: 'GET',
@@ -216,7 +219,7 @@ export const invitationCalls: Call<InvitationsDependencies>[] = [
     method: 'DELETE',
     path: `${path}/:invitation_id`,
     scopes: [`delete:${noun}`],
-    summary: 'Take back an invitation to an organization',
+    summary: 'Delete an invitation to an organization',
     handle: async ({ store }, { params }) => {
       const found = await invitationOf(store, params);
       await store.collection('invitations').delete(found.id);

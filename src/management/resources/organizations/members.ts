@@ -1,4 +1,4 @@
-// `/organizations/{id}/members`: who belongs to an organization, and with what roles.
+// `/organizations/{id}/members`: the members of an organization and their roles.
 import { z } from 'zod';
 import { membershipId } from '../../../records/organizations.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -36,7 +36,7 @@ async function membershipOf(store: Store, params: Readonly<Record<string, string
   throw notFound('The user is not a member of the organization.', 'inexistent_member')();
 }
 
-/** Members by cursor: as at the hosted service the page after the last one is empty, and that one alone has no `next`. */
+/** Returns a list source of members. As at the hosted service, every page that is not empty has `next`. */
 function memberSource<T extends { user_id: string }>(items: readonly T[]): ListSource {
   const source = arraySource(items, ({ user_id }) => user_id);
   return {
@@ -52,7 +52,7 @@ function memberSource<T extends { user_id: string }>(items: readonly T[]): ListS
 const call = callsWith<{ store: Store }>();
 const path = '/organizations/:id/members';
 
-/** The calls of an organization's members and their roles. */
+/** The calls for members of organizations and their roles. */
 export const organizationMemberCalls: Call<{ store: Store }>[] = [
   call({
     method: 'GET',
@@ -127,7 +127,7 @@ export const organizationMemberCalls: Call<{ store: Store }>[] = [
     method: 'POST',
     path: `${path}/:user_id/roles`,
     scopes: ['create:organization_member_roles'],
-    summary: 'Give roles to a member',
+    summary: 'Assign roles to a member',
     body: roleIds,
     handle: async ({ store }, { params, body }) => {
       const { id, roles: before } = await membershipOf(store, params);
@@ -146,7 +146,7 @@ export const organizationMemberCalls: Call<{ store: Store }>[] = [
     method: 'DELETE',
     path: `${path}/:user_id/roles`,
     scopes: ['delete:organization_member_roles'],
-    summary: 'Take roles from a member',
+    summary: 'Remove roles from a member',
     body: roleIds,
     handle: async ({ store }, { params, body }) => {
       const { id, roles: before } = await membershipOf(store, params);

@@ -1,4 +1,4 @@
-// `/organizations`: the organizations themselves.
+// `/organizations`: the organizations.
 import { z } from 'zod';
 import type { Organization, Records } from '../../../records/collections.ts';
 import { DATABASE } from '../../../records/connections.ts';
@@ -17,7 +17,7 @@ export interface OrganizationsDependencies {
 }
 
 const object = z.record(z.string(), z.unknown());
-/** A connection of an organization, as it is sent. */
+/** A connection of an organization in a body. */
 export const enabledConnection = z.strictObject({
   connection_id: z.string().max(64),
   assign_membership_on_login: z.boolean().optional(),
@@ -45,11 +45,11 @@ const name = z
   .max(50)
   .regex(/^[a-z0-9][a-z0-9_-]*$/, 'String does not match pattern ^[a-z0-9][a-z0-9_-]*$');
 
-/** The answer where there is no such organization. */
+/** The error for an organization that does not exist. */
 export const noOrganization = notFound('No organization found by that id or name');
 export type Enabled = z.output<typeof enabledConnection>;
 
-/** What has calls of its own. */
+/** Members with calls of their own. */
 const APART = new Set(['enabled_connections', 'client_grants', 'discovery_domains', 'clients']);
 
 const resource: Resource<'organizations', OrganizationsDependencies> = {
@@ -63,7 +63,7 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
     sort: z.string().max(255).optional(),
     include_client_association_for: z.string().max(255).optional(),
   },
-  // Tools sort by `created_at`, which is not kept: for it the order stays the one by name.
+  // Tools sort by `created_at`, which is not stored; the result is sorted by name.
   sortable: ['name', 'display_name', 'created_at'],
   listed: ({ clients = [] }, { include_client_association_for: id }) => {
     const found = (clients as readonly { client_id: string; use_for_member_access: boolean }[]).find(
@@ -99,7 +99,10 @@ const resource: Resource<'organizations', OrganizationsDependencies> = {
   },
 };
 
-/** Who signs up by a connection is a member, or has an account that opens nothing. @throws AuthError 400 */
+/**
+ * Refuses sign-up by a connection that does not make the user a member, who could then not log in.
+ * @throws AuthError 400
+ */
 export function refuseFutileSignUps(
   strategy: string | undefined,
   enabled: Omit<Enabled, 'connection_id'>,
@@ -113,21 +116,21 @@ export function refuseFutileSignUps(
   );
 }
 
-/** A connection that an organization is to have. @throws AuthError 404 */
+/** Returns a connection that an organization is to have. @throws AuthError 404 */
 export async function requireConnection(store: Store, id: string) {
   const connection = await store.collection('connections').get(id);
   if (connection === undefined) throw apiError(404, 'The connection does not exist', 'inexistent_connection');
   return connection;
 }
 
-/** The organization of a path. @throws AuthError 404 */
+/** Returns the organization that a path names. @throws AuthError 404 */
 export async function organizationOf(store: Store, id = ''): Promise<Organization> {
   const found = await store.collection('organizations').get(id);
   if (found === undefined) throw noOrganization();
   return found;
 }
 
-/** Changes an organization as it is then. @throws AuthError 404 */
+/** Changes the stored organization atomically. @throws AuthError 404 */
 export async function changeOrganization(
   store: Store,
   id: string,
@@ -142,7 +145,7 @@ export async function changeOrganization(
 
 const call = callsWith<OrganizationsDependencies>();
 
-/** The calls of organizations themselves. */
+/** The calls for organizations. */
 export const organizationCalls: Call<OrganizationsDependencies>[] = [
   ...resourceCalls(resource),
   call({

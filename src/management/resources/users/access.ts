@@ -1,4 +1,4 @@
-// What a user may do: their roles, their permissions, and the organizations that they are a member of.
+// A user's roles, permissions and organizations.
 import { z } from 'zod';
 import type { RoleRecord } from '../../../records/roles.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -31,7 +31,7 @@ async function rolesOf(store: Store, ids: readonly string[]): Promise<readonly R
   return found.flatMap((role) => (role === undefined ? [] : [role as RoleRecord]));
 }
 
-/** Changes a user's roles in one step: two calls at once both count. @throws AuthError 404 */
+/** Changes a user's roles atomically, so that concurrent changes both take effect. @throws AuthError 404 */
 async function changeRoles(
   { store }: UserAccessDependencies,
   userId: string,
@@ -185,7 +185,7 @@ function organizationCalls(): Call<UserAccessDependencies>[] {
   ];
 }
 
-/** The calls. */
+/** The calls for roles, permissions and organizations of users. */
 export const userAccessCalls: Call<UserAccessDependencies>[] = [
   ...roleCalls(),
   ...permissionCalls(),

@@ -1,4 +1,4 @@
-// The authentication methods of a user, as the Management API shows and takes them.
+// The authentication methods of a user.
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import { normalizeEmail } from '../../../records/email.ts';
@@ -14,13 +14,13 @@ import { userOf } from './user.ts';
 
 type Authenticator = Frozen<AuthenticatorRecord>;
 
-/** What is given of a new one. */
+/** A new authenticator. */
 interface NewFactor {
   kind: FactorKind;
   fields: Pick<AuthenticatorRecord, 'phone_number' | 'email' | 'secret' | 'name'>;
 }
 
-/** The second factors that users have. */
+/** The second factors of users. */
 interface UserFactors {
   of(userId: string): Promise<Authenticator[]>;
   get(id: string): Promise<Authenticator | undefined>;
@@ -40,12 +40,12 @@ export interface UserFactorsDependencies {
   store: Store;
 }
 
-/** A user may have as many as they may enrol. */
+/** Highest number of authentication methods of a user, the same as for enrolment by the user. */
 export const MOST = 20;
 
 const noMethod = notFound('The authentication method does not exist.', 'inexistent_authentication_method');
 
-/** An authenticator as it is answered: never what it is proved by. */
+/** Returns an authenticator as the API shows it, without its secret. */
 export function methodView(one: Authenticator): object {
   return {
     id: one.id,
@@ -81,7 +81,7 @@ export const method = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('email'), email: z.email().max(320), name }),
   z.strictObject({
     type: z.literal('totp'),
-    // RFC 4648 §6; 80 bits at least, as authenticator apps have it.
+    // Base32 (RFC 4648 §6) of at least 80 bits, as authenticator apps expect.
     totp_secret: z
       .string()
       .max(256)
@@ -92,7 +92,10 @@ export const method = z.discriminatedUnion('type', [
 
 type Method = z.output<typeof method>;
 
-/** The factor that a body describes, as it is stored: e-mail addresses normalized, secrets in upper case without padding. */
+/**
+ * Returns the factor that a body describes, as it is stored: e-mail addresses normalized, secrets in upper case
+ * without padding.
+ */
 export function factorOf(body: Method): NewFactor {
   const named = body.name === undefined ? {} : { name: body.name };
   if (body.type === 'phone') return { kind: 'sms', fields: { ...named, phone_number: body.phone_number } };
@@ -104,20 +107,20 @@ export function factorOf(body: Method): NewFactor {
   return { kind: 'otp', fields: { ...named, secret } };
 }
 
-/** Whether an authenticator is of the same kind as a new factor and has the same phone number or e-mail address. */
+/** Whether an authenticator is of the same kind as a new factor, with the same phone number or e-mail address. */
 export function isSame(one: Authenticator, { kind, fields }: NewFactor): boolean {
   return one.kind === kind && one.phone_number === fields.phone_number && one.email === fields.email;
 }
 
-/** One of a user's own, as it is answered, and how it is renamed and removed. */
+/** An authentication method of a user, with functions that rename and delete it. */
 interface OwnMethod {
   view: object;
-  /** @returns as it is answered then. */
+  /** @returns the renamed method as the API shows it. */
   rename(name: string | undefined): Promise<object>;
   remove(): Promise<unknown>;
 }
 
-/** @throws AuthError 404 for another user's, too. */
+/** Returns the authentication method that a path names. @throws AuthError 404, also for a method of another user */
 export async function methodOf(
   deps: UserFactorsDependencies,
   params: Readonly<Record<string, string>>,

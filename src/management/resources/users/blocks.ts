@@ -1,4 +1,5 @@
-// Accounts that are locked after wrong passwords (`/user-blocks`), and addresses that are throttled (`/anomaly/blocks/ips`).
+// `/user-blocks`: accounts that are locked after wrong passwords. `/anomaly/blocks/ips`: addresses that are
+// throttled.
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { Locks } from '../../../protection/locks.ts';
@@ -22,12 +23,12 @@ interface Account {
   identifier: string;
 }
 
-/** What somebody may have typed, in any connection: locked is what was typed, whether or not there is such a user. */
+/** Returns an identifier in all connections: what was typed is locked, whether or not a user has it. */
 async function accountsNamed({ config }: BlocksDependencies, identifier: string): Promise<Account[]> {
   return (await config.connections()).map(({ name }) => ({ connection: name, identifier }));
 }
 
-/** All names by which a user logs in. @throws AuthError 404 */
+/** Returns all identifiers that a user can log in with. @throws AuthError 404 */
 async function accountsOf(deps: BlocksDependencies, id: string | undefined): Promise<Account[]> {
   const user = await userOf(deps, id);
   const identities = await deps.users.identitiesOf(user.id);
@@ -106,7 +107,7 @@ const userBlocks: Call<BlocksDependencies>[] = [
   }),
 ];
 
-/** @throws AuthError 400 for what is no address. */
+/** Returns an IP address. @throws AuthError 400 if the text is not one */
 function addressOf(text = ''): string {
   if (isIP(text) === 0)
     throw apiError(400, 'Path validation error: not an IP address on property id.', 'invalid_uri');
@@ -136,5 +137,5 @@ const addressBlocks: Call<BlocksDependencies>[] = [
   }),
 ];
 
-/** The calls. */
+/** The calls for blocks. */
 export const blockCalls: Call<BlocksDependencies>[] = [...userBlocks, ...addressBlocks];

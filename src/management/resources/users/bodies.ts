@@ -1,10 +1,10 @@
-// What may be said of a user.
+// The bodies that create and change users.
 import { z } from 'zod';
 
 const metadata = z.record(z.string(), z.unknown());
 const text = (longest: number) => z.string().min(1).max(longest);
 
-/** Claims of OpenID Connect Core §5.1 that have no place in the hosted service's records. */
+/** Claims of OpenID Connect Core §5.1 that the hosted service's user records do not have. */
 const standardClaims = {
   middle_name: text(150).nullish(),
   preferred_username: text(150).nullish(),
@@ -77,7 +77,7 @@ export const PROFILE_MEMBERS = [
   ...(Object.keys(standardClaims) as (keyof typeof standardClaims)[]),
 ] as const;
 
-/** Metadata merges at the first level: null removes a key, an empty object all of them. */
+/** Returns metadata merged at the first level: null removes a key, an empty object removes all. */
 export function mergedMetadata(
   before: Readonly<Record<string, unknown>>,
   patch: Readonly<Record<string, unknown>> | null | undefined,

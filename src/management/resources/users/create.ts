@@ -1,4 +1,4 @@
-// Making a user: `POST /users`.
+// `POST /users`: creating a user.
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
 import { attributesOf, identifiersOf, uniqueIn } from '../../../records/database-attributes.ts';
@@ -33,9 +33,9 @@ async function connectionOf({ config }: UsersDependencies, name: string): Promis
 }
 
 /**
- * Makes a user of the connection that the body names.
- * @param from whose request it is, for the mail that verifies the address and for the tenant's own code.
- * @throws AuthError 400, also where that code refuses the user; 409 when there is one already.
+ * Creates a user of the connection that the body names.
+ * @param from the source of the request, for the verification e-mail and for the tenant's own code.
+ * @throws AuthError 400, also if the tenant's own code refuses the user; 409 if the user exists.
  */
 export async function createUser(
   deps: UsersDependencies,
@@ -96,11 +96,14 @@ function requireCredentials(
   if (refusal !== undefined) throw passwordError(refusal);
 }
 
-/** @throws AuthError 400 for a user without the names that users of the connection have, or with one that they have not. */
+/**
+ * Refuses a user without the identifiers that the connection requires, or with one that it does not allow.
+ * @throws AuthError 400
+ */
 function requireAddresses(connection: Connection, body: CreateUserBody): void {
   const options = databaseOptions(connection);
   const attributes = attributesOf(options);
-  // Without `attributes` a username is enough, whether or not the connection requires them.
+  // Without `attributes`, a username is enough, whether or not the connection requires one.
   const enough = options.attributes == null ? (['email', 'username'] as const) : identifiersOf(options);
   const lacking = ADDRESS_KINDS.find((kind) => attributes[kind].isRequired && body[kind] == null);
   const missing = enough.every((kind) => body[kind] == null) ? enough[0] : lacking;

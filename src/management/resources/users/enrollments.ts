@@ -1,4 +1,4 @@
-// Second factors as older clients know them: enrollments, providers, recovery codes, remembered browsers.
+// Second factors as older clients use them: enrollments, providers, recovery codes, remembered browsers.
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../../../records/authenticators.ts';
 import type { Frozen } from '../../../records/record.ts';
@@ -17,8 +17,8 @@ export interface EnrollmentsDependencies extends UserFactorsDependencies {
   store: Store;
   random: Random;
   /**
-   * Makes the link by which a user enrols a second factor, and mails it where that is wanted.
-   * @returns it, or why there is none.
+   * Creates the link by which a user enrols a second factor, and sends it by e-mail if `mailTo` is set.
+   * @returns the link, or the reason why none was created.
    */
   issueEnrollment(enrollment: {
     user: User;
@@ -27,13 +27,13 @@ export interface EnrollmentsDependencies extends UserFactorsDependencies {
     mailTo?: string | undefined;
     locale?: string | undefined;
   }): Promise<{ url: string } | { refusal: 'no-factor' | 'enrolled' }>;
-  /** Makes a new recovery code of a user; the one before is dead. */
+  /** Creates a new recovery code of a user; the previous one becomes invalid. */
   renewRecoveryCode(userId: string): Promise<string>;
-  /** Forgets the browsers in which a user wants no second factor. */
+  /** Makes all browsers ask a user for a second factor again. */
   forgetBrowsers(userId: string): Promise<void>;
 }
 
-/** How it is proved; undefined for what recovers others, which is no enrollment. */
+/** Returns the type of enrollment of an authenticator; undefined for recovery codes, which are not enrollments. */
 const methodOf = ({ kind }: Frozen<AuthenticatorRecord>) => secondFactorOf(kind)?.enrollment;
 
 function enrollmentView(one: Frozen<AuthenticatorRecord>): object {
@@ -90,7 +90,7 @@ const enrollmentCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** What can be enrolled. */
+/** The factors that can be enrolled. */
 const FACTORS = ALL_SECOND_FACTORS.filter(({ recovers }) => recovers !== true);
 
 const REFUSALS = {
@@ -103,7 +103,7 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
     method: 'POST',
     path: '/guardian/enrollments/ticket',
     scopes: ['create:guardian_enrollment_tickets'],
-    summary: 'Create a ticket by which a user enrols a second factor',
+    summary: 'Create a ticket for enrolling a second factor',
     body: z.strictObject({
       user_id: z.string().min(1).max(300),
       email: z.email().max(254).optional(),
@@ -125,16 +125,16 @@ const ticketCalls: Call<EnrollmentsDependencies>[] = [
         locale: body.email_locale,
       });
       if ('refusal' in made) throw apiError(400, REFUSALS[made.refusal], 'invalid_body');
-      // The log keeps no link: whoever reads it could use it.
+      // The response is not logged, because anyone who reads the link can use it.
       return ok({ ticket_id: letters(32, deps.random), ticket_url: made.url });
     },
   }),
 ];
 
-/** Providers that the published API names, of which no authenticator is made here. */
+/** Providers of the published API for which no authenticators are created here. */
 const WITHOUT_FACTORS: readonly string[] = ['duo'];
 
-/** The kinds of authenticators of a provider; undefined for an unknown one. */
+/** Returns the kinds of authenticators of a provider; undefined for an unknown provider. */
 function kindsOf(provider: string): string[] | undefined {
   const kinds = ALL_SECOND_FACTORS.filter((one) => one.provider === provider).map(({ kind }) => kind);
   return kinds.length > 0 || WITHOUT_FACTORS.includes(provider) ? kinds : undefined;
@@ -165,7 +165,7 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
     method: 'POST',
     path: '/users/:id/multifactor/actions/invalidate-remember-browser',
     scopes: ['update:users'],
-    summary: 'Forget the browsers in which a user gives no second factor',
+    summary: 'Forget the browsers in which a user skips the second factor',
     handle: async (deps, { params }) => {
       const user = await userOf(deps, params.id);
       await deps.forgetBrowsers(user.id);
@@ -176,10 +176,10 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
     method: 'POST',
     path: '/users/:id/recovery-code-regeneration',
     scopes: ['update:users'],
-    summary: 'Make a new recovery code of a user',
+    summary: 'Create a new recovery code for a user',
     handle: async (deps, { params }) => {
       const user = await userOf(deps, params.id);
-      // A code stands in for a factor: without one it would be a factor on its own.
+      // A recovery code replaces another factor. Without one, it would be a factor by itself.
       const all = await deps.authenticators.of(user.id);
       if (!all.some((one) => one.active && methodOf(one) !== undefined))
         throw notFound('The user has no second factor.', 'enrollment_not_found')();
@@ -188,7 +188,7 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
   }),
 ];
 
-/** The calls. */
+/** The calls for enrollments and recovery codes. */
 export const enrollmentsCalls: Call<EnrollmentsDependencies>[] = [
   ...enrollmentCalls,
   ...ticketCalls,

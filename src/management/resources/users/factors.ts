@@ -1,4 +1,4 @@
-// Second factors of a user: `authentication-methods`, the older `enrollments`, and what undoes them.
+// `/users/{id}/authentication-methods`: the second factors and passkeys of a user.
 import { z } from 'zod';
 import { type Call, callsWith, created, noContent, ok } from '../../call.ts';
 import { apiError } from '../../errors.ts';
@@ -97,7 +97,7 @@ const allCalls: Call<UserFactorsDependencies>[] = [
   }),
 ];
 
-/** Second factors, and passkeys after them. */
+/** Returns the second factors of a user, followed by the passkeys. */
 async function viewsOf(
   { authenticators, store }: UserFactorsDependencies,
   userId: string,
@@ -139,5 +139,5 @@ const oneCalls: Call<UserFactorsDependencies>[] = [
   }),
 ];
 
-/** The calls. */
+/** The calls for authentication methods. */
 export const userFactorCalls: Call<UserFactorsDependencies>[] = [...allCalls, ...oneCalls];

@@ -1,4 +1,4 @@
-// Linking users: several identities of one person become one user, and are taken apart again.
+// Linking users: identities of one person are combined into one user, and separated again.
 import { z } from 'zod';
 import type { ReadIdTokenHint } from '../../../engine/id-token-hint.ts';
 import { identityId } from '../../../records/identities.ts';
@@ -18,17 +18,17 @@ export interface UserIdentitiesDependencies {
   store: Store;
   users: Users;
   wallClock: Clock;
-  /** Verifies an ID token of ours; one that has expired, too. */
+  /** Verifies an ID token that this server issued, even if it has expired. */
   readIdTokenHint: ReadIdTokenHint;
-  /** Ends what a user had who has become an identity of another. */
+  /** Ends sessions and tokens of a user who has become an identity of another. */
   endLinked(userId: string): Promise<void>;
-  /** Ends what may have come by an identity that is a user's no more: sessions, tokens, and passkeys. */
+  /** Ends what may have been obtained with an unlinked identity: sessions, tokens and passkeys. */
   endUnlinked(userId: string, identity: Pick<Identity, 'connection'>): Promise<void>;
 }
 
 const byName = z.strictObject({
   provider: z.string().min(1).max(128),
-  // SDKs of some providers send theirs as numbers.
+  // SDKs of some providers send ids as numbers.
   user_id: z.union([z.string().min(1).max(255), z.number().int()]).transform(String),
   connection_id: z.string().min(1).max(64).optional(),
 });
@@ -39,7 +39,7 @@ type LinkBody = z.output<typeof byName> | z.output<typeof byToken>;
 const alreadyLinked = conflict('Specified identity already exists.', 'identity_conflict');
 const noOther = () => apiError(400, 'The user to be linked does not exist.', 'inexistent_user');
 
-/** The user whom a body names. @throws AuthError 400, 403, 409 */
+/** Returns the user to be linked. @throws AuthError 400, 403, 409 */
 async function otherOf(
   deps: UserIdentitiesDependencies,
   user: User,
@@ -47,7 +47,7 @@ async function otherOf(
   caller: Caller,
 ): Promise<User> {
   if ('link_with' in body) return provedOther(deps, body.link_with, caller);
-  // Whoever has their own token alone must prove that they are the other one, too.
+  // A user must prove to own the other account too, with an ID token.
   if (caller.isUser)
     throw apiError(403, 'Insufficient scope, expected any of: update:users', 'insufficient_scope');
   const { provider, connection_id } = body;
@@ -63,7 +63,10 @@ async function otherOf(
   return other;
 }
 
-/** @throws AuthError 400 where a connection knows no such identity; 409 where it is linked to somebody else. */
+/**
+ * Checks that a connection has an identity that is not linked.
+ * @throws AuthError 400 if it has none; 409 if it is linked
+ */
 async function requireIn({ store }: UserIdentitiesDependencies, connectionId: string, upstreamId: string) {
   const connection = await store.collection('connections').get(connectionId);
   if (connection === undefined)
@@ -73,19 +76,19 @@ async function requireIn({ store }: UserIdentitiesDependencies, connectionId: st
   if (identity.user_id !== homeOf(identity)) throw alreadyLinked();
 }
 
-/** The user whose ID token was given. @throws AuthError 400 for one that is not good. */
+/** Returns the user to whom an ID token was issued. @throws AuthError 400 if the token is not accepted */
 async function provedOther(deps: UserIdentitiesDependencies, token: string, caller: Caller): Promise<User> {
   const read = await deps.readIdTokenHint(token);
   const invalid = apiError(400, 'Invalid id token on link_with property', 'invalid_body');
   if (read === undefined || read.expiresAt <= epochSeconds(deps.wallClock)) throw invalid;
-  // An application whose secret signs its tokens could take any account over.
+  // A client whose secret signs its ID tokens could forge one for any user.
   if (read.isBySecret) throw invalid;
-  // A token that was given to another application proves nothing to this one.
+  // A client must not use a token that was issued to another client.
   if (caller.isUser && read.client.client_id !== caller.clientId) throw invalid;
   const other = await deps.users.get(read.userId);
-  // Whoever was blocked would come in again as somebody else.
+  // Linking would let a blocked user log in as another user.
   if (other === undefined || other.blocked === true) throw invalid;
-  // The owner of the address could set a password for it, and would then share the account that it was linked to.
+  // The real owner of the address could set a password for it, and would then have access to the linked account.
   if (caller.isUser && mayBeAnothers(other))
     throw apiError(400, 'The user to be linked has an address that is not verified.', 'unverified_email');
   return other;
@@ -93,7 +96,7 @@ async function provedOther(deps: UserIdentitiesDependencies, token: string, call
 
 const call = callsWith<UserIdentitiesDependencies>();
 
-/** The calls. */
+/** The calls for linking and unlinking. */
 export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
   call({
     method: 'POST',
@@ -114,7 +117,7 @@ export const userIdentityCalls: Call<UserIdentitiesDependencies>[] = [
   }),
   call({
     method: 'DELETE',
-    // Not `:user_id`: that is whose token it must be.
+    // Not `:user_id`, so that the parameter is not taken for the user whom the token belongs to.
     path: '/users/:id/identities/:provider/:identity_id',
     scopes: ['update:users'],
     ownScopes: ['update:current_user_identities'],

@@ -1,4 +1,4 @@
-// Passkeys of a user among their `authentication-methods`.
+// Passkeys of a user, as `authentication-methods`.
 import type { PasskeyRecord } from '../../../records/passkeys.ts';
 import type { Frozen } from '../../../records/record.ts';
 import type { Store } from '../../../store/contract.ts';
@@ -8,7 +8,7 @@ type Passkey = Frozen<PasskeyRecord>;
 
 const PREFIX = 'passkey|';
 
-/** A passkey as it is answered. */
+/** Returns a passkey as the API shows it. */
 export function passkeyView(one: Passkey): object {
   return {
     id: `${PREFIX}${one.id}`,
@@ -24,19 +24,19 @@ export function passkeyView(one: Passkey): object {
   };
 }
 
-/** All passkeys of a user. */
+/** Returns all passkeys of a user. */
 export function passkeysOf(store: Store, userId: string): Promise<Passkey[]> {
   return store.collection('passkeys').findBy('user', userId);
 }
 
-/** A user's passkey by the id that {@link passkeyView} tells; undefined for one of another user. */
+/** Returns a user's passkey by the id in {@link passkeyView}; undefined if it belongs to another user. */
 export async function passkeyOf(store: Store, userId: string, id: string): Promise<Passkey | undefined> {
   if (!id.startsWith(PREFIX)) return undefined;
   const found = await store.collection('passkeys').get(id.slice(PREFIX.length));
   return found?.user_id === userId ? found : undefined;
 }
 
-/** Ends the passkeys of a user that were made by a connection. @param connection its name. */
+/** Deletes the passkeys of a user that were registered with a connection. @param connection its name. */
 export async function endPasskeysBy(store: Store, userId: string, connection: string): Promise<void> {
   for (const passkey of await passkeysOf(store, userId))
     if (passkey.connection === connection) await store.collection('passkeys').delete(passkey.id);

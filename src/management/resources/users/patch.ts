@@ -1,4 +1,4 @@
-// Changing a user: `PATCH /users/{id}`.
+// `PATCH /users/{id}`: changing a user.
 import { isDeepStrictEqual } from 'node:util';
 import type { Connection } from '../../../records/collections.ts';
 import { strategyRecord } from '../../../records/connections.ts';
@@ -25,7 +25,7 @@ import {
   type UsersDependencies,
 } from './user.ts';
 
-/** Changes of the credentials come one at a time, as at the hosted service: each has its own consequences. */
+/** Refuses to change several credentials at once, as the hosted service does: each change has its own effects. */
 function refuseMixed(body: PatchUserBody): void {
   const has = (name: keyof PatchUserBody) => body[name] != null;
   for (const other of ['email', 'email_verified', 'username', 'phone_number'] as const) {
@@ -35,11 +35,11 @@ function refuseMixed(body: PatchUserBody): void {
 }
 
 /**
- * Changes a user; a new password or a block ends their sessions and refresh tokens. A body that says what is so already
- * writes nothing.
- * @param from whose request it is, for the mail that verifies a new address and for the tenant's own code.
- * @returns the user, and whether nothing was done at all.
- * @throws AuthError 400; 404 when the user is gone.
+ * Changes a user. A new password or a block ends the user's sessions and refresh tokens. A body with the current
+ * values writes nothing.
+ * @param from the source of the request, for the verification e-mail and for the tenant's own code.
+ * @returns the user, and whether nothing changed at all.
+ * @throws AuthError 400; 404 if the user does not exist any more.
  */
 export async function patchUser(
   deps: UsersDependencies,
@@ -53,7 +53,7 @@ export async function patchUser(
   const addresses = addressesOfNew(body);
   refuseFederated({ connection, identity }, body);
   const linked = identity !== undefined && isLinked(identity) ? identity : undefined;
-  // What a linked identity has of its own is changed there.
+  // Members of a linked identity are changed in that identity.
   const known = linked === undefined ? before : (linked.profile as Partial<User> | undefined);
   if (linked !== undefined && body.verify_email === true)
     throw invalid('Cannot verify the email of a linked identity');
@@ -64,7 +64,7 @@ export async function patchUser(
   const isNew = (kind: 'email' | 'phone_number') =>
     addresses[kind] !== undefined && addresses[kind] !== known?.[kind];
   const asked: Partial<UserRecord> = {
-    // A new address is nobody's until it was proved, unless the caller says so.
+    // A new address is unverified, unless the caller says otherwise.
     ...(isNew('email') && { email_verified: false }),
     ...(isNew('phone_number') && { phone_verified: false }),
     ...profileOf(body),
@@ -89,20 +89,20 @@ export async function patchUser(
   return { user: after, isUnchanged };
 }
 
-/** Whether a record says all of that already. */
+/** Whether a record has all the given values already. */
 function isSaid(record: object | undefined, said: object): boolean {
   const known = (record ?? {}) as Record<string, unknown>;
   return Object.entries(said).every(([name, value]) => isDeepStrictEqual(known[name], value));
 }
 
-/** A change of a linked identity, and the rest, which is the user's. */
+/** Splits a change into the members of a linked identity and those of the user. */
 function apart(asked: Partial<UserRecord>): [Partial<UserRecord>, Partial<UserRecord>] {
   const isOwn = ([name]: [string, unknown]) => OF_IDENTITY.some((one) => one === name);
   const all = Object.entries(asked);
   return [Object.fromEntries(all.filter(isOwn)), Object.fromEntries(all.filter((one) => !isOwn(one)))];
 }
 
-/** Judges a username where it is kept. */
+/** Refuses a username that the connection of an identity does not allow. @throws AuthError 400 */
 async function refuseUsername(
   { config }: UsersDependencies,
   identity: Identity | undefined,
@@ -113,13 +113,13 @@ async function refuseUsername(
     judgeUsername(databaseOptions(connection), username);
 }
 
-/** How the refusal of a taken address names it. */
+/** The names of identifiers in the message for one that is taken. */
 const WORDS: Readonly<Record<string, string>> = { phone_number: 'phone number', username: 'username' };
 
 interface ToWrite {
   change: Partial<UserRecord>;
   merge: MetadataMerge;
-  /** Of the linked identity, where one is named. */
+  /** The members of the linked identity, if one is named. */
   own: Partial<UserRecord>;
   linked: Identity | undefined;
 }
@@ -143,7 +143,10 @@ async function written(
   return after;
 }
 
-/** The connection whose credentials a body changes: the one that it names, else that of the user's first identity. */
+/**
+ * Returns the identity whose credentials a body changes, and its connection: the connection that the body names,
+ * otherwise that of the primary identity.
+ */
 async function homeOf(
   { config }: UsersDependencies,
   identities: readonly Identity[],
@@ -155,10 +158,13 @@ async function homeOf(
   return { connection: await config.connection(identity.connection), identity };
 }
 
-/** The members that are changed in a database elsewhere, too, where a user is kept there. */
+/** Members that are changed in a custom database too, for a user who is stored there. */
 const ELSEWHERE = ['email', 'email_verified', 'username', 'password', 'verify_email', 'verify_password'];
 
-/** What an upstream provider says of a user, or a database elsewhere, is changed there. */
+/**
+ * Refuses to change members that come from an upstream provider or a custom database, and would be overwritten.
+ * @throws AuthError 400
+ */
 function refuseFederated(
   { connection, identity }: Awaited<ReturnType<typeof homeOf>>,
   body: PatchUserBody,
@@ -171,7 +177,7 @@ function refuseFederated(
     strategy === undefined || connection === undefined || rootAttributesOf(connection) === 'on_each_login';
   const ours = new Set([
     ...['user_metadata', 'app_metadata', 'blocked', 'connection', 'client_id'],
-    // What scripts change there.
+    // The members that the scripts of the custom database change.
     ...(isElsewhere ? ELSEWHERE : []),
     ...(isRefreshed ? [] : ['name', 'nickname', 'given_name', 'family_name', 'picture']),
   ]);

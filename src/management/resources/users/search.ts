@@ -1,4 +1,4 @@
-// `GET /users`: users by page or after a cursor, and those that a query means.
+// `GET /users`: all users, or those that a query selects, by page or by cursor.
 import { z } from 'zod';
 import type { Filter, Query, Store } from '../../../store/contract.ts';
 import type { User } from '../../../users/user.ts';
@@ -16,13 +16,13 @@ interface UserSearchDependencies {
   users: Users;
 }
 
-/** The hosted service lets nobody page further, and so do we: what is skipped is read all the same. */
+/** Number of users that paging by number reaches, as at the hosted service, because skipped users are read too. */
 const REACH = 1000;
 
 const listQuery = z.strictObject({
   ...pageQuery,
   ...cursorQuery,
-  // Each comes with their identities.
+  // A lower limit than elsewhere, because the identities of each user are read too.
   take: cursorQuery.take.refine((count) => (count ?? 1) <= 100, 'Value must be at most 100'),
   ...fieldsQuery,
   sort: z.string().max(128).optional(),
@@ -32,15 +32,18 @@ const listQuery = z.strictObject({
     .string()
     .refine((version) => version === 'v3', 'Only search_engine v3 is supported')
     .optional(),
-  /** In the order in which they are stored; that is ours in any case. */
+  /** Accepted and ignored: the order of ids is the default anyway. */
   primary_order: flag.optional(),
-  /** Of a search that compares many users one by one: only so many as somebody who waits for a page has time for. */
+  /** For the console: limits how many users a search may compare one by one, so that a page is shown in time. */
   bounded: flag.optional(),
 });
 
 type ListQuery = z.output<typeof listQuery>;
 
-/** Asked where a query is about metadata: with nobody like that it is answered by the index alone. */
+/**
+ * Returns whether users have metadata outside the index. It is only looked up for queries about metadata; if there is
+ * none, the index alone answers them.
+ */
 async function moreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery): Promise<HasMore> {
   const has = async (object: 'app_metadata' | 'user_metadata') =>
     q.includes(object) &&
@@ -49,7 +52,7 @@ async function moreOf({ store }: UserSearchDependencies, { q = '' }: ListQuery):
   return (object) => (object === 'app_metadata' ? inApp : inUser);
 }
 
-/** Which users a request means, and in which order. @throws AuthError 400 */
+/** Returns the filter and order of a request. @throws AuthError 400 */
 function queryOf(
   { q, connection, sort, from, take }: ListQuery,
   hasMore: HasMore,
@@ -68,7 +71,7 @@ function queryOf(
   return {
     ...(where === undefined || all.length === 0 ? {} : { where }),
     ...(order === undefined ? {} : { sort: { ...order, field: userSort(order.field) } }),
-    // Pages of a search in no order that was asked for; all users, and a checkpoint, are in the order of ids.
+    // Pages of a search without `sort` are in any order. All other lists are in the order of ids.
     ...(order === undefined && isSearch && from === undefined && take === undefined && { order: 'any' }),
   };
 }
@@ -92,7 +95,7 @@ function sourceOf(
   };
 }
 
-/** Users with their identities, where those are asked for. */
+/** Returns users as the API shows them, with their identities if the query asks for them. */
 async function views({ users }: UserSearchDependencies, found: readonly object[], query: ListQuery) {
   const names = query.fields?.split(',').map((name) => name.trim());
   const isNamed = names === undefined || names.includes('identities') === (query.include_fields ?? true);
@@ -103,7 +106,10 @@ async function views({ users }: UserSearchDependencies, found: readonly object[]
   );
 }
 
-/** A page of a search, and whether others may match, which were not looked at. @throws AuthError 400 */
+/**
+ * Returns a page of a search, and whether the search stopped before all users were compared.
+ * @throws AuthError 400
+ */
 async function boundedSearch(deps: UserSearchDependencies, query: ListQuery) {
   const { page = 0, per_page = 50 } = query;
   const asked = queryOf(query, await moreOf(deps, query));
@@ -117,7 +123,7 @@ async function boundedSearch(deps: UserSearchDependencies, query: ListQuery) {
 
 const call = callsWith<UserSearchDependencies>();
 
-/** The call. */
+/** The call that lists and searches users. */
 export const userSearchCalls: Call<UserSearchDependencies>[] = [
   call({
     method: 'GET',

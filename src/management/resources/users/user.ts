@@ -1,4 +1,4 @@
-// What the calls of users share: what they are given, the user of a path, a body's members as they are kept.
+// The common part of the calls for users: their dependencies, the user that a path names, and members of bodies.
 import type { AuthError } from '../../../http/errors.ts';
 import type { Connection } from '../../../records/collections.ts';
 import { attributesOf } from '../../../records/database-attributes.ts';
@@ -20,35 +20,35 @@ export interface UsersDependencies {
   store: Store;
   users: Users;
   config: Pick<Config, 'connection' | 'connections'>;
-  /** Removes a user with all that is theirs. */
+  /** Removes a user and everything that belongs to the user. */
   removeUser(userId: string): Promise<void>;
-  /** Renews what has ended of the tokens that a user's upstream providers gave. */
+  /** Renews expired tokens of a user's upstream providers. */
   renewProviderTokens(userId: string): Promise<void>;
   /** Ends a user's sessions and refresh tokens. */
   endSessions(userId: string, reason: 'account-deactivated' | 'password-changed'): Promise<void>;
-  /** Sends the mail that verifies a new address, where the tenant sends one. */
+  /** Sends the e-mail that verifies a new address, if the tenant sends these. */
   askToVerify(user: User, connection: Connection, clientId: string | undefined, ip: string): Promise<void>;
 }
 
-/** Where a request came from. */
+/** The source of a request. */
 export type RequestFrom = Pick<CallRequest, 'ip' | 'userAgent'>;
 
-/** Who asks, for the tenant's own code. */
+/** Returns the request as the tenant's own code sees it. */
 export function askerOf(method: 'POST' | 'PATCH', { ip, userAgent: user_agent }: RequestFrom): Asker {
   return { request: { ip, user_agent, method, query: {}, body: {} } };
 }
 
-/** The answer where there is no such user. */
+/** The error for a user who does not exist. */
 export const noUser = notFound('The user does not exist.', 'inexistent_user');
 
-/** The user of a path. @throws AuthError 404 */
+/** Returns the user that a path names. @throws AuthError 404 */
 export async function userOf({ users }: Pick<UsersDependencies, 'users'>, id = ''): Promise<User> {
   const user = await users.get(id);
   if (user === undefined) throw noUser();
   return user;
 }
 
-/** A user as they are answered. @param shows what the caller may be shown beside. */
+/** Returns a user as the API shows it. @param shows further members that the caller may read. */
 export async function viewOf(
   { users }: Pick<UsersDependencies, 'users'>,
   user: User,
@@ -57,10 +57,10 @@ export async function viewOf(
   return userView(user, await users.identitiesOf(user.id), shows);
 }
 
-/** The answer to a body that is refused. */
+/** Returns the error for a body that is refused. */
 export const invalid = (message: string): AuthError => apiError(400, message, 'invalid_body');
 
-/** The words of the hosted service for a password that is refused. */
+/** Returns the error for a password that is refused, with the hosted service's message. */
 export function passwordError({ reason }: PasswordRefusal): AuthError {
   const words: Record<PasswordRefusal['reason'], string> = {
     'weak-password': 'PasswordStrengthError: Password is too weak',
@@ -71,7 +71,7 @@ export function passwordError({ reason }: PasswordRefusal): AuthError {
   return invalid(words[reason]);
 }
 
-/** @throws AuthError 400 for a username that users of a database connection cannot have. */
+/** Refuses a username that users of a database connection cannot have. @throws AuthError 400 */
 export function judgeUsername(options: DatabaseOptions, username: string): void {
   const { isIdentifier, signUp } = attributesOf(options).username;
   if (!isIdentifier && signUp === 'inactive')
@@ -84,7 +84,7 @@ export function judgeUsername(options: DatabaseOptions, username: string): void 
   );
 }
 
-/** The members of a profile that a body sets; null removes one. */
+/** Returns the members of a profile that a body sets; null removes a member. */
 export function profileOf(body: PatchUserBody): Partial<UserRecord> {
   return Object.fromEntries(
     PROFILE_MEMBERS.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name] ?? undefined]])),

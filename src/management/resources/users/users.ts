@@ -1,4 +1,4 @@
-// Users: making, reading, changing and removing them.
+// `/users`: creating, reading, changing and deleting users.
 import { z } from 'zod';
 import { normalizeEmail } from '../../../records/email.ts';
 import type { Frozen } from '../../../records/record.ts';
@@ -11,12 +11,12 @@ import { createUser } from './create.ts';
 import { patchUser } from './patch.ts';
 import { type UsersDependencies, userOf, viewOf } from './user.ts';
 
-/** Members of a user's own record that the user's own token may change. */
+/** Members that a user's own token may change. */
 const OWN_MEMBERS = new Set(['user_metadata']);
 
 const call = callsWith<UsersDependencies>();
 
-/** The calls. */
+/** The calls for users. */
 export const userRecordCalls: Call<UsersDependencies>[] = [
   call({
     method: 'POST',
@@ -89,7 +89,7 @@ export const userRecordCalls: Call<UsersDependencies>[] = [
   }),
 ];
 
-/** What the log keeps of a user: not their metadata, which may hold anything. */
+/** Returns a user as the log shows it: without metadata, which may contain anything. */
 function shortView({
   id,
   email,

@@ -1,15 +1,15 @@
-// A user as the Management API answers them.
+// A user as the Management API shows it.
 import { createHash } from 'node:crypto';
 import type { Frozen } from '../../../records/record.ts';
 import type { UserRecord } from '../../../records/users.ts';
 import { type Identity, primaryIdentity } from '../../../users/identities.ts';
 
-/** What the record holds beside, and nobody is told. */
+/** Members of the record that no response contains. */
 const OWN = new Set(['id', 'email_history', 'permissions', 'roles', 'expiresAt']);
 
 /**
- * The identity that a user was made with comes first.
- * @param shows what a caller may be shown beside: the tokens of upstream providers.
+ * Returns identities as the API shows them, the primary one first.
+ * @param shows whether the caller may read the tokens of upstream providers.
  */
 export function identityViews(
   identities: readonly Identity[],
@@ -30,7 +30,10 @@ export function identityViews(
   );
 }
 
-/** The tokens that a provider gave at the last login; `expires_in` in seconds from then is not known any more. */
+/**
+ * Returns the tokens from an identity's last login. They have `expires_at`; `expires_in` would be relative to that
+ * login.
+ */
 function tokensOf({ upstream }: Identity): object {
   const { access_token, refresh_token, expires_at } = upstream ?? {};
   return {
@@ -41,7 +44,8 @@ function tokensOf({ upstream }: Identity): object {
 }
 
 /**
- * A user with their identities; what a provider says beyond the profile's own fields is at the root, too.
+ * Returns a user with their identities. Attributes from the provider that the profile does not have are top-level
+ * members too.
  * @param shows as for {@link identityViews}.
  */
 export function userView(
@@ -62,7 +66,7 @@ export function userView(
   };
 }
 
-/** The hosted service's default: a gravatar, or two letters. */
+/** Returns the default picture, as at the hosted service: a Gravatar, or two letters. */
 function pictureOf(text: string): string {
   const hash = createHash('md5').update(text.trim().toLowerCase()).digest('hex');
   const letters = encodeURIComponent(text.slice(0, 2).toLowerCase());
