@@ -1,4 +1,4 @@
-// `gatehouse actions`.
+// The command `gatehouse actions`.
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
@@ -8,7 +8,7 @@ import { readSettings } from '../settings.ts';
 import type { StoredAction } from './action-test.ts';
 import type { Ordered } from './orders.ts';
 
-/** Adds them to the program. */
+/** Adds the command to the program. */
 export function addActionCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
   program
     .command('actions')
@@ -22,7 +22,7 @@ export function addActionCommands(program: Command, host: CommandProcess, ordere
     .action((name: string, options: ActionTestOptions) => testAnAction(host, ordered, name, options));
 }
 
-/** Runs an action with an event that was saved in a file. */
+/** Runs an action with an event from a file. */
 async function testAnAction(
   host: CommandProcess,
   ordered: Ordered,
@@ -32,14 +32,17 @@ async function testAnAction(
   const settings = readSettings(dataDir === undefined ? host.env : { ...host.env, DATA_DIR: dataDir });
   const event = eventOf(file === '-' ? await text(host.stdin) : await readEvent(file));
   const action = (await ordered(settings, { command: 'action', name, isDraft: draft })) as StoredAction;
-  // Only this command needs it.
+  // Imported here because no other command needs it.
   const { actionReport, testAction } = await import('./action-test.ts');
   const tried = await testAction(settings, action, { event, isContinued });
   print(host, actionReport(tried));
   if (tried.fault !== undefined || tried.refused.length > 0) host.exitCode = 1;
 }
 
-/** @throws Error with the path: the system names none where it is a folder. */
+/**
+ * Returns the contents of a file.
+ * @throws Error with the path, which the system's own error lacks for a directory
+ */
 async function readEvent(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
@@ -49,7 +52,7 @@ async function readEvent(file: string): Promise<string> {
   }
 }
 
-/** @throws Error when it is no JSON object. */
+/** Returns the event. @throws Error if the text is not a JSON object */
 function eventOf(json: string): Record<string, unknown> {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(json));

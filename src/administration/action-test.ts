@@ -1,4 +1,4 @@
-// Running an action by hand: it comes from the store, and runs where the command runs.
+// Test runs of actions: the action is read from the store, and runs in the process of the command.
 import { type Tried, tryAction } from '../actions/try-action.ts';
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
@@ -10,13 +10,16 @@ import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts'
 import type { Store } from '../store/contract.ts';
 import { usageLines } from './script-test.ts';
 
-/** An action of the store, with its secrets. */
+/** An action from the store, with its secrets. */
 export interface StoredAction {
   action: RunnableAction;
   trigger: Trigger;
 }
 
-/** Reads one, as it was last deployed or as a draft. @throws Error when there is none. */
+/**
+ * Returns an action as it was last deployed, or its draft.
+ * @throws Error if it does not exist, was not deployed, or its trigger is not supported.
+ */
 export async function storedAction(
   { store }: { store: Store },
   { name, isDraft }: { name: string; isDraft: boolean },
@@ -36,8 +39,8 @@ export async function storedAction(
 }
 
 /**
- * Runs it once, as a login does; nothing becomes of what it asks for.
- * @param given.event what it is told.
+ * Runs an action once, as a login does, but without the effects that it asks for.
+ * @param given.event the event that the action gets.
  */
 export async function testAction(
   settings: Settings,
@@ -58,7 +61,7 @@ export async function testAction(
   }
 }
 
-/** What became of it, for people to read. */
+/** Returns the result of a run, for people to read. */
 export function actionReport({ commands, refused, fault, logs, used }: Tried): string {
   const asked = commands.map(
     ({ method, args }) => `\n  ${method}(${args.map((one) => JSON.stringify(one)).join(', ')})`,

@@ -1,4 +1,4 @@
-// The first application of the Management API: somebody has to be able to call it before anybody can be granted it.
+// Creates the first client of the Management API. Without one, nobody could call the API to create others.
 import { managementAudience } from '../management/audience.ts';
 import { idOf, letters } from '../management/ids.ts';
 import { clientGrantSchema } from '../records/apis.ts';
@@ -9,13 +9,16 @@ import type { Store } from '../store/contract.ts';
 import { defaultGrantTypes } from '../tenant/wanted.ts';
 
 export interface Admin {
-  /** Host and, where it is not 443, port. */
+  /** The host with its port, unless the port is 443. */
   domain: string;
   client_id: string;
   client_secret: string;
 }
 
-/** Makes an application with every scope of the Management API. Its secret is given here, and by no call. */
+/**
+ * Creates a client with all scopes of the Management API.
+ * @returns its credentials; no API call shows the secret.
+ */
 export async function createAdmin(
   {
     store,
@@ -36,7 +39,7 @@ export async function createAdmin(
   const grant = clientGrantSchema.parse({
     client_id,
     audience: managementAudience(settings.issuer),
-    // Those of later releases, too.
+    // Includes the scopes of later releases.
     allow_all_scopes: true,
     subject_type: 'client',
   });

@@ -1,11 +1,11 @@
-// `gatehouse admin`: the way to an application of the Management API, and to the console.
+// The command `gatehouse admin`, which gives access to the Management API and the console.
 import type { Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { readSettings } from '../settings.ts';
 import type { Admin } from './admin.ts';
 import type { Ordered } from './orders.ts';
 
-/** Adds the commands. @param ordered has an order carried out. */
+/** Adds the command to the program. @param ordered carries out an order. */
 export function addAdministratorCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
   program
     .command('admin')
@@ -24,7 +24,7 @@ export function addAdministratorCommands(program: Command, host: CommandProcess,
     );
 }
 
-/** Makes an application that may call everything of the Management API. */
+/** Creates a client with all scopes of the Management API and prints its credentials. */
 async function createApplication(
   host: CommandProcess,
   ordered: Ordered,
@@ -38,7 +38,7 @@ async function createApplication(
   print(host, `AUTH0_CLIENT_SECRET=${admin.client_secret}`);
 }
 
-/** Prints the link of an owner. */
+/** Prints a link for an owner of the console. */
 async function invite(
   host: CommandProcess,
   ordered: Ordered,

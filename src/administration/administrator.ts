@@ -1,17 +1,19 @@
-// The way in to the console for whoever may open the data directory: the first owner, and one who is locked out.
+// Access to the console for anyone who can read the data directory: for the first owner, and for one who is locked
+// out.
 import { type LinkDependencies, makeLink } from '../console/administrators/links.ts';
 import { changeRoleAtOnce, memberOf } from '../console/administrators/members.ts';
 import { normalizeEmail } from '../records/email.ts';
 
-/** A link, and whether somebody becomes an administrator by it. */
+/** A link, and whether it is for a new administrator. */
 interface OwnerLink {
   url: string;
   isNew: boolean;
 }
 
 /**
- * Makes the link of an owner: to become one, or for who is an administrator already to set a new password; they are an owner
- * from then on. @throws Error for what is no address.
+ * Creates a link with which somebody becomes an owner of the console. An existing administrator becomes an owner at
+ * once, and sets a new password with the link.
+ * @throws Error if the e-mail address is not valid, or too many links are open.
  */
 export async function ownerLink(deps: LinkDependencies, asked: string): Promise<OwnerLink> {
   const email = normalizeEmail(asked);

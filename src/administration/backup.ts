@@ -1,4 +1,4 @@
-// A backup of the store: written by the server that runs on it, by the command where none does.
+// Backups of the store. The running server writes them; without one, the command does.
 import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -11,7 +11,7 @@ import { writeArchive } from '../store/transfer/archive.ts';
 import { findPlace } from './place.ts';
 import { ABSENT, endedEarly } from './send.ts';
 
-/** Where a running server writes one. */
+/** The path of backups at a running server's socket. */
 export const BACKUPS = '/backup';
 
 interface KeySettings {
@@ -19,14 +19,14 @@ interface KeySettings {
   secretsKey?: KeyObject | undefined;
 }
 
-/** The key that the secrets of an open store are sealed with. @throws Error when it is not there. */
+/** Returns the key that the secrets of an open store are sealed with. @throws Error if it does not exist */
 async function storeKey({ dataDir, secretsKey }: KeySettings): Promise<KeyObject> {
   const key = secretsKey ?? (await readKey(keyFile(dataDir)));
   if (key === undefined) throw new Error(`${keyFile(dataDir)} is missing, and SECRETS_KEY is not set`);
   return key;
 }
 
-/** Writes an open store. @param signal ends it before it is done. */
+/** Writes a backup of an open store. @param signal aborts it. */
 export async function writeBackup(
   store: Store,
   settings: KeySettings,
@@ -37,7 +37,7 @@ export async function writeBackup(
   await writeArchive(store, key, { to, release: VERSION, ...(signal && { signal }) });
 }
 
-/** Answers with a backup; one that is not done is cut off, and has no end. */
+/** Responds with a backup. If it fails, the connection is destroyed, so that the file has no valid end. */
 export async function answerBackup(
   store: Store,
   settings: KeySettings,
@@ -48,7 +48,7 @@ export async function answerBackup(
   await writeBackup(store, settings, response, signal).catch(() => response.destroy());
 }
 
-/** Has the running server write one. @returns false when none runs. @throws Error with the reason. */
+/** Asks the running server to write a backup. @returns false if no server runs. @throws Error with the reason */
 export async function fetchBackup(dataDir: string, to: Writable): Promise<boolean> {
   const socketPath = await findPlace(dataDir);
   if (socketPath === undefined) return false;

@@ -1,24 +1,27 @@
-// What the store says of itself to the doctor, and what of the outside the tenant depends on.
+// What `gatehouse doctor` reads from the store: its state, and the addresses that the tenant depends on.
 import type { Clock } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { listAll } from '../store/list-all.ts';
 import { calledOptions } from '../tenant/provider-addresses.ts';
 
-/** No secret is among it. */
+/** Contains no secrets. */
 export interface Inspection {
-  /** The keys that sign. `createdAt`: epoch seconds. */
+  /** `createdAt` is in epoch seconds. */
   signingKeys: { alg: string; createdAt: number }[];
-  /** ISO 8601, of the newest event of the log. */
+  /** Date of the newest log event, ISO 8601. */
   newestEvent?: string;
-  /** How far the clock here is ahead of that of all processes, where there can be several; milliseconds. */
+  /**
+   * How far this machine's clock is ahead of the clock that all processes share, in milliseconds. Not set for a store
+   * of one process.
+   */
   clockAhead?: number;
-  /** Addresses that the server calls for the tenant, and for what. */
+  /** Addresses that the server calls for the tenant, and the purpose of each. */
   addresses: { of: string; url: string }[];
-  /** Names of log streams that are no longer sent. */
+  /** Names of log streams that are suspended. */
   suspendedStreams: string[];
 }
 
-/** Looks into a store. @throws Error when it cannot be read and written. */
+/** Reads the state of a store. @throws Error if it cannot be read and written */
 export async function inspect({ store, clock }: { store: Store; clock: Clock }): Promise<Inspection> {
   await store.ready();
   const [keys, connections, streams, newest] = await Promise.all([

@@ -1,4 +1,4 @@
-// A running server's ear for commands: HTTP with one request, on a socket that only its own user can open.
+// The socket of a running server for commands: HTTP, for the user that runs the server alone.
 import { once } from 'node:events';
 import { chmod } from 'node:fs/promises';
 import http from 'node:http';
@@ -18,22 +18,23 @@ import {
   transferUsers,
 } from './transfer.ts';
 
-/** A tenant file of thousands of applications, with their pages, is smaller. Bytes. */
+/** Largest order in bytes. A tenant file with thousands of clients and their pages is smaller. */
 const LARGEST_ORDER = 64 << 20;
 
 const UNKNOWN_ORDER = 'the running server does not know this order: is it of another release?';
 
-/** How long a command may take to read its answer once the server is about to end, milliseconds. */
+/** How long a command may take to read its response while the server shuts down, in milliseconds. */
 const LAST_ANSWER = 500;
 
-/** What listens; `close` finishes the order that is under way, and ends transfers of users between two of them. */
+/** `close` waits for the order in progress, and stops transfers of users after their current step. */
 interface Ear {
   close(): Promise<void>;
 }
 
 /**
- * Listens for commands. A server that cannot (a file system without sockets) says so and serves all the same.
- * @param dataDir whose lock this process holds.
+ * Listens for orders of commands. If that is not possible (a file system without sockets), it logs a warning, and the
+ * server runs without.
+ * @param dataDir the data directory, whose lock this process holds.
  */
 export async function listenForOrders(
   dataDir: string,
@@ -42,7 +43,7 @@ export async function listenForOrders(
   const { log } = deps;
   let isEnding = false;
   const ending = new AbortController();
-  // One after another: two that apply a file would otherwise mix what they write.
+  // Orders run one after another: two that apply a file at the same time would mix their writes.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = last.then(work);
@@ -51,7 +52,7 @@ export async function listenForOrders(
   };
   const between = { isEnding: () => isEnding, rest: restBesideLogins };
   const transfers = new Set<Promise<void>>();
-  // A file of users is sent for as long as its import takes.
+  // The request of an import lasts as long as the import.
   const server = http.createServer({ requestTimeout: 0 }, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
     if (request.method === 'POST' && pathname === TRANSFERS) {
@@ -89,7 +90,7 @@ export async function listenForOrders(
 }
 
 async function isListening(server: http.Server, dataDir: string, log: Logger): Promise<boolean> {
-  // Windows has no such sockets with permissions of files: commands want the server stopped there.
+  // Windows has no such sockets with file permissions, so commands need the server stopped.
   if (process.platform === 'win32') return false;
   try {
     const path = await makePlace(dataDir);
@@ -104,7 +105,10 @@ async function isListening(server: http.Server, dataDir: string, log: Logger): P
   }
 }
 
-/** Users in or out: news as JSON, one a line, as they come. Only the last line may tell of a fault. */
+/**
+ * Imports or exports users. The response is JSON, one object on each line as work proceeds; the last line may be an
+ * error.
+ */
 async function answerTransfer(
   deps: TransferDependencies & { log: Logger },
   asked: URLSearchParams,
@@ -127,12 +131,12 @@ async function answerTransfer(
   } catch (thrown) {
     tell({ error: thrown instanceof Error ? thrown.message : String(thrown) });
   }
-  // What is left of the file is not asked for. A connection that ended before the command has sent its last bytes would
-  // fail there, and the answer be lost.
+  // The rest of the file is read and discarded. If the connection ended while the command is still sending, the
+  // command would fail and not read the response.
   finished(request.resume(), () => response.end());
 }
 
-/** Parameters as JSON has them: `true` and `false` are no texts. */
+/** Returns query parameters with `true` and `false` as booleans where the schema has booleans. */
 function readParameters(asked: URLSearchParams): [string, unknown][] {
   const truths: Readonly<Record<string, boolean>> = { true: true, false: false };
   return [...asked].map(([name, value]) => [
@@ -171,7 +175,7 @@ function orderOf(text: string): Order | undefined {
   }
 }
 
-/** The body; undefined for one that is too large. */
+/** Returns the body; undefined if it is too large. */
 async function textOf(request: http.IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;

@@ -1,14 +1,11 @@
-// What the log says of orders: whoever may open the data directory gave them.
+// The log events of orders, which come from somebody with access to the data directory.
 import { redacted } from '../management/events.ts';
 import type { Events } from '../tenant/events.ts';
 
-/** Who gives orders by the command. */
+/** The user name in log events of orders. */
 const LOCAL = 'local administrator';
 
-/**
- * Records what an order changed, without secrets.
- * @param command as it is typed.
- */
+/** Records what an order changed, without secrets. @param command the command as it is typed. */
 export function recordOrder(
   events: Pick<Events, 'record'>,
   command: string,

@@ -1,4 +1,4 @@
-// Where an order is carried out: by the server that has the store open, or here.
+// Carries out an order at the running server, or in this process if there is none.
 import { type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { type Random, systemRandom } from '../runtime/random.ts';
@@ -13,15 +13,15 @@ import { carryOut, type Order } from './orders.ts';
 import { sendOrder } from './send.ts';
 
 /**
- * Has an order carried out: by the server that runs on the data directory, by this process where none does.
- * @param log of the store, where this process opens it.
- * @throws TenantFault; Error with the reason.
+ * Carries out an order: at the server that runs on the data directory, or in this process if there is none.
+ * @param log the store's log, if this process opens it.
+ * @throws TenantFault; Error with the reason
  */
 export async function carryOutOrder(settings: Settings, order: Order, log: Logger): Promise<unknown> {
   const { dataDir, databaseUrl, secretsKey } = settings;
   const answered = await sendOrder(dataDir, order);
   if (answered !== undefined) return answered.result;
-  // A tenant can be applied before the first start; all else is about what is there.
+  // A tenant can be applied before the first start. All other orders need an existing store.
   const mustBeThere = order.command !== 'apply' && order.command !== 'plan';
   const store = await openStore({
     dataDir,
@@ -37,7 +37,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   const administrators = createUsers({ ...own, store: administratorStore(store), hasher });
   const days = (await store.collection('tenant').get('tenant'))?.tenant.log_retention_days;
   const events = ownEvents(own, days ?? RETENTION_DAYS);
-  // The next start takes up what is noted as to be removed, and asks the providers.
+  // The next start continues announced removals and checks the providers of connections.
   const nextStart = { resumeRemovals: async () => undefined, checkConnections: async () => undefined };
   const quiet = { info: () => undefined, error: () => undefined };
   try {
@@ -51,7 +51,7 @@ export async function carryOutOrder(settings: Settings, order: Order, log: Logge
   }
 }
 
-/** The tenant's log, written by this process: of changes alone, however many. */
+/** Returns a log of the tenant that this process writes: changes only, without a limit on their number. */
 function ownEvents(own: { store: Store; clock: Clock; random: Random }, days: number) {
   const budget = () => ({ isRecorded: true, leftOut: 0 });
   const log = pino({ level: 'silent' });

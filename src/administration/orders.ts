@@ -1,5 +1,5 @@
-// What the command can order of a tenant: carried out by the server that has the store open, or by the command itself
-// while there is none.
+// The orders of commands about a tenant. The server that has the store open carries them out, or the command itself
+// if there is none.
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
@@ -32,7 +32,7 @@ import { recordOrder } from './order-events.ts';
 import { noteRemovals } from './removals.ts';
 import { connectionScript, TRIED_SCRIPTS } from './script-test.ts';
 
-/** The orders there are, and nothing else is taken. */
+/** All orders; others are refused. */
 export const orderSchema = z.discriminatedUnion('command', [
   z.strictObject({ command: z.enum(['apply', 'plan']), tenant: z.record(z.string(), z.unknown()) }),
   z.strictObject({ command: z.enum(['export', 'inspect']) }),
@@ -49,30 +49,27 @@ export const orderSchema = z.discriminatedUnion('command', [
 
 export type Order = z.output<typeof orderSchema>;
 
-/** Has an order carried out, by the server that has the store open or by this process. */
+/** Carries out an order, at the server that has the store open or in this process. */
 export type Ordered = (settings: Settings, order: Order) => Promise<unknown>;
 
 export interface OrderDependencies {
   settings: Settings;
   store: Store;
   users: ApplyDependencies['users'];
-  /** Those who log in to the console. */
+  /** The users of the console. */
   administrators: Users;
   clock: Clock;
   random: Random;
   waits?: Waits;
   log: Pick<Logger, 'info' | 'error'>;
   events: Pick<Events, 'record'>;
-  /** Takes up the removals that were noted; where no server runs, the next start does. */
+  /** Continues removals that were announced. Without a server, the next start does. */
   resumeRemovals(): Promise<void>;
-  /** Asks the providers of connections, in the background, whether they answer; where no server runs, the next start does. */
+  /** Checks in the background whether the providers of connections answer. Without a server, the next start does. */
   checkConnections(): Promise<void>;
 }
 
-/**
- * Carries out an order.
- * @returns what the command needs to say of it. @throws TenantFault; Error with the reason.
- */
+/** Carries out an order. @returns what the command prints. @throws TenantFault; Error with the reason */
 export async function carryOut(deps: OrderDependencies, order: Order): Promise<unknown> {
   const { store } = deps;
   switch (order.command) {
@@ -121,7 +118,7 @@ async function applyOrPlan(
   command: 'apply' | 'plan',
 ): Promise<string[]> {
   const { store, users, random, clock, settings, log } = deps;
-  // Judged here once more: the server's settings count, not those of the terminal that the command runs in.
+  // Checked again here, because the server's settings decide, not those of the command's environment.
   const { tenant } = readTenant(document);
   const faults = [
     ...metadataFaults(tenant),
@@ -147,14 +144,14 @@ async function applyOrPlan(
   return changed;
 }
 
-/** @throws AuthError 409 when keys are kept outside, and there is no further one. */
+/** Rotates the signing keys. @throws AuthError 409 if the keys are in an external key store that has no next one */
 function rotate({ settings, store, clock, log, waits }: OrderDependencies, alg: SigningAlg | undefined) {
   const outbound = createOutbound({ rules: outboundRules(outboundAllow(settings)) });
   const holder = openHolder(settings.signing, { outbound, log, clock, timeout: waits?.signature });
   return rotateSigningKeys(store, clock, new URL(settings.baseUrl).hostname, alg, holder);
 }
 
-/** The key that tokens are signed with. */
+/** Returns the key that signs tokens. */
 async function signingKey(store: Store, alg: SigningAlg = 'RS256'): Promise<{ kid: string } | undefined> {
   const keys = await store.collection('signingKeys').findBy('state', 'current');
   const [key] = keysFor(keys, alg);

@@ -1,12 +1,12 @@
-// Where a running server listens for commands: a Unix domain socket in the data directory, or, where the path of that is
-// too long for one, in a directory for temporary files that a file in the data directory names.
+// The place of the socket for commands: in the data directory or, if that path is too long, in a temporary directory
+// that a file in the data directory names.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { directoryMode, fileMode } from '../store/files.ts';
 
-/** sun_path has 108 bytes on Linux and 104 on macOS, with a null byte at its end. */
+/** The limit of `sun_path`: 108 bytes on Linux and 104 on macOS, with a null byte at the end. */
 const LONGEST_PATH = 103;
 
 const SOCKET = 'gatehouse.sock';
@@ -16,9 +16,9 @@ const pointerOf = (dataDir: string) => join(directoryOf(dataDir), 'socket-path')
 const fits = (path: string) => Buffer.byteLength(path) <= LONGEST_PATH;
 
 /**
- * Makes the place for the socket of a server that holds the data directory's lock: what is there is of one that was
- * killed, and goes.
- * @returns the socket's path.
+ * Creates the directory for the socket of a server that holds the data directory's lock. What a killed server has
+ * left there is deleted.
+ * @returns the socket's path
  */
 export async function makePlace(dataDir: string): Promise<string> {
   await removePlace(dataDir);
@@ -27,13 +27,13 @@ export async function makePlace(dataDir: string): Promise<string> {
   const path = join(directory, SOCKET);
   if (fits(path)) return path;
   const other = join(tmpdir(), `gatehouse-${randomBytes(8).toString('hex')}`);
-  // Not recursive: one that somebody else has made there is refused.
+  // Not recursive, so that a directory that somebody else has created there is refused.
   await mkdir(other, { mode: directoryMode });
   await writeFile(pointerOf(dataDir), join(other, SOCKET), { mode: fileMode });
   return join(other, SOCKET);
 }
 
-/** Removes socket, directory and pointer, where they are. */
+/** Deletes the socket, its directory and the pointer, if they exist. */
 export async function removePlace(dataDir: string): Promise<void> {
   const pointed = await pointedAt(dataDir);
   if (pointed !== undefined && (await isOurs(dataDir, pointed))) {
@@ -43,15 +43,15 @@ export async function removePlace(dataDir: string): Promise<void> {
 }
 
 /**
- * The socket of the server that uses a data directory.
- * @returns undefined where there is none that can be trusted.
+ * Returns the path of the socket of the server that uses a data directory.
+ * @returns undefined if there is none, or none that can be trusted
  */
 export async function findPlace(dataDir: string): Promise<string | undefined> {
   const path = (await pointedAt(dataDir)) ?? join(directoryOf(dataDir), SOCKET);
   return (await isOurs(dataDir, path)) ? path : undefined;
 }
 
-/** What the pointer says, if it is one that {@link makePlace} may have written. */
+/** Returns the path in the pointer file if it has the form that {@link makePlace} writes. */
 async function pointedAt(dataDir: string): Promise<string | undefined> {
   const text = await readFile(pointerOf(dataDir), 'utf8').catch(ignoreMissing);
   return text !== undefined && /[/\\]gatehouse-[0-9a-f]{16}[/\\]gatehouse\.sock$/.test(text)
@@ -60,8 +60,9 @@ async function pointedAt(dataDir: string): Promise<string | undefined> {
 }
 
 /**
- * Whether a socket's directory is of the owner of the data, and of nobody else: in a directory for temporary files a
- * stranger may have put another in the place of a killed server's, to be told the tenant's secrets.
+ * Whether a socket's directory belongs to the owner of the data directory and is accessible to nobody else. In a
+ * temporary directory, another user may have replaced the directory of a killed server, in order to receive the
+ * tenant's secrets.
  */
 async function isOurs(dataDir: string, path: string): Promise<boolean> {
   const [data, place] = await Promise.all(

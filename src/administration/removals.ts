@@ -1,4 +1,4 @@
-// What goes with a record that a tenant file removes: the same as with one that a call removes.
+// What else is deleted with a record that a tenant file removes, as with one that a call removes.
 import { noteRemoval } from '../management/connection-removal.ts';
 import { notePermissionRemoval } from '../management/permission-removal.ts';
 import { removeConnectionParts } from '../management/resources/connections.ts';
@@ -6,7 +6,10 @@ import type { Records } from '../records/collections.ts';
 import type { Store } from '../store/contract.ts';
 import type { Applied } from '../tenant/wanted.ts';
 
-/** Removes what is of a record alone, and notes what takes longer: users of a connection, permissions of an API. */
+/**
+ * Deletes what belongs to a record alone, and announces removals that take longer: of a connection's users, of an
+ * API's permissions.
+ */
 export async function noteRemovals(
   { store, now }: { store: Store; now(): string },
   collection: Applied,

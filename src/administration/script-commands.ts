@@ -1,4 +1,4 @@
-// `gatehouse script`.
+// The command `gatehouse script`.
 import { text } from 'node:stream/consumers';
 import { Argument, type Command } from 'commander';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
@@ -19,7 +19,7 @@ interface ScriptTestOptions {
   passwordStdin?: boolean;
 }
 
-/** Adds them to the program. */
+/** Adds the command to the program. */
 export function addScriptCommands(program: Command, host: CommandProcess, ordered: Ordered): void {
   program
     .command('script')
@@ -53,7 +53,10 @@ async function testScript(
   if (hasFailed) host.exitCode = 1;
 }
 
-/** What a script is called with. Others on the machine see what a command is started with, so secrets come by standard input. */
+/**
+ * Returns the arguments of a script. Secrets come from standard input, because other users of the machine can see
+ * command lines.
+ */
 async function givenTo(
   settings: Settings,
   { stdin }: CommandProcess,

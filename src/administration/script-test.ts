@@ -1,4 +1,4 @@
-// Running a connection's script by hand: the script comes from the store, and runs where the command runs.
+// Test runs of a connection's scripts: the script is read from the store, and runs in the process of the command.
 import { createOutbound } from '../http/outbound.ts';
 import { outboundRules } from '../http/outbound-rules.ts';
 import { SCRIPT_LIMITS, type ScriptUsage } from '../scripts/limits.ts';
@@ -7,20 +7,20 @@ import { createScripts, type ScriptOutcome, textsIn, withoutSecrets } from '../s
 import { outboundAllow, packagesDirectory, type Settings } from '../settings.ts';
 import type { Store } from '../store/contract.ts';
 
-/** The scripts that can be tried: none of them changes anything. */
+/** The scripts that can be tested, which are those that change nothing. */
 export const TRIED_SCRIPTS = ['fetchUserProfile', 'login', 'get_user'] as const;
 export type TriedScript = (typeof TRIED_SCRIPTS)[number];
 
-/** A script of a connection, and what it finds besides its arguments. */
+/** A script of a connection, and its context. */
 export interface ConnectionScript {
   source: string;
   /** `options.configuration`. */
   configuration: unknown;
-  /** Whether it is given a context before the callback. */
+  /** Whether the script gets a context before the callback. */
   hasContext: boolean;
 }
 
-/** Reads one. @throws Error when there is none. */
+/** Returns a script. @throws Error if it does not exist */
 export async function connectionScript(
   { store }: { store: Store },
   { connection: name, script }: { connection: string; script: TriedScript },
@@ -40,17 +40,17 @@ export async function connectionScript(
   return { source, configuration: configuration ?? {}, hasContext: enable_script_context === true };
 }
 
-/** How a script is tried. */
+/** A test run. */
 interface Trial {
   connection: string;
   script: TriedScript;
-  /** What it is called with, before the callback. */
+  /** The arguments before the callback. */
   args: readonly unknown[];
-  /** What of that is shown nowhere. */
+  /** The secret arguments, which no output contains. */
   secrets: readonly string[];
 }
 
-/** What `fetchUserProfile` is called with. @param context what the token endpoint would answer besides. */
+/** Returns the arguments of `fetchUserProfile`. @param context further members of the token response. */
 export function profileArguments(
   settings: Settings,
   { connection, token, context }: { connection: string; token: string; context: Record<string, unknown> },
@@ -59,7 +59,7 @@ export function profileArguments(
   return [token, { tenant, tenantId: tenant, connection, access_token: token, ...context }];
 }
 
-/** Runs one once, as a login does; nothing becomes of what it answers. @returns a report for people to read. */
+/** Runs a script once, as a login does, but without any effect. @returns a report for people to read */
 export async function tryScript(
   settings: Settings,
   { source, configuration, hasContext }: ConnectionScript,
@@ -89,7 +89,7 @@ export async function tryScript(
   }
 }
 
-/** What became of it, for people to read. */
+/** Returns the result of a run, for people to read. */
 function scriptReport({ result, failure, printed, used }: ScriptOutcome): string {
   const outcome =
     failure === undefined
@@ -99,7 +99,7 @@ function scriptReport({ result, failure, printed, used }: ScriptOutcome): string
   return `${outcome}\nlog:${log === '' ? ' nothing' : log}\nused:\n${usageLines(used)}`;
 }
 
-/** What a run used, of what it may use. */
+/** Returns what a run used of each limit, one on each line. */
 export function usageLines(used: ScriptUsage): string {
   const mib = (bytes: number) => Math.ceil(bytes / 1024 / 1024);
   const { wallMs, cpuMs, memoryBytes, outputBytes, requests } = SCRIPT_LIMITS;

@@ -1,4 +1,4 @@
-// Tells the server that runs on a data directory what to do.
+// Sends orders to the server that runs on a data directory.
 import { once } from 'node:events';
 import http from 'node:http';
 import { Readable } from 'node:stream';
@@ -10,12 +10,13 @@ import type { Order } from './orders.ts';
 import { findPlace } from './place.ts';
 import { TRANSFERS, type Transfer, type TransferNews } from './transfer.ts';
 
-/** Nobody listens: there is no server, or it was killed and has left its socket. */
+/** Errors if nobody listens: there is no server, or it was killed and its socket is left. */
 export const ABSENT = ['ENOENT', 'ECONNREFUSED'];
 
 /**
  * Sends an order to the running server.
- * @returns what it says, or undefined when none runs. @throws TenantFault; Error with the reason.
+ * @returns its response, or undefined if no server runs.
+ * @throws TenantFault; Error with the reason
  */
 export async function sendOrder(dataDir: string, order: Order): Promise<{ result: unknown } | undefined> {
   const path = await findPlace(dataDir);
@@ -36,9 +37,10 @@ export async function sendOrder(dataDir: string, order: Order): Promise<{ result
 }
 
 /**
- * Has the running server take users in or out.
- * @param file the text that is imported.
- * @returns what it tells, as it comes; undefined when none runs. It throws an Error with the reason.
+ * Lets the running server import or export users.
+ * @param file the text to import.
+ * @returns the progress as it comes; undefined if no server runs. The iteration throws an Error with the reason of a
+ *   failure.
  */
 export async function sendTransfer(
   dataDir: string,
@@ -70,7 +72,7 @@ async function* newsOf(
   file: AsyncIterable<string>,
 ): AsyncGenerator<TransferNews> {
   const response = once(request, 'response') as Promise<[http.IncomingMessage]>;
-  // A server that has answered with a fault reads no more: the answer tells why.
+  // A server that has responded with an error stops reading. The response has the reason.
   pipeline(Readable.from(file), request).catch(() => undefined);
   let isOver = false;
   for await (const line of answered(response)) {
@@ -82,17 +84,17 @@ async function* newsOf(
   if (!isOver) throw endedEarly();
 }
 
-/** The lines of an answer. @throws Error where the server ends before it has told all. */
+/** Yields the lines of a response. @throws Error if the server ends before the response is complete */
 async function* answered(response: Promise<[http.IncomingMessage]>): AsyncGenerator<string> {
   try {
     yield* linesOf((await response)[0]);
   } catch (thrown) {
-    // Killed: the connection breaks off.
+    // The server was killed: the connection ended.
     throw endedEarly(thrown);
   }
 }
 
-/** What is said of a server that has ended before it was done, whatever its connection says. */
+/** Returns the error for a server that ended early, whatever error the connection has. */
 export const endedEarly = (cause?: unknown) => new Error('the server ended before it was done', { cause });
 
 function post(socketPath: string, body: string): Promise<string> {

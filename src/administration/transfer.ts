@@ -1,4 +1,4 @@
-// Users in and out by the command, while a server runs or not: what is read and told as it comes.
+// Imports and exports of users by a command, as a stream, with or without a running server.
 import { z } from 'zod';
 import { importRules } from '../records/database-attributes.ts';
 import { databaseOptions } from '../records/database-options.ts';
@@ -9,7 +9,7 @@ import type { FailedUser } from '../users/transfer/file.ts';
 import type { ImportDependencies } from '../users/transfer/import.ts';
 import { type Between, databaseOf, type ImportCounts, importFile } from '../users/transfer/whole-file.ts';
 
-/** What is asked for. */
+/** The order. */
 export const transferSchema = z.discriminatedUnion('command', [
   z.strictObject({
     command: z.literal('import'),
@@ -25,10 +25,10 @@ export const transferSchema = z.discriminatedUnion('command', [
 
 export type Transfer = z.output<typeof transferSchema>;
 
-/** Where a running server takes them. */
+/** The path of transfers at a running server's socket. */
 export const TRANSFERS = '/users';
 
-/** What is told on the way, and at the end. */
+/** The progress of a transfer, and its result. */
 export type TransferNews =
   | { failed: FailedUser }
   /** Lines of the exported file. */
@@ -40,9 +40,9 @@ export interface TransferDependencies extends ImportDependencies {
 }
 
 /**
- * Carries one out.
- * @param file the text that is imported; nothing of it is read for an export.
- * @throws FileFault; Error where the process ends before it is done.
+ * Carries out an import or export.
+ * @param file the text to import; an export reads nothing of it.
+ * @throws FileFault; Error if the process ends before the transfer is complete
  */
 export async function* transferUsers(
   deps: TransferDependencies,

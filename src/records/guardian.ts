@@ -1,8 +1,8 @@
-// The sections of the tenant file about the second factor, in the deploy tool's vocabulary.
+// The sections of the tenant file about multi-factor authentication, as the deploy tool writes them.
 import { createECDH } from 'node:crypto';
 import { z } from 'zod';
 
-/** Factors that can be switched on, in the order of the hosted service's list; `duo` is known by name, and always off. */
+/** The factors, in the order of the hosted service. `duo` is accepted and always off. */
 export const GUARDIAN_FACTORS = [
   'push-notification',
   'sms',
@@ -27,7 +27,7 @@ export const guardianFactorsSchema = z
 
 const policy = z.enum(['all-applications', 'confidence-score', 'never']);
 
-/** The deploy tool writes `{ policies: [] }`; a bare list is understood, too. None of them: never. */
+/** The deploy tool writes `{ policies: [] }`; a bare list is accepted too. An empty list means never. */
 export const guardianPoliciesSchema = z
   .union([
     z.array(policy),
@@ -35,7 +35,7 @@ export const guardianPoliciesSchema = z
   ])
   .default([]);
 
-/** VAPID keys (RFC 8292) as the usual tools write them: base64url, the public one the uncompressed point. */
+/** VAPID keys (RFC 8292) in base64url, as common tools write them; the public key is an uncompressed point. */
 export const webPushSchema = z
   .looseObject({
     subject: z.string().regex(/^(mailto:|https:)/, 'must be a mailto: or https: address'),

@@ -1,65 +1,65 @@
-// Identities: by what a user is known in a connection. A user may have several; each is a record of its own.
+// Identities: how users are identified in connections. A user may have several; each is a record.
 import type { Stored } from './record.ts';
 
-/** The kinds of addresses by which people say who they are. */
+/** The kinds of identifiers that users log in with. */
 export const ADDRESS_KINDS = ['email', 'username', 'phone_number'] as const;
 export type AddressKind = (typeof ADDRESS_KINDS)[number];
 
-/** What an upstream provider gave with a login: its tokens, and what it needs to end the session there. */
+/** What an upstream provider issued at a login: its tokens, and what is needed to end the session there. */
 export interface UpstreamGrant {
   access_token?: string;
   refresh_token?: string;
   id_token?: string;
-  /** When the access token ends, epoch seconds, where the provider said so. */
+  /** When the access token expires, in epoch seconds, if the provider said so. */
   expires_at?: number;
-  /** The scopes of the access token, where the provider said which (RFC 6749 §5.1). */
+  /** The scopes of the access token, if the provider said which (RFC 6749 §5.1). */
   scope?: string;
-  /** What the strategy needs for a logout there. */
+  /** What the strategy needs for a logout at the provider. */
   logout?: Record<string, string>;
 }
 
-/** One identity; its `id` is {@link identityId}, so that no two have the same name in a connection. */
+/** An identity. Its `id` is {@link identityId}, so it is unique within a connection. */
 export interface IdentityRecord extends Stored {
-  /** The user whose it is. */
+  /** The user that the identity belongs to. */
   user_id: string;
   /** The connection's name. */
   connection: string;
   /** The connection's strategy. */
   provider: string;
-  /** What the connection calls the user; `user_id` in the management vocabulary's `identities`. */
+  /** The user's id in the connection; `user_id` of `identities` in the Management API. */
   upstream_id: string;
   isSocial: boolean;
-  /** What the connection says of the user, of an identity that was linked to another. */
+  /** For an identity that is linked to a user of another: the profile from its own connection. */
   profile?: Record<string, unknown>;
-  /** What an upstream provider says beyond the profile's own fields, by names of its own. */
+  /** Attributes from an upstream provider that the profile has no member for, by the provider's names. */
   attributes?: Record<string, unknown>;
-  /** What an upstream provider gave at the last login; stored sealed. */
+  /** What an upstream provider issued at the last login; stored sealed. */
   upstream?: UpstreamGrant;
-  /** Whoever was made before a login brings their second factors with their first one. */
+  /** Set if the user was created before the first login, which imports their second factors. */
   awaitsFactors?: boolean;
-  /** Ids of users whom their owner, being asked, did not want it linked to. */
+  /** Ids of users whom their owner declined to link this identity to. */
   link_declined?: string[];
-  /** Lower case. */
+  /** In lower case. */
   email?: string;
-  /** Lower case. */
+  /** In lower case. */
   username?: string;
-  /** E.164. */
+  /** In E.164 format. */
   phone_number?: string;
-  /** The kinds of addresses that nobody else in the connection may have, where it has one. */
+  /** The kinds of identifiers that must be unique in the connection, if the identity has one. */
   unique: AddressKind[];
 }
 
-/** The id of an identity. Names of connections have no bar. */
+/** Returns the id of an identity. It is unambiguous because names of connections contain no bar. */
 export function identityId(connection: string, upstreamId: string): string {
   return `${connection}|${upstreamId}`;
 }
 
-/** What an identity is found by: an address in one connection, in the form that it is kept in. */
+/** Returns the key that an identity is found by: an identifier in a connection, normalized. */
 export function addressKey(connection: string, kind: AddressKind, address: string): string {
   return `${connection}\n${kind}\n${address}`;
 }
 
-/** The key of an identity's address of a kind; undefined where it has none. */
+/** Returns the key of an identity's identifier; undefined if it has none of that kind. */
 export function addressOf(identity: IdentityRecord, kind: AddressKind): string | undefined {
   const address = identity[kind];
   return address === undefined ? undefined : addressKey(identity.connection, kind, address);

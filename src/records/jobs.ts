@@ -1,4 +1,4 @@
-// Work that the Management API begins and that outlives the request: imports, exports, mails.
+// Jobs: imports, exports and e-mails that the Management API starts and that outlast the request.
 import type { JobFaultRecord } from './job-faults.ts';
 import type { Stored } from './record.ts';
 
@@ -9,39 +9,42 @@ export interface JobRecord extends Stored {
   status: JobStatus;
   /** ISO 8601. */
   created_at: string;
-  /** Epoch milliseconds at which the work began for the first time. */
+  /** When work on the job first began, in epoch milliseconds. */
   startedAt?: number;
   connection_id?: string;
   /** The connection's name. */
   connection?: string;
   external_id?: string;
-  /** Why it failed, for people. */
+  /** Why the job failed, in words. */
   status_details?: string;
-  /** The same, for whoever words it. */
+  /** Why the job failed, in a form that can be translated. */
   fault?: JobFaultRecord;
-  /** Of an import. */
+  /** For an import. */
   upsert?: boolean;
-  /** Users that were looked at, whatever came of them. */
+  /** Number of users that were processed, successfully or not. */
   processed: number;
-  /** Users in all, where that is known. */
+  /** Number of all users, if it is known. */
   total?: number;
   summary?: { inserted: number; updated: number; failed: number };
-  /** Of an export. */
+  /** For an export. */
   export?: {
     format: 'json' | 'csv';
     limit?: number;
     fields?: { name: string; export_as?: string }[];
-    /** The last user who is in it. */
+    /** The id of the last exported user. */
     after?: string;
   };
-  /** Of an export: the key that the links to it are signed with. */
+  /** For an export: the key that signs its download links. */
   linkKey?: string;
 }
 
-/** A piece of what a job reads or makes; `id` is the job's, what it is and its number, in their order. */
+/**
+ * A part of the input or output of a job. `id` consists of the job's id, the kind and a number, by which parts are
+ * sorted.
+ */
 export interface JobPartRecord extends Stored {
   job: string;
   kind: 'input' | 'errors' | 'output';
-  /** Text; base64 of what is compressed. */
+  /** Text; compressed data is in base64. */
   text: string;
 }

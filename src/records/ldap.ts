@@ -1,12 +1,12 @@
-// The options of connections to a directory (`ad`, `auth0-adldap`), in the words of the hosted service's own connector.
+// The options of directory connections (`ad`, `auth0-adldap`), with the names of the hosted service's own connector.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
-/** Where a filter has the name that was typed, or the DN of the user whose groups are looked for. */
+/** In a filter, stands for the name that was typed, or for the DN of the user whose groups are searched. */
 export const PLACEHOLDER = '{0}';
 
-/** Matches what was typed against the names that directories know people by. */
+/** Compares the name that was typed with the usual login attributes of directories. */
 const BY_NAME = '(|(sAMAccountName={0})(userPrincipalName={0})(mail={0})(uid={0}))';
 
 const distinguishedName = z.string().max(1024);
@@ -17,44 +17,47 @@ const filter = z
   .refine((text) => text.includes(PLACEHOLDER), `must contain ${PLACEHOLDER}`)
   .refine(isFilter, 'is no filter (RFC 4515 §3)');
 
-/** A switch; the connector's own settings are texts. */
+/** A boolean; the connector's own settings are texts. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]);
 
-/** The options, as they are meant. */
+/** The schema of the options, with defaults. */
 export const ldapOptionsSchema = z.preprocess(
   withoutNull,
   z
     .looseObject({
       ...upstreamOptions,
       /**
-       * `ldaps://host[:port]`, or `ldap://host[:port]` with StartTLS. A connection of a tenant that was exported elsewhere has
-       * none: an agent beside the directory had it.
+       * `ldaps://host[:port]`, or `ldap://host[:port]` with StartTLS. Connections exported from the hosted service
+       * have none, because there the connector beside the directory knows the address.
        */
       LDAP_URL: z
         .string()
         .refine(isDirectoryUrl, 'must be ldaps://host[:port] or ldap://host[:port]')
         .optional(),
       LDAP_BASE: distinguishedName.min(1).optional(),
-      /** A DN; without it searches are anonymous. */
+      /** A DN; without it, searches are anonymous. */
       LDAP_BIND_USER: distinguishedName.default(''),
       LDAP_BIND_PASSWORD: z.string().max(1024).default(''),
       LDAP_USER_BY_NAME: filter.default(BY_NAME),
-      /** Finds the groups of a DN in one search; without it they are followed upwards by `member` and `uniqueMember`. */
+      /**
+       * Finds the groups of a DN in one search. Without it, groups are found by following `member` and
+       * `uniqueMember`.
+       */
       LDAP_SEARCH_GROUPS: filter.optional(),
-      /** Where groups are; the same as users by default. */
+      /** The base of groups. Default: that of users. */
       LDAP_GROUPS_BASE: distinguishedName.optional(),
       GROUPS: flag.default(true),
-      /** The attribute that a group is named by. */
+      /** The attribute with the name of a group. */
       GROUP_PROPERTY: z
         .string()
         .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
         .default('cn'),
       GROUPS_TIMEOUT_SECONDS: z.coerce.number().int().min(1).max(60).default(20),
-      /** Whether an `ldap:` connection becomes one with TLS before anything is said on it. */
+      /** Whether an `ldap:` connection switches to TLS before anything else is sent. */
       LDAP_STARTTLS: flag.default(true),
-      /** Certificates that the directory's may be issued by, beside the system's: PEM. */
+      /** Certificates in PEM of issuers that are trusted in addition to the system's. */
       LDAP_CA: z.string().max(65_536).refine(isPem, 'must be certificates in PEM').optional(),
-      /** Names of attributes by the member of the profile that they set. */
+      /** The attributes for each member of the profile. */
       fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
       should_trust_email_verified_connection: z
         .enum(['never_set_emails_as_verified', 'always_set_emails_as_verified'])
@@ -72,19 +75,20 @@ export const ldapOptionsSchema = z.preprocess(
     }),
 );
 
-/** Those of a directory that can be asked. */
+/** The options of a directory that can be reached. */
 export type LdapOptions = z.output<typeof ldapOptionsSchema> & { LDAP_URL: string; LDAP_BASE: string };
 
 /**
- * The options of a connection, as they are meant.
- * @returns undefined for one without a directory. @throws ZodError for options that were never checked.
+ * Returns the options of a connection with defaults.
+ * @returns undefined if the connection has no directory.
+ * @throws ZodError if the options are not valid
  */
 export function ldapOptions({ options }: { options: unknown }): LdapOptions | undefined {
   const { LDAP_URL, LDAP_BASE, ...rest } = ldapOptionsSchema.parse(options);
   return LDAP_URL === undefined || LDAP_BASE === undefined ? undefined : { ...rest, LDAP_URL, LDAP_BASE };
 }
 
-/** The certificates of a text of PEM blocks. */
+/** Returns the certificates in a text of PEM blocks. */
 export function certificatesOf(pem: string): string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
 }
@@ -106,7 +110,9 @@ function isDirectoryUrl(text: string): boolean {
 const ITEM = /\([A-Za-z0-9][\w.;-]*(?::dn)?(?::[\w.-]+)?[~<>:]?=(?:[^()\\\0]|\\[0-9a-fA-F]{2})*\)/g;
 const COMPOUND = /\((?:[&|]\0+|!\0)\)/g;
 
-/** Whether a text is a filter: what is complete becomes one mark, from the inside out, until one mark is left. */
+/**
+ * Whether a text is a filter: complete items are replaced by a marker from the inside out, until one marker is left.
+ */
 function isFilter(text: string): boolean {
   if (text.includes('\0')) return false;
   let left = text.replace(ITEM, '\0');

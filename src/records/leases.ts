@@ -1,16 +1,22 @@
-// Who is at work that one process at a time does.
+// Leases: which process does work that only one process does at a time.
 import type { Stored } from './record.ts';
 
-/** `id` is the name of the work. It expires long after its end, which no process's own clock may hide. */
+/**
+ * A lease; `id` names the work. The record expires long after `until`, so that a process with a wrong clock still
+ * sees it.
+ */
 export interface LeaseRecord extends Stored {
-  /** Whoever took it. */
+  /** The process that holds the lease. */
   holder: string;
-  /** Until when, epoch milliseconds of the clock that all processes share; absent in those of earlier releases: when it expires. */
+  /**
+   * End of the lease, in epoch milliseconds of the clock that all processes share. Records of earlier releases have
+   * none; they end when they expire.
+   */
   until?: number;
 }
 
-/** Tries that are being judged, of one count of failed attempts; `id` is the count's. */
+/** Attempts that are being verified, for one count of failed attempts; `id` is the count's. */
 export interface TriesRecord extends Stored {
-  /** By try, until when it counts, epoch milliseconds of the clock that all processes share. */
+  /** For each attempt, until when it counts, in epoch milliseconds of the clock that all processes share. */
   judged: Record<string, number>;
 }

@@ -1,28 +1,31 @@
-// What a limit is: how many requests are allowed, and of whom. Each part of the house declares its own; the tenant's
-// numbers for them are `attackProtection.rateLimits.<name>: { capacity, perMinute }` in the tenant file.
+// Rate limits. Each feature declares its own; a tenant can change the numbers with
+// `attackProtection.rateLimits.<name>: { capacity, perMinute }` in the tenant file.
 
 export interface Bucket {
-  /** How many requests may come at once. */
+  /** Number of requests that may come at once. */
   capacity: number;
-  /** How many come back per minute. */
+  /** Number of requests that are added per minute. */
   perMinute: number;
 }
 
-/** A limit as it is declared: the default numbers, and for people whom it counts and where. */
+/** The declaration of a limit: its default numbers, and for the documentation, what it applies to. */
 export interface Limit extends Bucket {
-  /** Whose requests one bucket counts: `address`, `user` … */
+  /** What has a bucket of its own: `address`, `user` … */
   per: string;
-  /** What takes from it, in a few words. */
+  /** What the limit applies to, in a few words. */
   where: string;
-  /** Taken with each request to an endpoint, as its route's is, and counted alike: the request does not wait for the store. */
+  /** Set if each request to a route takes one. The request does not wait for the store to count it. */
   ofRoute?: true;
-  /** The stage of `suspiciousIpThrottling` that sets it, too, in the deploy tool's vocabulary. */
+  /** The stage of `suspiciousIpThrottling` that also sets the numbers, as in the deploy tool's files. */
   stage?: 'pre-user-registration';
 }
 
 export type Limits = Readonly<Record<string, Limit>>;
 
-/** The names of all limits: whoever declares one adds it here (`declare module`), so that no other can be named. */
+/**
+ * The names of all limits. Each declaration adds its name here (`declare module`), so that the compiler accepts no
+ * other.
+ */
 // biome-ignore lint/suspicious/noEmptyInterface: its members are where they are declared
 export interface LimitNames {}
 

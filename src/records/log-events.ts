@@ -1,14 +1,17 @@
-// The tenant's log.
+// The tenant's log events.
 import type { Stored } from './record.ts';
 
-/** The types of events: whoever declares one adds it here (`declare module`), so that no other can be written. */
+/**
+ * The types of events. Each declaration adds its types here (`declare module`), so that the compiler accepts no
+ * other.
+ */
 // biome-ignore lint/suspicious/noEmptyInterface: its members are where they are declared
 export interface EventTypes {}
 
-/** The hosted service's code of an event. */
+/** The type code of an event, as at the hosted service. */
 export type EventType = keyof EventTypes;
 
-/** A tenant log event; `type` is the hosted service's code, such as `s`, `f`, `ss`. Never holds a secret. */
+/** A log event. `type` is the hosted service's code, such as `s`, `f`, `ss`. It never contains a secret. */
 export interface LogEventRecord extends Stored {
   type: string;
   /** ISO 8601. */
@@ -19,32 +22,32 @@ export interface LogEventRecord extends Stored {
   user_id?: string;
   user_name?: string;
   ip?: string;
-  /** The id of the login, or the request, that it belongs to: its other events have the same. */
+  /** The id of the login or request that the event belongs to, which all its events share. */
   transaction?: string;
   details?: Record<string, unknown>;
 }
 
-/** What was logged in an hour that is over; `id` is the hour, as ids of events begin. */
+/** The number of events in a past hour; `id` is the hour, in the form in which ids of events begin. */
 export interface LogCountRecord extends Stored {
-  /** Epoch milliseconds of its beginning. */
+  /** The beginning of the hour, in epoch milliseconds. */
   hour: number;
-  /** How many events, and the id of the latest, by type. */
+  /** By event type: the number of events, and the id of the latest. */
   counts: Record<string, number>;
   latest: Record<string, string>;
-  /** A sketch of the users who logged in, base64; none where nobody did. */
+  /** A HyperLogLog sketch of the users who logged in, base64; not set if nobody did. */
   users?: string;
 }
 
-/** How far a log stream has come; `id` is the stream's. */
+/** The position of a log stream; `id` is the stream's. */
 export interface LogStreamPositionRecord extends Stored {
-  /** The id of the last event that its receiver has taken; empty before the first. */
+  /** The id of the last event that the receiver accepted; empty before the first. */
   after: string;
-  /** Tries that have failed since. */
+  /** Number of failed attempts since then. */
   failures: number;
-  /** Epoch milliseconds, of the first of those. */
+  /** Time of the first of those, in epoch milliseconds. */
   failingSince?: number;
-  /** Epoch milliseconds, before which there is no other try. */
+  /** Time of the next attempt, in epoch milliseconds. */
   retryAt?: number;
-  /** Of the stream, as it was at the last try: one that was changed is tried at once. */
+  /** The stream's `updated_at` at the last attempt: a changed stream is tried at once. */
   version?: string;
 }

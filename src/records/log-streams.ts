@@ -1,8 +1,9 @@
-// Log streams: where they go, and what is left out of the events. Checked in calls and in tenant files alike.
+// The options of log streams: destinations and personal data. The Management API and tenant files use the same
+// schemas.
 import { z } from 'zod';
 import { hasUserInfo } from '../http/outbound-rules.ts';
 
-/** A header's name (RFC 9110 §5.1), and not one that is the request's own. */
+/** A header name (RFC 9110 §5.1) that the request does not set itself. */
 const headerName = z
   .string()
   .max(255)
@@ -14,15 +15,15 @@ const headerName = z
       ),
     "This header is the request's own",
   );
-/** A header's value: visible characters and spaces. */
+/** A header value: visible characters and spaces. */
 const headerValue = z
   .string()
   .max(4096)
   .regex(/^[\t\x20-\x7e]*$/);
 
-/** Where a stream of the type `http` goes. */
+/** The destination of a stream of type `http`. */
 const httpSinkSchema = z.strictObject({
-  // No request can be made of one with a password in it, and the reason in the log would quote it.
+  // `fetch` refuses a URL with a password, and its message, which is logged, would contain the URL.
   httpEndpoint: z
     .url({ protocol: /^https?$/ })
     .max(2048)
@@ -34,13 +35,16 @@ const httpSinkSchema = z.strictObject({
     .array(z.strictObject({ header: headerName, value: headerValue }))
     .max(20)
     .nullish(),
-  /** Ours: requests are signed with it. */
+  /** An extension of the hosted API: the key that requests are signed with. */
   httpSigningSecret: z.string().min(22).max(255).nullish(),
 });
 
 export type HttpSink = z.output<typeof httpSinkSchema>;
 
-/** Where a stream of the type `file` goes, which is ours: a file of the data directory's `log-streams`. */
+/**
+ * The destination of a stream of type `file`, an extension of the hosted API: a file in `log-streams` of the data
+ * directory.
+ */
 const fileSinkSchema = z.strictObject({
   path: z
     .string()
@@ -49,7 +53,7 @@ const fileSinkSchema = z.strictObject({
 
 export type FileSink = z.output<typeof fileSinkSchema>;
 
-/** What is personal and to be left out of the events. */
+/** The personal data to mask or hash in events. */
 export const piiConfigSchema = z.strictObject({
   log_fields: z.array(z.enum(['first_name', 'last_name', 'username', 'email', 'phone', 'address'])).max(6),
   method: z.enum(['mask', 'hash']).nullish(),
@@ -60,12 +64,15 @@ export type PiiConfig = z.output<typeof piiConfigSchema>;
 
 const SINKS: Readonly<Record<string, z.ZodType>> = { http: httpSinkSchema, file: fileSinkSchema };
 
-/** Whether streams of a type are sent; those of others are kept alone. */
+/** Whether streams of a type are sent. Streams of other types are only stored. */
 export function isSentType(type: unknown): boolean {
   return typeof type === 'string' && Object.hasOwn(SINKS, type);
 }
 
-/** What is wrong with a stream that is sent; nothing with one that is kept. Each with the path of the member. */
+/**
+ * Returns what is wrong with a stream that is to be sent, with the path of each member. Streams that are only stored
+ * have no faults.
+ */
 export function streamFaults(stream: Readonly<Record<string, unknown>>): { path: string; message: string }[] {
   if (!isSentType(stream.type)) return [];
   const parts: [string, z.ZodType, unknown][] = [

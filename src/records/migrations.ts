@@ -1,26 +1,26 @@
-// Records of older releases, and what becomes of them.
+// Migrations of records from older releases.
 import { strategyRecord } from './connections.ts';
 import { ADDRESS_KINDS, type IdentityRecord, identityId } from './identities.ts';
 import type { UserRecord } from './users.ts';
 
-/** One change of what is stored, made once in each store. */
+/** A migration, which runs once in each store. */
 export interface Migration {
-  /** Its name, which the store keeps when it was made. */
+  /** The name under which the store records that it ran. */
   id: string;
-  /** The collection whose records are changed. */
+  /** The collection whose records are migrated. */
   collection: 'users';
-  /** @returns what is written in place of a record, as one; nothing where the record is of the present form. */
+  /** @returns the writes that replace a record, applied together; none if the record has the current form. */
   writes(
     record: object,
   ): ({ collection: 'users'; put: UserRecord } | { collection: 'identities'; insert: IdentityRecord })[];
 }
 
-/** A user as they were kept when identities were part of them. */
+/** A user in the older form, with the identities inside. */
 interface UserWithIdentities extends UserRecord {
   identities?: { provider: string; user_id: string; connection: string; isSocial: boolean }[];
 }
 
-/** In the order in which they are made. */
+/** All migrations, in order. */
 export const migrations: readonly Migration[] = [
   {
     id: 'identities',
@@ -37,7 +37,7 @@ export const migrations: readonly Migration[] = [
             id: identityId(identity.connection, user_id),
             user_id: user.id,
             upstream_id: user_id,
-            // In a connection they share, the first of two has the address.
+            // If two identities are in one connection, the first gets the identifiers.
             ...(connections.indexOf(identity.connection) === index
               ? ownAddresses(user, identity.provider)
               : { unique: [] }),
@@ -49,7 +49,7 @@ export const migrations: readonly Migration[] = [
   },
 ];
 
-/** The user's addresses that name them in connections of a strategy. */
+/** Returns the user's identifiers that connections of a strategy use. */
 function ownAddresses(
   user: UserRecord,
   provider: string,

@@ -1,4 +1,4 @@
-// Whom a new user of a database is known as.
+// The identity of a new user in a database connection.
 import type { Connection } from './collections.ts';
 import { DATABASE, STRATEGIES } from './connections.ts';
 import { uniqueIn } from './database-attributes.ts';
@@ -9,7 +9,7 @@ import { normalizePhone } from './phone.ts';
 
 type Addresses = Partial<Record<AddressKind, string>>;
 
-/** The addresses of a user of a database, in the form that they are kept in; without those that are not given. */
+/** Returns the identifiers of a new user, normalized; those that are not given are left out. */
 export function addressesOfNew({
   email,
   username,
@@ -22,13 +22,14 @@ export function addressesOfNew({
   };
 }
 
-/** The identity of somebody new in a database connection. */
+/** Returns the identity of a new user in a database connection. */
 export const identityOfNew = (connection: Connection, typed: Parameters<typeof addressesOfNew>[0]) =>
   databaseIdentity(connection.name, typed, uniqueIn(databaseOptions(connection)));
 
 /**
- * The identity of somebody new in a database.
- * @param connection its name. @param unique the kinds of addresses that nobody else may have.
+ * Returns the identity of a new user in a database connection.
+ * @param connection its name.
+ * @param unique the kinds of identifiers that must be unique.
  */
 export function databaseIdentity(
   connection: string,

@@ -1,10 +1,10 @@
-// The options of custom social connections, `oauth2` (docs/connections.md).
+// The options of custom social connections, strategy `oauth2` (docs/connections.md).
 import { z } from 'zod';
 import { isHttpsOrLoopback } from './logout.ts';
 import { LONGEST_SCRIPT } from './script-length.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
-/** Headers that the request itself decides. */
+/** Headers that the request sets itself. */
 const OWN_HEADERS = new Set([
   'host',
   'content-length',
@@ -17,7 +17,7 @@ const OWN_HEADERS = new Set([
   'expect',
 ]);
 
-/** The address of an endpoint. */
+/** The URL of an endpoint. */
 export const endpoint = z
   .string()
   .max(2048)
@@ -44,14 +44,14 @@ const members = {
   client_id: z.string().min(1).max(128),
   client_secret: z.string().max(1024).default(''),
   scope: z.union([z.string().max(4096), z.array(z.string().max(255)).max(100)]).default([]),
-  /** Whether `connection_scope` is separated by spaces, and not by commas. */
+  /** Whether `connection_scope` is separated by spaces. Default: by commas. */
   useOauthSpecScope: z.boolean().default(false),
   authParams: z.record(z.string().min(1), parameter).default({}),
   authParamsMap: z.record(z.string().min(1), z.string().min(1)).default({}),
   pkce_enabled: z.boolean().default(false),
   customHeaders: headers.default({}),
   fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
-  /** The provider's issuer identifier (RFC 9207), where it is not of the authorization URL's origin. */
+  /** The provider's issuer identifier (RFC 9207), if its origin is not that of the authorization URL. */
   issuer: z.string().max(2048).optional(),
   logoutUrl: z.union([z.literal(''), endpoint]).optional(),
   scripts: z
@@ -62,13 +62,13 @@ const members = {
     .default({}),
 };
 
-/** The options, as they are meant. */
+/** The schema of the options, with defaults. */
 export const oauth2OptionsSchema = z.preprocess(withoutNull, z.looseObject(members));
 
-/** What no login goes without. */
+/** The members that a login needs. */
 const NEEDED = ['authorizationURL', 'tokenURL', 'client_id'] as const;
 
-/** The options, as they may be kept: exports have connections that nobody has finished. */
+/** The schema of stored options, which may be incomplete: exports contain connections that were never finished. */
 export const keptOAuth2OptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
@@ -79,7 +79,7 @@ export const keptOAuth2OptionsSchema = z.preprocess(
   }),
 );
 
-/** The members without which nobody can log in, of those that options lack. */
+/** Returns the members that a login needs and the options lack. */
 export function lackingOAuth2(options: Readonly<Record<string, unknown>>): string[] {
   return NEEDED.filter((name) => (options[name] ?? '') === '');
 }

@@ -1,10 +1,10 @@
-// The options of connections to OpenID providers: `oidc`, and the strategies that are one with members of its own.
+// The options of connections to OpenID providers: strategy `oidc`, and strategies that extend it.
 import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { endpoint } from './oauth2.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
-/** What ID tokens may be signed with by default: the provider's published keys decide. */
+/** The signature algorithms of ID tokens that are accepted by default; the provider's published keys verify them. */
 export const ASYMMETRIC_ALGS = [
   'RS256',
   'RS384',
@@ -17,16 +17,16 @@ export const ASYMMETRIC_ALGS = [
   'ES512',
   'EdDSA',
 ] as const;
-/** Where the connection says so alone: whoever may read the client secret can make them. */
+/** Accepted only if the connection names them, because anyone who knows the client secret can sign with them. */
 const SYMMETRIC_ALGS = ['HS256', 'HS384', 'HS512'] as const;
 
-/** An address; some tools write an empty text for none. */
+/** A URL; some tools write an empty text for none. */
 const address = z
   .union([z.literal(''), endpoint])
   .transform((text) => (text === '' ? undefined : text))
   .optional();
 
-/** Exports have connections without one, which are kept: nobody can log in with them. */
+/** Exports contain connections without a client id. They are stored, but nobody can log in with them. */
 const clientId = z
   .string()
   .max(255)
@@ -52,10 +52,10 @@ const openIdMembers = {
   userinfo_endpoint: address,
   jwks_uri: address,
   end_session_endpoint: address,
-  /** What an exported connection has of its provider's discovery document. */
+  /** The provider's discovery document, as exported connections contain it. */
   oidc_metadata: z.record(z.string(), z.unknown()).default({}),
   scope: SCOPE.optional(),
-  /** Further ones, beside those that options ask for. */
+  /** Scopes in addition to those that the options imply. */
   freeform_scopes: SCOPE.optional(),
   connection_settings: z
     .looseObject({ pkce: z.enum(['auto', 'S256', 'plain', 'disabled']).default('auto') })
@@ -74,9 +74,9 @@ const openIdMembers = {
     .max(20)
     .optional(),
   send_back_channel_nonce: z.boolean().default(true),
-  /** What proofs of possession are signed with, of the tokens that the provider binds to a key (RFC 9449). */
+  /** The algorithm of DPoP proofs, if the provider binds tokens to a key (RFC 9449). */
   dpop_signing_alg: z.enum(['ES256', 'Ed25519']).optional(),
-  /** Whether `session_expiry` of an ID token ends the session here, too (IPSIE session lifecycle profile). */
+  /** Whether `session_expiry` of an ID token ends the session here too (IPSIE session lifecycle profile). */
   id_token_session_expiry_supported: z.boolean().optional(),
   schema_version: z.string().max(100).optional(),
   should_trust_email_verified_connection: z
@@ -88,19 +88,19 @@ const base = z.looseObject(openIdMembers);
 
 export type OpenIdOptions = z.output<typeof base>;
 
-/** The members of a schema of options for OpenID providers, and those of one strategy beside them. */
+/** Returns the schema of options for OpenID providers with further members. */
 function optionsOf<Shape extends z.ZodRawShape>(more: Shape) {
   return z.looseObject({ ...openIdMembers, ...more });
 }
 
 type KeptOptions = Readonly<Record<string, unknown>>;
 
-/** The options that name any provider: by its issuer or document, or by each endpoint that a login needs. */
+/** The options that identify any provider: its issuer or discovery document, or its endpoints. */
 const PROVIDER_NAMES = ['discovery_url', 'issuer', 'authorization_endpoint'];
 
 /**
- * The members without which nobody can log in, of those that options lack: `client_id`, and what names the provider.
- * @param names members of which any names it, beside those of all OpenID providers.
+ * Returns the members that a login needs and the options lack: `client_id`, and one that identifies the provider.
+ * @param names strategy-specific members of which any identifies the provider.
  */
 export function lackingOpenId(options: KeptOptions, names: readonly string[] = []): string[] {
   const { issuer } = (options.oidc_metadata ?? {}) as { issuer?: unknown };
@@ -108,19 +108,23 @@ export function lackingOpenId(options: KeptOptions, names: readonly string[] = [
   return [...lackingClient(options), ...(isNamed ? [] : [names[0] ?? 'discovery_url'])];
 }
 
-/** Whether a `waad` connection is for the users of all organizations: the hosted service has had two names for it. */
+/**
+ * Whether a `waad` connection serves the users of all organizations; the hosted service has two names for the option.
+ */
 export function isForAll({ useCommonEndpoint, waad_common_endpoint }: KeptOptions): boolean {
   return useCommonEndpoint === true || waad_common_endpoint === true;
 }
 
-/** As {@link lackingOpenId}, of `waad`: one for all organizations, or of WS-Federation, needs no domain. */
+/** {@link lackingOpenId} for `waad`. A connection for all organizations, or with WS-Federation, needs no domain. */
 export function lackingWaad(options: KeptOptions): string[] {
   const { use_wsfed, waad_protocol } = options;
   const needsNone = isForAll(options) || use_wsfed === true || waad_protocol === 'ws-federation';
   return needsNone ? lackingClient(options) : lackingOpenId(options, ['tenant_domain', 'domain', 'tenantId']);
 }
 
-/** As {@link lackingOpenId}, of `google-apps`: accounts of no domain are nobody's. */
+/**
+ * {@link lackingOpenId} for `google-apps`, which needs a domain: the connection serves the accounts of domains only.
+ */
 export function lackingGoogleApps(options: KeptOptions): string[] {
   const { tenant_domain, domain, domain_aliases } = options;
   const hasDomain = [tenant_domain, domain].some(isSet) || [domain_aliases ?? []].flat().length > 0;
@@ -133,7 +137,7 @@ function lackingClient({ client_id }: KeptOptions): string[] {
 
 const isSet = (value: unknown) => (value ?? '') !== '';
 
-/** Of `oidc`. */
+/** For `oidc`. */
 export const oidcOptionsSchema = z.preprocess(withoutNull, optionsOf({}));
 
 /** A host name, without scheme and path. */
@@ -144,12 +148,12 @@ const domain = z
 
 const noDomain = z.union([z.literal(''), domain]).optional();
 
-/** Of `okta`. */
+/** For `okta`. */
 export const oktaOptionsSchema = z.preprocess(withoutNull, optionsOf({ domain: noDomain }));
 
 const flag = z.boolean().optional();
 
-/** Of `waad`. */
+/** For `waad`. */
 export const waadOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -168,7 +172,7 @@ export const waadOptionsSchema = z.preprocess(
   }),
 );
 
-/** Of `adfs`: a connection that uses WS-Federation has no `client_id`, and is kept. */
+/** For `adfs`. A connection that uses WS-Federation has no `client_id`, and is only stored. */
 export const adfsOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -183,13 +187,13 @@ export const adfsOptionsSchema = z.preprocess(
 
 const audiences = { allowed_audiences: z.array(z.string().min(1).max(255)).max(100).default([]) };
 
-/** Of `google-oauth2`. */
+/** For `google-oauth2`. */
 export const googleOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({ ...audiences, offline_access: flag }),
 );
 
-/** Of `google-apps`. */
+/** For `google-apps`. */
 export const googleAppsOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -199,7 +203,7 @@ export const googleAppsOptionsSchema = z.preprocess(
   }),
 );
 
-/** Of `apple`. */
+/** For `apple`. */
 export const appleOptionsSchema = z.preprocess(
   withoutNull,
   optionsOf({
@@ -227,7 +231,7 @@ function isEcKey(pem: string): boolean {
   }
 }
 
-/** Tools write the map as JSON in a text. */
+/** Tools write the map as a JSON text. */
 function parsedJson(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {

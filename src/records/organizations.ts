@@ -1,7 +1,7 @@
-// Who is a member of which organization, and who is invited.
+// Memberships in organizations, and invitations.
 import type { Stored } from './record.ts';
 
-/** `id`: the organization's id, a line feed, and the user's. */
+/** `id` is the organization's id, a line feed and the user's id. */
 export interface MembershipRecord extends Stored {
   organization_id: string;
   user_id: string;
@@ -9,12 +9,12 @@ export interface MembershipRecord extends Stored {
   roles: string[];
 }
 
-/** Membership of a user in an organization. */
+/** Returns the id of a user's membership in an organization. */
 export function membershipId(organization: string, user: string): string {
   return `${organization}\n${user}`;
 }
 
-/** An invitation to an organization; its ticket is kept as a hash. */
+/** An invitation to an organization. Its ticket is stored as a hash. */
 export interface InvitationRecord extends Stored {
   organization_id: string;
   ticketHash: string;
@@ -25,51 +25,51 @@ export interface InvitationRecord extends Stored {
   app_metadata: Record<string, unknown>;
   user_metadata: Record<string, unknown>;
   roles: string[];
-  /** ISO 8601, as `expires_at`. */
+  /** `created_at` and `expires_at` are in ISO 8601. */
   created_at: string;
   expires_at: string;
 }
 
-/** A connection as an organization has enabled it. */
+/** A connection that an organization has enabled. */
 interface EnabledConnection {
   connection_id: string;
-  /** Whether who logs in by it becomes a member. */
+  /** Whether a login makes the user a member. */
   assign_membership_on_login?: boolean;
-  /** Whether the login page offers it; it does unless told otherwise. */
+  /** Whether the login page offers the connection. Default: true. */
   show_as_button?: boolean;
-  /** Whether people sign up by it without an invitation. */
+  /** Whether people can sign up with the connection without an invitation. */
   is_signup_enabled?: boolean;
 }
 
-/** The connections of an organization, by which alone its members log in. */
+/** Returns the connections of an organization. Its members can log in with these alone. */
 export function enabledConnectionsOf(organization: {
   readonly [member: string]: unknown;
 }): readonly EnabledConnection[] {
   return (organization.enabled_connections as readonly EnabledConnection[] | undefined) ?? [];
 }
 
-/** A domain by whose addresses an organization is found. */
+/** An e-mail domain by which an organization is found. */
 export interface DiscoveryDomain {
-  /** In lower case; no two organizations share one. */
+  /** In lower case; unique among all organizations. */
   domain: string;
   status: 'pending' | 'verified';
-  /** Whether who types an address of it is led to the organization. */
+  /** Whether an address of this domain leads to the organization. Default: true. */
   use_for_organization_discovery?: boolean;
 }
 
-/** The discovery domains of an organization. */
+/** Returns the discovery domains of an organization. */
 export function discoveryDomainsOf(organization: {
   readonly [member: string]: unknown;
 }): readonly DiscoveryDomain[] {
   return (organization.discovery_domains as readonly DiscoveryDomain[] | undefined) ?? [];
 }
 
-/** Their names. */
+/** Returns the names of all discovery domains. */
 export function domainsOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization).map(({ domain }) => domain);
 }
 
-/** The domains by whose addresses an organization is found: those that somebody has proved, and that are used for it. */
+/** Returns the domains that lead to an organization: those that are verified and enabled for it. */
 export function leadingDomainsOf(organization: { readonly [member: string]: unknown }): string[] {
   return discoveryDomainsOf(organization)
     .filter((one) => one.status === 'verified' && one.use_for_organization_discovery !== false)

@@ -1,11 +1,11 @@
-// The section `pages` of the tenant file, in the deploy tool's vocabulary.
+// The section `pages` of the tenant file, as the deploy tool writes it.
 import { z } from 'zod';
 
 export const pageSchema = z.looseObject({
-  /** `login` is built in; the others are kept. */
+  /** `login` is used; others are only stored. */
   name: z.string().min(1),
-  /** HTML, or the path of a file of it. */
+  /** HTML, or the path of an HTML file. */
   html: z.string().default(''),
-  /** It is, where nothing is said. */
+  /** Default: true. */
   enabled: z.boolean().optional(),
 });

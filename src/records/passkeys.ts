@@ -1,19 +1,19 @@
-// Passkeys of users: what they log in with in place of a password.
+// Passkeys, with which users log in instead of a password.
 import type { Stored } from './record.ts';
 import type { WebAuthnCredential } from './webauthn.ts';
 
-/** A discoverable credential. `id` is a hash of the credential's own, of which there is no second. */
+/** A discoverable credential. `id` is a hash of the credential id. */
 export interface PasskeyRecord extends Stored, WebAuthnCredential {
   user_id: string;
-  /** The connection that its user is of, by name. */
+  /** The name of the user's connection. */
   connection: string;
-  /** What its user, or an administrator, calls it. */
+  /** The name that the user or an administrator gave it. */
   name?: string;
-  /** The RP ID that it answers to; the host of `BASE_URL` where nothing is said. */
+  /** The RP ID that it was created for. Default: the host of `BASE_URL`. */
   relying_party_id?: string;
-  /** The user handle that it was made for, base64url. */
+  /** The user handle that it was created for, base64url. */
   user_handle?: string;
-  /** What it was made with: `User-Agent`. */
+  /** `User-Agent` of the browser that created it. */
   user_agent: string;
   /** ISO 8601. */
   created_at: string;

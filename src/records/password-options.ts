@@ -1,7 +1,7 @@
 // The member `password_options` of a database connection's options.
 import { z } from 'zod';
 
-/** The kinds of characters that a password may have to have, as the connection names them. */
+/** The kinds of characters that a password may be required to contain. */
 export const CHARACTER_TYPES = ['lowercase', 'uppercase', 'number', 'special'] as const;
 export type CharacterType = (typeof CHARACTER_TYPES)[number];
 
@@ -12,9 +12,9 @@ const complexity = z
     min_length: z.number().int().min(1).max(72).default(8),
     character_types: z.array(z.enum(CHARACTER_TYPES)).max(CHARACTER_TYPES.length).default([]),
     character_type_rule: z.enum(['all', 'three_of_four']).default('all'),
-    /** Three in a row of one character. */
+    /** Three equal characters in a row. */
     identical_characters: allowance,
-    /** Three in a row as `abc` or `321`. */
+    /** Three consecutive characters, as in `abc` or `321`. */
     sequential_characters: allowance,
     max_length_exceeded: z.enum(['error', 'truncate']).default('error'),
   })

@@ -1,9 +1,9 @@
-// The options of passwordless connections, `email` and `sms`.
+// The options of passwordless connections, strategies `email` and `sms`.
 import { z } from 'zod';
 import { isCallable } from '../http/outbound-rules.ts';
 import { withoutNull } from './upstream.ts';
 
-/** Domains of e-mail addresses whose users log in with the connection, where an application has several. */
+/** E-mail domains whose users log in with the connection, if a client has several connections. */
 export const domainAliases = z.array(z.string().toLowerCase()).optional();
 
 const text = z.string().max(100_000).optional();
@@ -11,12 +11,12 @@ const text = z.string().max(100_000).optional();
 const parameters = z.record(z.string().max(100), z.union([z.string(), z.number(), z.boolean()]));
 
 const members = {
-  /** `totp` is the hosted service's name, nothing of RFC 6238 is meant. */
+  /** `totp` is the hosted service's name. It has nothing to do with RFC 6238. */
   totp: z
     .looseObject({
-      /** Seconds that a code or link is good. */
+      /** Lifetime of a code or link, in seconds. */
       time_step: z.number().int().min(30).max(86_400).default(180),
-      /** Digits of a code. */
+      /** Number of digits of a code. */
       length: z.number().int().min(4).max(40).default(6),
     })
     .prefault({}),
@@ -25,21 +25,21 @@ const members = {
   domain_aliases: domainAliases,
 };
 
-/** Of an `email` connection. */
+/** For `email`. */
 export const emailOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
     ...members,
-    /** The message, in Liquid; what is left out is ours. */
+    /** The message, in Liquid. Default: the built-in one. */
     email: z
       .preprocess(withoutNull, z.looseObject({ from: text, subject: text, body: text, syntax: text }))
       .optional(),
-    /** Parameters of the authorization request that a link leads to, where `/passwordless/start` says no others. */
+    /** Parameters of the authorization request that a link leads to, unless `/passwordless/start` sets its own. */
     authParams: z.union([z.literal(''), parameters]).optional(),
   }),
 );
 
-/** A switch; tools write it as a text, too. */
+/** A boolean; tools write it as text too. */
 const flag = z.union([z.boolean(), z.enum(['true', 'false', '']).transform((given) => given === 'true')]);
 
 const gatewayAuthentication = z.looseObject({
@@ -52,7 +52,7 @@ const gatewayAuthentication = z.looseObject({
 
 type GatewayAuthentication = z.output<typeof gatewayAuthentication>;
 
-/** The bytes of the secret that is shared with a gateway; none where it is written in base64 and has none. */
+/** Returns the key that is shared with a gateway; empty if the secret is not valid base64. */
 export function gatewayKey({ secret, secret_base64_encoded: isEncoded }: GatewayAuthentication): Buffer {
   return Buffer.from(secret, isEncoded ? 'base64url' : 'utf8');
 }
@@ -62,7 +62,7 @@ const GATEWAY = 'sms_gateway';
 const smsMembers = {
   ...members,
   provider: z.enum(['twilio', GATEWAY, '']).optional(),
-  /** The sender, as the provider has it. */
+  /** The sender, in the provider's format. */
   from: text,
   template: text,
   twilio_sid: z.string().max(255).optional(),
@@ -70,14 +70,17 @@ const smsMembers = {
   messaging_service_sid: z.string().max(255).optional(),
   gateway_url: z.string().max(2048).optional(),
   gateway_authentication: gatewayAuthentication.optional(),
-  /** Whether the gateway is told of the request that asked for the message. */
+  /** Whether the gateway gets data of the request that asked for the message. */
   forward_req_info: flag.default(false),
 };
 
-/** As they are kept: a gateway that was written before it was refused is still the connection's, and no other takes its place. */
+/**
+ * For reading stored options: an invalid gateway from before the check is still the connection's provider, and no
+ * other replaces it.
+ */
 const keptSmsOptionsSchema = z.preprocess(withoutNull, z.looseObject(smsMembers));
 
-/** Of an `sms` connection. */
+/** For `sms`. */
 export const smsOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
@@ -95,14 +98,14 @@ export const smsOptionsSchema = z.preprocess(
   }),
 );
 
-/** What the options of both have. */
+/** Returns the options that both strategies have. */
 export function passwordlessOptions({ options }: { options: unknown }): z.output<typeof common> {
   return common.parse(withoutNull(options));
 }
 
 const common = z.looseObject({ ...members, authParams: parameters.catch({}).default({}) });
 
-/** Who brings the messages of an `sms` connection. */
+/** The provider that sends the messages of an `sms` connection. */
 export type SmsProvider =
   | {
       kind: 'twilio';
@@ -118,7 +121,7 @@ export type SmsProvider =
       forwardsRequest: boolean;
     };
 
-/** The provider that options name; undefined where they name none, or not all that it takes. */
+/** Returns the provider that the options name; undefined if they name none, or lack what it needs. */
 export function smsProviderOf(options: unknown): SmsProvider | undefined {
   const given = keptSmsOptionsSchema.safeParse(options).data;
   if (given === undefined) return undefined;

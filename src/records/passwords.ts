@@ -1,9 +1,12 @@
-// What a password may be, wherever it comes from.
+// The form of passwords.
 
-/** A longer password is refused: it is no better, and hashing it costs the server (bytes of UTF-8). */
+/** Longer passwords are refused, because hashing them is expensive. In bytes of UTF-8. */
 export const LONGEST_PASSWORD = 512;
 
-/** The same password typed on two keyboards is the same password (RFC 8265 §4.2): judged and hashed in this form. */
+/**
+ * Returns a password in the form in which it is checked and hashed, so that it does not depend on the keyboard (RFC
+ * 8265 §4.2).
+ */
 export function normalizePassword(password: string): string {
   return password.normalize('NFC');
 }

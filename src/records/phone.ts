@@ -1,15 +1,17 @@
 // Phone numbers as identifiers.
 import { createRequire } from 'node:module';
 
-/** The numbering plans of all countries: read with the first number, not at each start. */
+/**
+ * Returns the library with the numbering plans, which is loaded when the first number is parsed, not at each start.
+ */
 const plans = () => createRequire(import.meta.url)('libphonenumber-js') as typeof import('libphonenumber-js');
 
-/** The pattern that a refusal names, as the hosted service's does. */
+/** The pattern that error messages show, as at the hosted service. */
 const PHONE = /^\+[0-9]{1,15}$/;
 
 /**
- * The form under which a number is kept and looked up: E.164.
- * @returns undefined for what is no number, or has no country code.
+ * Returns a phone number in E.164 format, in which numbers are stored and looked up.
+ * @returns undefined if it is not a possible number, or has no country code
  */
 export function normalizePhone(text: string): string | undefined {
   const number = text.replace(/[\s().-]/g, '');

@@ -1,62 +1,64 @@
-// What is counted and awaited: challenges, failed proofs, known callers, limits.
+// State of the protections: challenges, failed attempts, known callers, limits.
 import type { Stored } from './record.ts';
 
 /**
- * Something that was sent to a person and proves by coming back that it reached them: a code or a link's
- * ticket. `id` is of its purpose, its subject and, where several may ask for it, who asked, so that a new one
- * replaces the old; where it waits for an approval, it is `secretHash`. Only a hash is kept.
+ * A secret that was sent to a person, who returns it as proof that it arrived: a code, or the ticket in a link. `id`
+ * depends on purpose and subject and, if several callers may ask for it, on the caller, so that a new one replaces
+ * the old. For a ticket that awaits approval, it is `secretHash`. Only a hash of the secret is stored.
  */
 export interface ChallengeRecord extends Stored {
   purpose: string;
-  /** Purpose and a hash of the subject, where there may be several. */
+  /** Purpose and a hash of the subject, if a subject may have several challenges. */
   subject?: string;
-  /** Hashes of who asked: a browser, an address, or both of one caller. */
+  /** Hashes of the browser, the address, or both, that asked for it. */
   askers?: string[];
-  /** Epoch milliseconds, where there may be several of a subject. */
+  /** When it was issued, in epoch milliseconds, if a subject may have several. */
   issuedAt?: number;
-  /** SHA-256 of a ticket, HMAC under `salt` of a code, which is short enough to be guessed from a bare hash. */
+  /** SHA-256 of a ticket, or HMAC of a code with `salt`: a code is short enough to be guessed from a plain hash. */
   secretHash: string;
   salt?: string;
-  /** Wrong tries that are left: of all together, or, where several may ask for it, of each room. */
+  /**
+   * Number of wrong attempts left: in total or, if several callers may ask for a challenge, for each key of `wrong`.
+   */
   triesLeft: number;
-  /** Wrong tries by room: of who asked, of each caller that is known, of all strangers together. */
+  /** Wrong attempts of the caller who asked, of each known caller, and of all others together. */
   wrong?: Record<string, number>;
   spent: boolean;
-  /** Of a ticket that does not do alone: HMAC and salt of the code that comes with it. */
+  /** For a ticket that needs a code as well: HMAC and salt of the code. */
   boundCode?: { hash: string; salt: string };
   /**
-   * Of a ticket that somebody has to approve. `askedAt`: epoch milliseconds of the last question whether they have.
-   * `pause`: milliseconds that have to be between two.
+   * For a ticket that somebody has to approve. `askedAt`: time of the last poll, in epoch milliseconds. `pause`:
+   * shortest interval between two polls, in milliseconds.
    */
   approval?: { state: 'pending' | 'accepted' | 'rejected'; askedAt?: number; pause?: number };
   user_id?: string;
-  /** The id of the user's session in which it was asked for, where it ends with that. */
+  /** The id of the session in which it was requested, if it ends with the session. */
   session?: string;
   data: Record<string, unknown>;
 }
 
 /**
- * Failed proofs: of an account (from one address, or from all), or from an address across accounts. `id` is a
- * hash of which. Written at failures alone; outlives a restart.
+ * Failed attempts at an account (from one address, or from all), or from an address at all accounts. `id` is a hash
+ * of these. Written only after failures.
  */
 export interface FailureRecord extends Stored {
-  /** The account it is about, hashed; none for an address across accounts. */
+  /** A hash of the account; not set for an address at all accounts. */
   account?: string;
-  /** Of an account: from where the latest came. */
+  /** For an account: the address of the latest attempt. */
   ip?: string;
   failures: number;
-  /** Epoch milliseconds of the latest. */
+  /** Time of the latest attempt, in epoch milliseconds. */
   at: number;
 }
 
-/** A browser or address by which an account was proved; `id` is a hash of it and of the user. */
+/** A browser or address from which a user has logged in; `id` is a hash of it and of the user. */
 export interface KnownCallerRecord extends Stored {
   user_id: string;
 }
 
-/** A counter of the protection layer: a bucket's level at a time. */
+/** The state of a token bucket. */
 export interface LimitRecord extends Stored {
   tokens: number;
-  /** Epoch milliseconds when `tokens` was computed. */
+  /** Time at which `tokens` was computed, in epoch milliseconds. */
   at: number;
 }

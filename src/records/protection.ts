@@ -1,16 +1,16 @@
-// The section `attackProtection` of the tenant file, in the deploy tool's vocabulary.
+// The section `attackProtection` of the tenant file, as the deploy tool writes it.
 import { z } from 'zod';
 
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
 
-/** One a year at least, so that every bucket is full again at a time that can be told. */
+/** The slowest rate is one a year, so that the time at which a bucket is full can be computed. */
 const SLOWEST = 1 / 525_600;
 const bucket = z.looseObject({
   capacity: z.number().min(1).max(1e9),
   perMinute: z.number().min(SLOWEST).max(1e9),
 });
 
-/** The hosted service's defaults. */
+/** The defaults are those of the hosted service. */
 export const attackProtectionSchema = z.looseObject({
   bruteForceProtection: z
     .looseObject({
@@ -30,7 +30,7 @@ export const attackProtectionSchema = z.looseObject({
       allowlist: addresses,
       stage: z
         .looseObject({
-          /** `rate`: milliseconds after which one attempt comes back. */
+          /** `rate`: milliseconds after which one attempt is added. */
           'pre-login': z
             .looseObject({
               max_attempts: z.number().int().positive().default(100),
@@ -53,7 +53,7 @@ export const attackProtectionSchema = z.looseObject({
         .prefault({}),
     })
     .prefault({}),
-  /** Buckets of our own, by name (docs/operating.md). */
+  /** Gatehouse's own rate limits, by name (docs/operating.md). */
   rateLimits: z.record(z.string(), bucket).prefault({}),
 });
 

@@ -1,8 +1,8 @@
-// Roles: names for sets of permissions.
+// Roles, which are named sets of permissions.
 import { z } from 'zod';
 import type { Stored } from './record.ts';
 
-/** A permission: a scope of an API. */
+/** A permission, which is a scope of an API. */
 export interface PermissionRecord {
   resource_server_identifier: string;
   permission_name: string;
@@ -23,7 +23,7 @@ export const roleSchema = z.looseObject({
     .array(
       z
         .looseObject({ resource_server_identifier: z.string().min(1), permission_name: z.string().min(1) })
-        // The names that deploy tools write beside them are the API's own to give.
+        // Deploy tools also write names and descriptions, which come from the API when a permission is shown.
         .transform(({ resource_server_identifier, permission_name }) => ({
           resource_server_identifier,
           permission_name,

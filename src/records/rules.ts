@@ -1,36 +1,33 @@
-// Rules as they run: those of older tenants, before the actions of a login.
+// Rules of older tenants, which run before the actions of a login.
 import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
-/** A rule that is enabled. */
+/** An enabled rule. */
 interface Rule {
   id: string;
   name: string;
-  /** `function (user, context, callback)`, as text. */
+  /** The source of `function (user, context, callback)`. */
   script: string;
 }
 
 export interface Rules {
-  /** Those that run at a login, in order. */
+  /** The rules that run at a login, in order. */
   enabled: readonly Rule[];
-  /** What they find as `configuration`, by name: secrets. */
+  /** The variables, which rules read as `configuration`, by name; they are secrets. */
   configuration: Readonly<Record<string, string>>;
 }
 
-/** Kinds of the documents. */
+/** The kinds of the documents. */
 export const RULE = 'rules';
 export const RULE_VARIABLE = 'rules-config';
 
-/** The id of a variable's document. */
+/** Returns the id of a variable's document. */
 export const ruleVariableId = (key: string) => `${RULE_VARIABLE}/${key}`;
 
-/** The name of a variable, from the id of its document. */
+/** Returns the name of a variable from the id of its document. */
 export const ruleVariableKey = (id: string) => id.slice(RULE_VARIABLE.length + 1);
 
-/**
- * The rules of a tenant.
- * @param rules documents of rules. @param variables documents of what they are configured with.
- */
+/** Returns the rules of a tenant. @param rules documents of rules. @param variables documents of their variables. */
 export function rulesOf(
   rules: readonly Frozen<DocumentRecord>[],
   variables: readonly Frozen<DocumentRecord>[],
@@ -43,9 +40,9 @@ export function rulesOf(
   return { enabled, configuration: Object.fromEntries(configuration) };
 }
 
-/** The only stage that rules run in; those of the others never did anything for a login. */
+/** The only stage in which rules run; the hosted service never ran those of the others in a login. */
 const STAGE = 'login_success';
 
-/** Those without an order come last. */
+/** Rules without an order come last. */
 const orderOf = ({ body: { order } }: Frozen<DocumentRecord>) =>
   typeof order === 'number' ? order : Number.MAX_SAFE_INTEGER;

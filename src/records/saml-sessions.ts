@@ -1,36 +1,36 @@
-// What service providers were told.
+// Sessions and logouts at SAML service providers.
 import type { Stored } from './record.ts';
 
-/** A session that a SAML service provider was told of; `id` is its SessionIndex, which that one alone knows. */
+/** A session at a SAML service provider; `id` is its SessionIndex, which no other service provider knows. */
 export interface SamlSessionRecord extends Stored {
   client_id: string;
-  /** The browser session's own id, which all its applications share. */
+  /** The id of the browser session, which all its clients share. */
   session_uid: string;
   user_id: string;
-  /** The service provider's entity ID, where it asked for the login. */
+  /** The service provider's entity ID, if it requested the login. */
   issuer?: string;
-  /** `transient` is the name of this session alone, whichever was given. */
+  /** The name identifier. `transient` is unique to this session, whatever the format. */
   name_id: { value: string; format: string; spNameQualifier?: string; transient: string };
 }
 
-/** Service providers that are being told, one by one, of a logout; `id` is a hash of the way's next ticket. */
+/** A logout that visits service providers one after another; `id` is a hash of the ticket for the next step. */
 export interface SamlLogoutRecord extends Stored {
-  /** The session that is over. */
+  /** The id of the session that ended. */
   sid: string;
   return_to: string;
-  /** The first is asked now. */
+  /** The service providers that remain; the first is being asked. */
   waiting: {
     client_id: string;
     issuer?: string;
     session_index: string;
     name_id: SamlSessionRecord['name_id'];
   }[];
-  /** The ID of the LogoutRequest that waits for its answer. */
+  /** The ID of the LogoutRequest whose response is awaited. */
   request?: string;
-  /** The mark of the browser that was sent with it, which the answer must come from. */
+  /** Identifies the browser that carried the request; the response must come from it. */
   browser?: string;
-  /** Whether one of them did not log the user out. */
+  /** Whether a service provider failed to log the user out. */
   failed: boolean;
-  /** Whether a service provider waits to hear how it went. */
+  /** Whether a service provider awaits the result. */
   awaited: boolean;
 }

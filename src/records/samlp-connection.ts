@@ -1,4 +1,4 @@
-// The options of connections to a SAML identity provider (`samlp`, `pingfederate`), in the words of the hosted service.
+// The options of connections to SAML identity providers (`samlp`, `pingfederate`), with the hosted service's names.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
@@ -6,10 +6,10 @@ import { rsaPublicKey } from './samlp.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
 const BINDINGS = 'urn:oasis:names:tc:SAML:2.0:bindings:';
-/** Characters of metadata that is given as it is. */
+/** The longest metadata that options may contain, in characters. */
 const LONGEST_METADATA = 102_400;
 
-/** Browsers are sent there, or to its host's address of PingFederate. */
+/** A URL that browsers are sent to, or the base URL of PingFederate. */
 const webAddress = z.string().max(2048).refine(isHttpAddress, 'must be an http or https address');
 
 const certificates = z
@@ -26,14 +26,14 @@ const idpInitiated = z.looseObject({
   enabled: z.boolean().default(false),
   client_id: z.string().max(255).optional(),
   client_protocol: z.enum(['oidc', 'oauth2', 'samlp', 'wsfed']).optional(),
-  /** Parameters of the authorization request, as a query. */
+  /** Parameters of the authorization request, as a query string. */
   client_authorizequery: z.string().max(2048).optional(),
 });
 
 const address = webAddress.optional();
 const optionalAddress = z.union([z.literal(''), webAddress]).optional();
 
-/** The options, as they are meant. */
+/** The schema of the options, with defaults. */
 export const samlpOptionsSchema = z.preprocess(
   withoutNull,
   z
@@ -41,17 +41,20 @@ export const samlpOptionsSchema = z.preprocess(
       ...upstreamOptions,
       signInEndpoint: address,
       signOutEndpoint: optionalAddress,
-      /** Ours: where answers about logout go, where metadata name another address for them. */
+      /** An extension of the hosted options: the URL for logout responses, if the metadata names a separate one. */
       signOutResponseEndpoint: optionalAddress,
       metadataUrl: address,
       metadataXml: z.string().min(1).max(LONGEST_METADATA).optional(),
       pingFederateBaseUrl: address,
       signingCert: certificates.optional(),
-      /** What `signingCert` is called in older exports. */
+      /** The name of `signingCert` in older exports. */
       cert: certificates.optional(),
-      /** Ours: the provider's entity ID. Without it messages are known by their signature alone. */
+      /**
+       * An extension of the hosted options: the provider's entity ID. Without it, messages are only verified by
+       * signature.
+       */
       issuer: z.string().min(1).max(1024).optional(),
-      /** Our entity ID. */
+      /** The entity ID of Gatehouse for this connection. */
       entityId: z.string().min(1).max(1024).optional(),
       disableSignout: z.boolean().default(false),
       protocolBinding: z
@@ -72,7 +75,7 @@ export const samlpOptionsSchema = z.preprocess(
       fieldsMap: z.record(z.string(), z.union([z.string(), z.array(z.string())])).default({}),
       idpinitiated: z.preprocess(withoutNull, idpInitiated).prefault({}),
       signing_key: z.looseObject({ key, cert }).optional(),
-      /** With a profile, content is of AES-GCM, or of an algorithm that is named beside it. */
+      /** With a profile, content must be encrypted with AES-GCM or with an algorithm listed as exception. */
       assertion_decryption_settings: z
         .looseObject({
           algorithm_profile: z.enum(['v2026-1']),
@@ -93,7 +96,9 @@ export const samlpOptionsSchema = z.preprocess(
     }),
 );
 
-/** The members without which nobody can log in, of those that options lack: exports have connections that nobody has finished. */
+/**
+ * Returns the members that a login needs and the options lack: exports contain connections that were never finished.
+ */
 export function lackingSamlp(options: Readonly<Record<string, unknown>>): string[] {
   const has = (...names: string[]) => names.some((name) => (options[name] ?? '') !== '');
   if (has('metadataUrl', 'metadataXml')) return [];
@@ -105,7 +110,10 @@ export function lackingSamlp(options: Readonly<Record<string, unknown>>): string
 
 export type SamlpOptions = z.output<typeof samlpOptionsSchema>;
 
-/** The certificates of options: of each text one in bare base64, or all that it has in PEM, which may be in base64 itself. */
+/**
+ * Returns the certificates in options. A text is one certificate in plain base64, or PEM with several, which may
+ * itself be in base64.
+ */
 export function certificateTexts(given: string | readonly string[]): string[] {
   return [given].flat().flatMap((text) => {
     // Deploy tools write line ends as the two characters `\n`.

@@ -1,12 +1,13 @@
-// `addons.samlp` of an application: how it is spoken to as a SAML service provider, under the hosted service's names.
-// Nothing is filled in here, so that an export gives back what was written; src/saml/service-provider.ts has the defaults.
+// `addons.samlp` of a client: its options as a SAML service provider, with the hosted service's names. The schema
+// adds no defaults, so that an export returns what was written; src/saml/service-provider.ts has the defaults.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isHttpAddress } from '../http/outbound-rules.ts';
 
 /**
- * The public key of a certificate or key in PEM, or of a certificate in bare base64, as metadata has it.
- * @throws Error when it is none, or no RSA key of at least 2048 bits.
+ * Returns the public key of a certificate or key in PEM, or of a certificate in plain base64, as metadata contains
+ * it.
+ * @throws Error if it cannot be parsed, or is not an RSA key of at least 2048 bits
  */
 export function rsaPublicKey(text: string): KeyObject {
   // Deploy tools write line ends as the two characters `\n`.
@@ -34,7 +35,7 @@ function isRsa(text: string): boolean {
   }
 }
 
-/** What a browser can be sent to with a form. */
+/** A URL that a form can be posted to. */
 const webAddress = z.string().refine(isHttpAddress, 'must be an http or https address');
 
 const addonSchema = z.looseObject({
@@ -42,7 +43,7 @@ const addonSchema = z.looseObject({
   recipient: webAddress.optional(),
   destination: webAddress.optional(),
   issuer: z.string().min(1).max(1024).optional(),
-  /** Profile fields, each with the attribute or attributes it becomes. */
+  /** Members of the profile, with the attributes that each becomes. */
   mappings: z.record(z.string(), z.union([z.string().min(1), z.array(z.string().min(1))])).optional(),
   createUpnClaim: z.boolean().optional(),
   passthroughClaimsWithNoMapping: z.boolean().optional(),
@@ -52,26 +53,26 @@ const addonSchema = z.looseObject({
   digestAlgorithm: z.enum(['sha1', 'sha256', 'sha512']).optional(),
   lifetimeInSeconds: z.number().int().min(1).max(86_400).optional(),
   signResponse: z.boolean().optional(),
-  /** Ours: the assertion is signed as well as the response. */
+  /** An extension of the hosted options: the assertion is signed as well as the response. */
   signAssertion: z.boolean().optional(),
   nameIdentifierFormat: z.string().min(1).optional(),
   nameIdentifierProbes: z.array(z.string().min(1)).optional(),
-  /** Ours: the application is told addresses that nobody proved, as if they were the user's. */
+  /** An extension of the hosted options: unverified addresses are sent to the application as well. */
   allowUnverifiedIdentifiers: z.boolean().optional(),
   authnContextClassRef: z.string().min(1).optional(),
   typedAttributes: z.boolean().optional(),
   includeAttributeNameFormat: z.boolean().optional(),
   logout: z.looseObject({ callback: webAddress.optional(), slo_enabled: z.boolean().optional() }).optional(),
-  /** Of messages about logout. */
+  /** The binding of logout messages. */
   binding: z
     .enum([
       'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-POST',
       'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect',
     ])
     .optional(),
-  /** Set: the application's messages must be signed with its key. */
+  /** If set, the service provider's messages must be signed with this key. */
   signingCert: certificate.optional(),
-  /** Either: assertions are encrypted for its key. */
+  /** If either is set, assertions are encrypted for this key. */
   encryptionCert: certificate.optional(),
   encryptionPublicKey: certificate.optional(),
 });

@@ -1,6 +1,8 @@
-// The `scope` of requests and tokens.
+// The parameter `scope` of requests and tokens.
 
-/** The values of a scope, which single spaces separate (RFC 6749 §3.3); more of them are taken as one. */
+/**
+ * Returns the values of a scope. They are separated by single spaces (RFC 6749 §3.3); several spaces are accepted.
+ */
 export function scopeValues(scope: string | undefined): string[] {
   return (scope ?? '').split(' ').filter((value) => value !== '');
 }

@@ -1,2 +1,2 @@
-/** As long as the text of a script may be that is run, as of the hosted service. Characters. */
+/** The longest script that is run, in characters, as at the hosted service. */
 export const LONGEST_SCRIPT = 102_400;

@@ -1,40 +1,43 @@
-// What users are found by: each of their searchable values as one text, its name, a line feed and the value. The
-// store keeps them in order, so that a value and the beginning of one are found at once.
+// The search index of users. Each searchable value is one text: the field's name, a line feed and the value. The
+// store keeps these sorted, so that values and prefixes are found directly.
 import { domainOf } from './email.ts';
 import type { UserRecord } from './users.ts';
 
-/** Text in which capitals do not count. */
+/** Fields that are searched without regard to case. */
 export const FOLDED_FIELDS = ['email', 'name', 'given_name', 'family_name', 'nickname'] as const;
-/** Text that is found as it is written. */
+/** Fields that are searched exactly. */
 export const EXACT_FIELDS = ['username', 'phone_number'] as const;
 export const BOOLEAN_FIELDS = ['email_verified', 'blocked'] as const;
 const METADATA = ['user_metadata', 'app_metadata'] as const;
 
-/** What is longer is found by its beginning; names and addresses are never so long. */
+/** Longer values are found by their beginning. Names and addresses are never this long. */
 const LONGEST = 512;
-/** Values of one metadata object that are kept so: whoever fills it pays for each at every change. */
+/** Highest number of indexed values of one metadata object, because every change of the user writes them all. */
 const MOST_MEMBERS = 100;
 const LONGEST_MEMBER = 256;
 
-/** The form in which capitals do not count. */
+/** Returns a text in the form that ignores case. */
 export const folded = (text: string): string => text.normalize('NFC').toLowerCase();
 
-/** A value of a field, as it is kept. */
+/** Returns the index entry of a field's value. */
 export function fieldTerm(field: string, value: string): string {
   return `${field}\n${value.slice(0, LONGEST)}`;
 }
 
-/** A value within metadata, as it is kept: the text "1" is not the number. */
+/** Returns the index entry of a value within metadata. The text "1" and the number 1 differ. */
 export function memberTerm(path: string, value: string | number | boolean): string {
   return `${path}\n${(typeof value)[0] ?? ''}${value}`;
 }
 
-/** Said of a user whose metadata has more values, or longer ones, than are kept: it is read itself. */
+/**
+ * Returns the index entry of users whose metadata has more values, or longer ones, than the index holds. Searches
+ * read their records.
+ */
 export function restTerm(object: string): string {
   return `${object}\n+`;
 }
 
-/** All of a user. */
+/** Returns all index entries of a user. */
 export function searchTerms(user: UserRecord): string[] {
   const domain = user.email === undefined ? undefined : domainOf(user.email);
   return [
@@ -58,7 +61,7 @@ function memberTerms(object: string, value: unknown): string[] {
   return isWhole ? [...terms] : [...terms, restTerm(object)];
 }
 
-/** Adds what is at a path and below it. @returns whether all of it was added. */
+/** Adds the values at a path and below. @returns whether all of them were added */
 function collect(path: string, value: unknown, terms: Set<string>): boolean {
   if (value === null || value === undefined) return true;
   if (path.length > LONGEST_MEMBER) return false;

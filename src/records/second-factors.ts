@@ -1,33 +1,33 @@
-// What each second factor is called, where it is stored and by each published API. How it works is its `Factor` (src/factors).
+// The names of each second factor in the store and in the published APIs. src/factors has their behaviour.
 import type { GuardianFactor } from './guardian.ts';
 
 /** The names of a second factor. */
 export interface SecondFactorNames {
   /** In the tenant file (`guardianFactors`). */
   name: GuardianFactor;
-  /** Of its authenticators, as they are stored. */
+  /** The kind of its stored authenticators. */
   kind: string;
-  /** In `mfa_requirements`, in actions, in enrolment tickets, and in the paths of the pages. */
+  /** In `mfa_requirements`, actions and enrolment tickets, and in the paths of pages. */
   type: string;
-  /** Another name by which actions may ask for it. */
+  /** Another name that actions may use. */
   alias?: string;
-  /** The ids of its authenticators begin with it. */
+  /** The prefix of the ids of its authenticators. */
   prefix: string;
-  /** As authentication method in the My Account API, and in messages. */
+  /** Its authentication method in the My Account API and in messages. */
   method: string;
-  /** As authentication method in the Management API. */
+  /** Its authentication method in the Management API. */
   managed: string;
-  /** How an enrollment of it is proved, in the Management API. */
+  /** Its type of enrollment in the Management API. */
   enrollment?: string;
-  /** The `multifactor` provider of a user, in the Management API. */
+  /** Its provider in a user's `multifactor`, in the Management API. */
   provider?: string;
-  /** What it proves (RFC 8176 §2); nothing where there is no word for it. */
+  /** Its authentication method references (RFC 8176 §2); empty if the RFC has none that fits. */
   amr: readonly string[];
-  /** It stands in for others, and is none without one. */
+  /** Set if it can only replace another factor, and does not count as one. */
   recovers?: true;
 }
 
-/** The second factors by the kind of their authenticators, in the order in which they are told. */
+/** The second factors by the kind of their authenticators, in the order in which lists show them. */
 export const SECOND_FACTORS = {
   otp: {
     name: 'otp',
@@ -71,7 +71,8 @@ export const SECOND_FACTORS = {
     enrollment: 'guardian',
     amr: [],
   },
-  // That a key was there, and was used (RFC 8176 §2): in hardware or not is what nobody has proved.
+  // `pop` proves possession of a key. `hwk` (RFC 8176 §2) would claim that the key is in hardware, which is not
+  // proved.
   'webauthn-roaming': { ...calledOnly('webauthn-roaming'), enrollment: 'webauthn-roaming', amr: ['pop'] },
   'webauthn-platform': { ...calledOnly('webauthn-platform'), enrollment: 'webauthn-platform', amr: ['pop'] },
   'recovery-code': { ...calledOnly('recovery-code'), amr: [], recovers: true },
@@ -80,20 +81,20 @@ export const SECOND_FACTORS = {
 /** The kinds of authenticators. */
 export type FactorKind = keyof typeof SECOND_FACTORS;
 
-/** The names of one that is called the same everywhere. */
+/** Returns the names of a factor that has the same name everywhere. */
 function calledOnly<Name extends GuardianFactor>(name: Name) {
   return { name, kind: name, type: name, prefix: name, method: name, managed: name };
 }
 
-/** All of them. */
+/** All second factors. */
 export const ALL_SECOND_FACTORS: readonly SecondFactorNames[] = Object.values(SECOND_FACTORS);
 
-/** The names of a stored kind; undefined for one of another release's. */
+/** Returns the names of a stored kind; undefined for a kind of another release. */
 export function secondFactorOf(kind: string): SecondFactorNames | undefined {
   return ALL_SECOND_FACTORS.find((one) => one.kind === kind);
 }
 
-/** The types of authentication methods, as the My Account API has them. */
+/** The types of authentication methods in the My Account API. */
 export type MethodType = 'password' | 'passkey' | (typeof SECOND_FACTORS)[FactorKind]['method'];
 
 export const METHOD_TYPES: readonly MethodType[] = [
@@ -102,7 +103,7 @@ export const METHOD_TYPES: readonly MethodType[] = [
   ...Object.values(SECOND_FACTORS).map(({ method }) => method),
 ];
 
-/** The published type of a kind of authenticators; of a kind of another release's the kind itself. */
+/** Returns the published type of a kind of authenticator; for a kind of another release, the kind itself. */
 export function methodTypeOf(kind: string): MethodType {
   return (secondFactorOf(kind)?.method ?? kind) as MethodType;
 }

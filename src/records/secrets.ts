@@ -1,12 +1,12 @@
-// The members of the configuration that are secrets, by the hosted service's names; they are stored sealed. Sections
-// that mean nothing here are kept, and what they hold is a secret all the same.
+// The members of the configuration that are secrets, by the hosted service's names. They are stored sealed, also in
+// sections that Gatehouse only stores.
 
 const SECRET =
   /secret|password|passwd|passphrase|private_?key|credential|token$|(api|access|write|sas|server|signing|decryption|request)_?key$|connection_?string|custom_?headers$|^(http|webhook_)?authorization$|^(auth|pass|smtp_pass|pkcs7|p12|skey|setup|sumoSourceAddress)$/i;
 
 /**
- * Whether a member of that name opens something, whatever record it is in. All that shows or logs values by their names
- * hides at least these.
+ * Whether a member of this name is a secret, in any record. Everything that shows or logs values by name hides at
+ * least these.
  */
 export const isNamedSecret = (name: string): boolean => SECRET.test(name);
 

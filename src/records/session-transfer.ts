@@ -1,21 +1,21 @@
-// Sessions that an application hands over to a browser, in the tenant file.
+// `session_transfer`: sessions that a client transfers to a browser.
 import { z } from 'zod';
 
 const flag = z.boolean().nullish();
 
-/** `session_transfer` of an application: whether it hands sessions over, and how it takes those that are handed to it. */
+/** `session_transfer` of a client: whether it can transfer sessions, and how it accepts them. */
 export const sessionTransferSchema = z.looseObject({
-  /** Whether it is given session transfer tokens. */
+  /** Whether the client can get session transfer tokens. */
   can_create_session_transfer_token: flag,
-  /** Whether what was handed over ends with the refresh token that it was handed over for; the default. */
+  /** Whether a transferred session ends with the refresh token that it was created from. Default: true. */
   enforce_cascade_revocation: flag,
-  /** How its requests bring a session transfer token; in no way, where nothing is said. */
+  /** How the client's requests may carry a session transfer token. Default: not at all. */
   allowed_authentication_methods: z.array(z.enum(['cookie', 'query'])).nullish(),
-  /** Where the token has to come from: the address that it was given to, where nothing is said. */
+  /** What must match when the token is used. Default: the address that it was issued to. */
   enforce_device_binding: z.enum(['none', 'ip', 'asn']).nullish(),
-  /** Whether it is given refresh tokens in such a session. */
+  /** Whether the client gets refresh tokens in such a session. */
   allow_refresh_token: flag,
-  /** Whether those end with the session; the default. */
+  /** Whether these end with the session. Default: true. */
   enforce_online_refresh_tokens: flag,
   /** Sessions in which somebody acts for the user. */
   delegation: z

@@ -1,16 +1,16 @@
-// The algorithms that tokens are signed with (RFC 7518 §3.1, RFC 8037 §3.1).
+// The signature algorithms of tokens (RFC 7518 §3.1, RFC 8037 §3.1).
 
-/** By a key of the tenant's; the keys of each are a set of their own. In the order in which they are published. */
+/** The algorithms of the tenant's keys; each has its own set of keys. In the order in which they are published. */
 export const SIGNING_ALGS = ['RS256', 'RS512', 'PS256', 'ES256', 'EdDSA'] as const;
 
 export type SigningAlg = (typeof SIGNING_ALGS)[number];
 
-/** Those, and by a secret that the application or the API has too. */
+/** All algorithms, with those that use a secret shared with the client or API. */
 export const TOKEN_ALGS = [...SIGNING_ALGS, 'HS256'] as const;
 
 export type TokenAlg = (typeof TOKEN_ALGS)[number];
 
-/** Whether tokens are signed by a key of the tenant's with it. */
+/** Whether an algorithm signs with a key of the tenant. */
 export function isSigningAlg(alg: unknown): alg is SigningAlg {
   return SIGNING_ALGS.some((known) => known === alg);
 }

@@ -1,9 +1,9 @@
-// Connections to well-known providers: their strategies, in the hosted service's names, and their options.
+// Connections to well-known providers: the strategies, with the hosted service's names, and their options.
 import { z } from 'zod';
 import { endpoint } from './oauth2.ts';
 import { upstreamOptions, withoutNull } from './upstream.ts';
 
-/** The strategies. What each provider's endpoints and answers are is in connections/social/. */
+/** The strategies. The endpoints of each provider are in connections/social/. */
 export const SOCIAL_STRATEGIES = [
   'amazon',
   'bitbucket',
@@ -33,23 +33,26 @@ export const SOCIAL_STRATEGIES = [
 
 export type SocialStrategyName = (typeof SOCIAL_STRATEGIES)[number];
 
-/** An empty text is how tools write what is not set. */
+/** Tools write an empty text for a value that is not set. */
 const ownEndpoint = z.union([z.literal('').transform(() => undefined), endpoint]).optional();
 
 const scopes = z.union([z.string().max(4096), z.array(z.string().max(255)).max(100)]);
 
-/** The options, as they are meant. Booleans that stand for scopes are any others. */
+/** The schema of the options, with defaults. Any further boolean stands for a scope. */
 export const socialOptionsSchema = z.preprocess(
   withoutNull,
   z.looseObject({
     ...upstreamOptions,
-    /** The hosted service has connections without one, for which it lends its own; here a login needs it. */
+    /**
+     * Exports contain connections without a client id, for which the hosted service uses its own. A login here needs
+     * one.
+     */
     client_id: z.string().max(128).default(''),
     client_secret: z.string().max(1024).default(''),
-    /** Texts are separated by spaces or commas. */
+    /** A text is separated by spaces or commas. */
     scope: scopes.default([]),
     freeform_scopes: scopes.default([]),
-    /** A provider's software at a host of its owner's (GitHub Enterprise, GitLab …). */
+    /** The endpoints of a provider's software on another host (GitHub Enterprise, GitLab …). */
     authorizationURL: ownEndpoint,
     tokenURL: ownEndpoint,
     userInfoURL: ownEndpoint,

@@ -1,6 +1,6 @@
-// The tenant in the vocabulary of the hosted service's deploy tool: the shape of
-// config/tenant.yaml, and of the records that the tenant file becomes in the store.
-// Objects are loose: what we do not know is kept (export gives it back) and named in a warning.
+// The schema of the tenant file (config/tenant.yaml), in the format of the hosted service's deploy tool, and of the
+// records that it becomes in the store. Objects are loose: unknown members are stored, exported again, and named in a
+// warning.
 import { z } from 'zod';
 import { clientGrantSchema, resourceServerSchema } from './apis.ts';
 import { clientSchema } from './clients.ts';
@@ -30,7 +30,7 @@ export const organizationSchema = z.looseObject({
       }),
     )
     .optional(),
-  /** Of the tenant file, by name; in the store `enabled_connections` has them by id. */
+  /** In the tenant file, connections are named; in the store, `enabled_connections` has their ids. */
   connections: z
     .array(
       z.looseObject({
@@ -55,7 +55,7 @@ export const brandingSchema = z.looseObject({
       page_background: z
         .union([
           z.string().regex(/^#[0-9a-fA-F]{6}$/),
-          // From one colour to another, at an angle.
+          // A gradient.
           z.looseObject({ type: z.string(), start: z.string().regex(/^#[0-9a-fA-F]{6}$/) }),
         ])
         .optional(),
@@ -63,11 +63,11 @@ export const brandingSchema = z.looseObject({
     .prefault({}),
   terms_url: z.string().optional(),
   privacy_url: z.string().optional(),
-  /** Of the tenant file; in the store they are documents. */
+  /** In the tenant file; in the store, templates are documents. */
   templates: z.array(z.looseObject({ template: z.string(), body: z.string() })).optional(),
 });
 
-/** The claims of the profile (OpenID Connect Core §5.1), each of one kind. */
+/** Returns a schema for each profile claim (OpenID Connect Core §5.1). */
 function profileClaims<T>(kind: T): Record<ProfileClaim, T> {
   return Object.fromEntries(PROFILE_CLAIMS.map((claim) => [claim, kind])) as Record<ProfileClaim, T>;
 }
@@ -80,7 +80,7 @@ export const developmentProfileSchema = z.object({
   address: z.record(z.string(), z.string()).exactOptional(),
 });
 
-/** A development user of the tenant file (`users`), in the connection named or the default directory. */
+/** A development user in the tenant file (`users`), in the named connection or the default directory. */
 const developmentUserSchema = z.looseObject({
   ...developmentProfileSchema.shape,
   email: z.string().min(3),
@@ -126,7 +126,7 @@ export const tenantFileSchema = z.looseObject({
   prompts: z.looseObject(promptFields).optional(),
   guardianSettings: z.record(z.string(), z.unknown()).optional(),
   users: z.array(developmentUserSchema).default([]),
-  /** Ours: claims that the tenant declares. */
+  /** An extension of the hosted format: claims that the tenant declares. */
   customClaims: customClaimsSchema.optional(),
   guardianFactors: guardianFactorsSchema,
   guardianPolicies: guardianPoliciesSchema,
@@ -158,7 +158,7 @@ export type TenantRecord = Pick<
   TenantFile,
   'vendor_host' | 'vendor_channel' | 'tenant' | 'branding' | 'attackProtection'
 > &
-  // A store that an older version wrote has none.
+  // A store of an older version may lack these.
   Partial<
     Pick<
       TenantFile,

@@ -1,24 +1,24 @@
 // What connections to upstream identity providers have in common, whatever their protocol.
 import { z } from 'zod';
 
-/** Options as they are written, without what is null: tools send null for what is not set. */
+/** Returns options without members that are null, which tools send for unset members. */
 export function withoutNull(options: unknown): unknown {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return options;
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null));
 }
 
-/** When what a provider says of its users becomes what we say of them. */
+/** When attributes from a provider overwrite the user's profile. */
 export const rootAttributes = z.enum(['on_each_login', 'on_first_login', 'never_on_login']);
 
 export type RootAttributes = z.infer<typeof rootAttributes>;
 
-/** A parameter that is sent to the provider: fixed, or that of the authorization request with the name `alias`. */
+/** A parameter for the provider: a fixed value, or that of the authorization request's parameter `alias`. */
 const upstreamParameter = z.union([
   z.strictObject({ value: z.string().max(1024) }),
   z.strictObject({ alias: z.string().min(1).max(100) }),
 ]);
 
-/** The options that connections of every redirecting strategy have. */
+/** The options that all redirecting strategies have. */
 export const upstreamOptions = {
   set_user_root_attributes: rootAttributes.default('on_each_login'),
   /** Attributes of the profile that are not stored. */
@@ -36,14 +36,14 @@ export const upstreamOptions = {
 
 const upstreamOptionsSchema = z.looseObject(upstreamOptions);
 
-/** The options that connections of every redirecting strategy have, as they are meant. */
+/** Returns the options that all redirecting strategies have, with defaults. */
 export function commonOptions(options: unknown): z.infer<typeof upstreamOptionsSchema> {
   return upstreamOptionsSchema.parse(withoutNull(options));
 }
 
 const knownRootAttributes = rootAttributes.catch('on_each_login');
 
-/** When what is said of a connection's users elsewhere becomes what we say of them. */
+/** Returns when attributes from elsewhere overwrite the profile of a connection's users. */
 export function rootAttributesOf({
   options,
 }: {

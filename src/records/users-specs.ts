@@ -1,4 +1,4 @@
-// How users and their identities are found: keys, indexes and fields, for searches above all.
+// The keys, indexes and searchable fields of users and identities.
 import type { CollectionSpec, Key } from './collection-spec.ts';
 import { ADDRESS_KINDS, type AddressKind, addressOf, type IdentityRecord } from './identities.ts';
 import { searchTerms } from './search-terms.ts';
@@ -48,7 +48,7 @@ export const identitiesSpec: CollectionSpec<IdentityRecord> = {
     user: (identity) => identity.user_id,
     connection: (identity) => identity.connection,
     address: (identity) => ADDRESS_KINDS.flatMap((kind) => addressOf(identity, kind) ?? []),
-    // With whom it is of, for `of` filters.
+    // Each with its user, for `of` filters.
     held: (one) => [
       `connection=${one.connection}\n${one.user_id}`,
       `provider=${one.provider}\n${one.user_id}`,

@@ -1,7 +1,7 @@
-// Who the users are, and what they prove it by.
+// Users and their passwords.
 import type { Stored } from './record.ts';
 
-/** The claims of scope `profile` that a user's record holds as they are. */
+/** The claims of scope `profile` that a user's record contains under the same names. */
 export const PROFILE_CLAIMS = [
   'name',
   'family_name',
@@ -18,7 +18,7 @@ export const PROFILE_CLAIMS = [
   'locale',
 ] as const;
 
-/** What a user's record says of who they are, and nothing of what we do with it. */
+/** The members of a user's record that describe the person. */
 export const IDENTITY_MEMBERS = [
   'email',
   'email_verified',
@@ -29,7 +29,7 @@ export const IDENTITY_MEMBERS = [
   ...PROFILE_CLAIMS,
 ] as const;
 
-/** What the server itself notes in a user's record. */
+/** The members of a user's record that the server maintains. */
 export const NOTED_MEMBERS = [
   'created_at',
   'updated_at',
@@ -41,7 +41,7 @@ export const NOTED_MEMBERS = [
 
 export type ProfileClaim = (typeof PROFILE_CLAIMS)[number];
 
-/** A user of the tenant; `id` is the `sub`: strategy, bar, 24 hex digits, such as `auth0|5f7c…`. */
+/** A user of the tenant. `id` is the `sub`: a strategy, a bar and 24 hex digits, such as `auth0|5f7c…`. */
 export interface UserRecord extends Stored {
   email?: string;
   email_verified: boolean;
@@ -64,14 +64,14 @@ export interface UserRecord extends Stored {
   address?: { country?: string; [part: string]: string | undefined };
   user_metadata: Record<string, unknown>;
   app_metadata: Record<string, unknown>;
-  /** What the user may do at an API (management vocabulary); scopes of an API with `enforce_policies`. */
+  /** Permissions of the user at APIs, which are scopes of APIs with `enforce_policies`. */
   permissions?: { resource_server_identifier: string; permission_name: string }[];
   /** Ids of roles. */
   roles?: string[];
-  /** E-mail addresses this user had before, newest last, each with the epoch second until which it held. */
+  /** Earlier e-mail addresses, newest last, each with the epoch second until which it was in use. */
   email_history?: { email?: string; email_verified: boolean; until: number }[];
   blocked?: boolean;
-  /** Providers of a second factor that the user must give, whatever the policy; none where there is no entry. */
+  /** Providers of a second factor that the user must pass whatever the policy. */
   multifactor?: string[];
   /** ISO 8601. */
   created_at: string;
@@ -85,11 +85,11 @@ export interface UserRecord extends Stored {
   last_password_reset?: string;
 }
 
-/** A database user's password; `id` is the user's. Only hashes are kept. */
+/** A database user's password. `id` is the user's. Only hashes are stored. */
 export interface CredentialRecord extends Stored {
   passwordHash: string;
-  /** Hashes of earlier passwords, newest first, for the connection's history rule. */
+  /** Hashes of earlier passwords, newest first, for the connection's password history. */
   history: string[];
-  /** How often the password was set anew; none for never. */
+  /** How often the password was set again; not set for never. */
   version?: number;
 }

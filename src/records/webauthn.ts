@@ -1,17 +1,17 @@
-// Credentials of Web Authentication, as they are kept.
+// Stored WebAuthn credentials.
 
-/** A public key credential (WebAuthn Level 3 §4 "credential record"). */
+/** A public key credential ("credential record", WebAuthn Level 3 §4). */
 export interface WebAuthnCredential {
-  /** Base64url. */
+  /** In base64url. */
   credential_id: string;
-  /** The public key in COSE, base64url. */
+  /** The public key in COSE format, base64url. */
   credential_key: string;
-  /** How often it was used, where the authenticator counts; 0 where it does not. */
+  /** The signature counter; 0 if the authenticator has none. */
   sign_count: number;
   transports: string[];
-  /** Whether it can be copied to other devices of its owner, and whether it is. */
+  /** Whether it can be backed up to other devices, and whether it is. */
   backup_eligible: boolean;
   backed_up: boolean;
-  /** The model of the authenticator; zeros where it does not say. */
+  /** The authenticator's model; zeros if it is not disclosed. */
   aaguid: string;
 }
