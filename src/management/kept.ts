@@ -63,8 +63,8 @@ export interface Kept {
   /** Paths of secret members (`a.b` is b within a), which are stored and never returned. */
   hidden?: readonly string[];
   /**
-   * Runs before a document is deleted. Refuses to delete it if something depends on it, unless forced; then it
-   * removes the dependency.
+   * Runs before a document is deleted. Refuses that if something depends on the document; if forced, it may remove
+   * the dependency instead.
    * @param isForced whether the query has `force=true`.
    * @throws AuthError 409
    */
