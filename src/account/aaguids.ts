@@ -1,7 +1,7 @@
-// What authenticators are called by people, by their AAGUID (WebAuthn Level 3 §6.5.2): what a passkey is named at first.
-// Nobody attests it, so it is a name and proves nothing.
+// Names of authenticators by their AAGUID (WebAuthn Level 3 §6.5.2), used as the first name of a passkey. An AAGUID
+// is not attested here, so the name proves nothing.
 
-/** The well-known ones of the community's list at github.com/passkeydeveloper/passkey-authenticator-aaguids, 2026-08-07. */
+/** Well-known AAGUIDs, from github.com/passkeydeveloper/passkey-authenticator-aaguids, 2026-08-07. */
 const NAMES: Readonly<Record<string, string>> = {
   'ea9b8d66-4d01-1d21-3ce4-b6b48cb575d4': 'Google Password Manager',
   'adce0002-35bc-c60a-648b-0b25f1f05503': 'Chrome on Mac',
@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<string, string>> = {
   'fa37f553-f9b6-4adb-ac53-8bbb57ebdf0d': 'Norton Password Manager',
 };
 
-/** What an authenticator is called; undefined for one that is not known, or does not say. */
+/** Returns the name of an authenticator; undefined when its AAGUID is unknown or zero. */
 export function authenticatorName(aaguid: string): string | undefined {
   return Object.hasOwn(NAMES, aaguid) ? NAMES[aaguid] : undefined;
 }

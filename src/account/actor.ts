@@ -1,4 +1,4 @@
-// Who does something with their own account, and by which login: the same for the API and for a page.
+// A user who acts on their own account, and the login that they act by. The API and the account page share it.
 import type { Context } from 'koa';
 import type { ApiToken } from '../engine/api-tokens.ts';
 import type { FactorRequest } from '../factors/claimant.ts';
@@ -11,32 +11,35 @@ import type { User } from '../users/user.ts';
 import { customOrigin } from '../webauthn/relying-party.ts';
 import { stepUp } from './errors.ts';
 
-/** The login that somebody acts by. */
+/** The login that a user acts by. */
 interface ActingLogin {
-  /** Its session's id, or where there is none what stands for its grant: what it changes does not end its own right. */
+  /**
+   * The id of its session, or of its grant without one. Changes of factors with this id do not end the login
+   * itself.
+   */
   id: string;
   amr: readonly string[];
-  /** When its last proof was given, epoch seconds; undefined where nobody knows that its user was there. */
+  /** When the user last proved who they are, epoch seconds; undefined when that is not known. */
   authTime: number | undefined;
-  /** The version of the credential that it was proved by. */
+  /** The version of the credential that the login was proved with. */
   credentialVersion: number;
-  /** What stood for the user's second factors then (`SecondFactor.factorsOf`). */
+  /** The id of the last change of the user's factors at the login (`SecondFactor.factorsOf`). */
   factors: string;
 }
 
-/** A user, and where they ask from. */
+/** A user who acts on their own account, with the facts of their request. */
 export interface Actor {
   user: User;
   clientId: string;
   ip: string;
   userAgent: string;
   languages: Languages;
-  /** The origin of the custom domain that they ask at. */
+  /** The origin of the custom domain of the request, if any. */
   at?: string | undefined;
   login: ActingLogin;
 }
 
-/** Somebody by a request of theirs. */
+/** Returns the actor of a request. */
 export function actingAt(
   { config }: { config: Pick<Config, 'customOrigins'> },
   ctx: Context,
@@ -46,11 +49,12 @@ export function actingAt(
   return { ...who, ...asked, at: customOrigin(ctx, { config }) };
 }
 
-/** How old a login may be that changes what one logs in with, seconds. */
+/** How old a login may be for a change of authentication methods, seconds. */
 export const FRESH_SECONDS = 600;
 
 /**
- * Whoever has a second factor has given it: the password alone has no say in the account.
+ * Checks that the login proved a second factor, if the user has one: the password alone must not manage the
+ * account.
  * @throws AuthError 401 `insufficient_user_authentication` with `acr_values`.
  */
 export async function requireFactor(deps: FactorDependencies, { user, login }: Actor): Promise<void> {
@@ -59,7 +63,7 @@ export async function requireFactor(deps: FactorDependencies, { user, login }: A
 }
 
 /**
- * What allows a change, judged at the moment of it: the login holds still, and proves the factors that the user has now.
+ * Checks, right before a change, that the login is still valid and proves the user's present second factors.
  * @throws AuthError 401 `insufficient_user_authentication`.
  */
 export async function requireRight(deps: FactorDependencies, actor: Actor): Promise<void> {
@@ -69,20 +73,23 @@ export async function requireRight(deps: FactorDependencies, actor: Actor): Prom
 }
 
 /**
- * What allows a change to be begun: a login that is fresh, too. A session or a token that was stolen later gives its thief
- * nothing that is left when it is over.
+ * Checks that a change may begin, which also requires a recent login: a stolen session or token must not be enough
+ * to add an authentication method that outlives it.
  * @throws AuthError 401 `insufficient_user_authentication` with `max_age` (RFC 9470 §3).
  */
 export async function requireFreshLogin(deps: FactorDependencies, actor: Actor): Promise<void> {
   await requireRight(deps, actor);
   const { authTime } = actor.login;
   const age = epochSeconds(deps.wallClock) - (authTime ?? Number.NEGATIVE_INFINITY);
-  // One in the future is none that this clock has seen.
+  // A time in the future was not measured with this clock.
   if (age <= FRESH_SECONDS && age >= -SKEW) return;
   throw stepUp({ max_age: FRESH_SECONDS }, 'A more recent login is required.');
 }
 
-/** Whether the user may still come in by the login, after what was written: what ended it meanwhile did not find that. */
+/**
+ * Returns whether a login is still valid after a write. What ended the login in the meantime could not find the new
+ * record.
+ */
 export async function isStillGood(
   { users }: Pick<FactorDependencies, 'users'>,
   { user, login }: Actor,
@@ -92,17 +99,17 @@ export async function isStillGood(
   return isSame && now !== undefined && now.blocked !== true;
 }
 
-/** Processes' clocks may differ by that, seconds. */
+/** How far the clocks of two processes may differ, seconds. */
 const SKEW = 60;
 
-/** The login in the form that the factors judge. */
+/** Returns the login in the form of a token, as `Elevation` takes it. */
 function proofOf({ user, clientId, login }: Actor): ApiToken {
   const { id, amr, credentialVersion, factors } = login;
   const claims = { amr, credential_version: credentialVersion, factors_changed: factors };
   return { userId: user.id, clientId, scopes: [], id, claims };
 }
 
-/** The actor as who asks for a second factor. */
+/** Returns the actor as a claimant of a second factor. */
 export function factorRequestOf(actor: Actor): FactorRequest {
   const { user, clientId, ip, languages, login } = actor;
   const { credentialVersion } = login;

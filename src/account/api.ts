@@ -1,12 +1,12 @@
-// The My Account API as an API of the tenant: it is in no store, and applications are granted it as any other.
+// The My Account API as an API of the tenant. It is not stored, but applications are granted it like any other.
 import { resourceServerSchema } from '../records/apis.ts';
 import type { ResourceServer } from '../records/collections.ts';
 import { accountAudience } from './audience.ts';
 
-/** How long its access tokens are good, seconds: as long as a login is fresh (actor.ts). */
+/** Lifetime of its access tokens in seconds, the same as that of a fresh login (actor.ts). */
 const TOKEN_SECONDS = 600;
 
-/** What its tokens may be for. */
+/** The scopes of its access tokens. */
 const ACCOUNT_SCOPES = [
   'create:me:authentication_methods',
   'read:me:authentication_methods',
@@ -21,8 +21,9 @@ const ACCOUNT_SCOPES = [
 export type AccountScope = (typeof ACCOUNT_SCOPES)[number];
 
 /**
- * The API as a record. Its tokens are users' alone, and for applications that an administrator allows it: any other script
- * in a page of the tenant's could change the second factors of whoever is logged in.
+ * Returns the record of the API. Only users get tokens for it, and only through applications with a client grant:
+ * otherwise any script of a page of the tenant could change the second factors of the user who is logged in.
+ * @param issuer with a trailing slash.
  */
 export function accountApi(issuer: string): ResourceServer {
   return {
@@ -30,7 +31,7 @@ export function accountApi(issuer: string): ResourceServer {
       name: 'Auth0 My Account API',
       identifier: accountAudience(issuer),
       scopes: ACCOUNT_SCOPES.map((value) => ({ value })),
-      // SDKs get its tokens for the refresh token of the application (`refresh_token.policies`).
+      // SDKs get its tokens with the application's refresh token (`refresh_token.policies`).
       allow_offline_access: true,
       skip_consent_for_verifiable_first_party_clients: true,
       token_lifetime: TOKEN_SECONDS,

@@ -1,4 +1,4 @@
-// How the My Account API is called as an API of the tenant.
+// The identifier of the My Account API.
 
-/** The identifier of the My Account API. @param issuer with its slash at the end. */
+/** Returns the identifier of the My Account API. @param issuer with a trailing slash. */
 export const accountAudience = (issuer: string): string => `${issuer}me/`;

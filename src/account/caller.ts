@@ -1,4 +1,4 @@
-// The access token of a request of the My Account API, and the actor that it stands for.
+// Verifies the access token of a request to the My Account API.
 import type { Context } from 'koa';
 import type { ApiToken, ApiTokenReader } from '../engine/api-tokens.ts';
 import { presentedToken } from '../engine/proof-of-possession.ts';
@@ -19,9 +19,9 @@ export interface CallerDependencies {
 }
 
 /**
- * Who asks.
- * @throws AuthError 401 `invalid_token` for no token or one that is not good: of another audience, of a session that has
- *   ended or a password that was changed, of a user who is blocked or an application that may not any more; 403
+ * Returns the user of a request, and the login that its access token was issued for.
+ * @throws AuthError 401 `invalid_token` for a missing or invalid token: of another audience, of a session that has
+ *   ended or a password that was changed, of a blocked user, or of an application whose client grant was removed; 403
  *   `insufficient_scope`.
  */
 export async function actorOf(deps: CallerDependencies, ctx: Context, scope: AccountScope): Promise<Actor> {

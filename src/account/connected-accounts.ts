@@ -1,4 +1,4 @@
-// The accounts at other providers that a user has connected: begun, completed, listed and removed by an application of theirs.
+// Connected accounts: accounts of a user at other providers, connected, listed and removed by an application.
 import type { z } from 'zod';
 import {
   beginConnecting,
@@ -23,7 +23,7 @@ import type { MethodDependencies } from './methods.ts';
 
 export interface ConnectedDependencies extends MethodDependencies, ConnectingDependencies {}
 
-/** How many a user may have. */
+/** How many connected accounts a user may have. */
 const MOST = 100;
 
 /** A connection that was begun. */
@@ -34,8 +34,9 @@ interface BegunConnection {
 
 /**
  * Begins to connect an account.
- * @throws AuthError 401 as {@link requireRight}; 400 for a connection that does not connect accounts for this application, an
- *   address that is no callback of it, a public application without PKCE, and a user who has too many.
+ * @throws AuthError 401 as {@link requireRight}; 400 when the connection does not connect accounts for this
+ *   application, the redirect URI is not one of its callbacks, a public application sends no PKCE challenge, or the
+ *   user has too many connected accounts.
  */
 export async function beginConnection(
   deps: ConnectedDependencies,
@@ -80,9 +81,9 @@ export async function beginConnection(
 }
 
 /**
- * Keeps the account that was connected: of any number of racers one does.
- * @throws AuthError 401 as {@link requireRight}; 400 as {@link completeConnecting}, and for a connection that does not connect
- *   accounts any more.
+ * Stores the account that was connected. Of several concurrent calls one succeeds.
+ * @throws AuthError 401 as {@link requireRight}; 400 as {@link completeConnecting}, and when the connection no
+ *   longer connects accounts.
  */
 export async function completeConnection(
   deps: ConnectedDependencies,
@@ -99,7 +100,7 @@ export async function completeConnection(
   if (found === undefined) throw unknownSession();
   const given = { upstreamId, grant, asked: connecting.scopes };
   const kept = await keepConnectedAccount(deps, user.id, found.connection, given);
-  // Whatever ended the login or removed the connection meanwhile did not find it.
+  // What ended the login or removed the connection in the meantime did not find this record.
   const isThere = (await deps.store.collection('connections').get(connecting.connectionId)) !== undefined;
   if (!isThere || !(await isStillGood(deps, actor))) {
     await deps.store.collection('connectedAccounts').delete(kept.id);
@@ -109,7 +110,7 @@ export async function completeConnection(
   return kept;
 }
 
-/** All of a user's, of one connection where one is named. @throws AuthError 401 as {@link requireFactor}. */
+/** Lists a user's connected accounts, or those of one connection. @throws AuthError 401 as {@link requireFactor}. */
 export async function listConnected(
   deps: ConnectedDependencies,
   actor: Actor,
@@ -120,7 +121,10 @@ export async function listConnected(
   return all.filter((one) => connection === undefined || one.connection === connection);
 }
 
-/** Removes one, with its tokens. @throws AuthError 401 as {@link requireRight}; 404, for another user's, too. */
+/**
+ * Removes a connected account and its tokens.
+ * @throws AuthError 401 as {@link requireRight}; 404 if the user has none with that id.
+ */
 export async function removeConnected(deps: ConnectedDependencies, actor: Actor, id: string): Promise<void> {
   await requireRight(deps, actor);
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
@@ -129,7 +133,7 @@ export async function removeConnected(deps: ConnectedDependencies, actor: Actor,
   await tell(deps, actor, 'account_disconnected', found);
 }
 
-/** In the log, and by mail at an address that was proved. */
+/** Records a change in the log, and mails the user if the address is verified. */
 async function tell(
   { events, messages }: Pick<ConnectedDependencies, 'events' | 'messages'>,
   { user, clientId, ip, languages }: Actor,

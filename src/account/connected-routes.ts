@@ -1,4 +1,4 @@
-// The routes of the My Account API that are about connected accounts (docs/wire/my-account.md).
+// Routes of the My Account API for connected accounts (docs/wire/my-account.md).
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { TICKET_SECONDS } from '../connections/connected/connecting.ts';
@@ -31,7 +31,7 @@ export interface ConnectedRoutesDependencies extends AccountRoutesDependencies, 
 
 const PATH = '/me/v1/connected-accounts';
 
-/** The routes. */
+/** The routes of connected accounts. */
 export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
   [`POST ${PATH}/connect` as const]: {
     ...inMyAccount,
@@ -113,7 +113,7 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
   },
 };
 
-/** What a connection asks its provider for, as far as its options name scopes. */
+/** Returns the scopes that a connection requests from its provider, as far as its options name them. */
 function scopesOf({ scope }: Readonly<Record<string, unknown>>): string[] {
   const named = Array.isArray(scope)
     ? scope.map(String)
@@ -123,7 +123,7 @@ function scopesOf({ scope }: Readonly<Record<string, unknown>>): string[] {
   return named.filter((one) => one !== '');
 }
 
-/** @throws AuthError 400 */
+/** Parses the query. @throws AuthError 400 */
 function read<Q extends z.ZodType>(ctx: Context, schema: Q): z.output<Q> {
   const result = schema.safeParse(ctx.query);
   if (result.success) return result.data;
@@ -131,7 +131,10 @@ function read<Q extends z.ZodType>(ctx: Context, schema: Q): z.output<Q> {
   throw invalidQuery(path.join('.'), message);
 }
 
-/** Part of a list in its own order. @param from the name of the last one before it, which may be gone. */
+/**
+ * Returns one page of a list.
+ * @param from the name of the last item of the page before; if it is gone, the list starts again.
+ */
 function pageOf<T>(
   all: readonly T[],
   nameOf: (one: T) => string,

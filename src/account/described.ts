@@ -1,4 +1,4 @@
-// Bodies and answers of the My Account API, for its checks and the document of the API.
+// Schemas of bodies and answers of the My Account API, for validation and for the API document.
 import { z } from 'zod';
 import { METHOD_TYPES } from '../records/second-factors.ts';
 import { methodAnswer } from './views.ts';

@@ -1,4 +1,4 @@
-// Beginning and verifying an enrolment by the My Account API: what is asked of a passkey, and of a second factor.
+// Begins and verifies the enrolment of a passkey, a password or a second factor by the My Account API.
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { FactorDependencies } from '../factors/factor.ts';
@@ -22,10 +22,10 @@ export interface AccountRoutesDependencies
 
 type Deps = AccountRoutesDependencies;
 
-/** Where authentication methods are. */
+/** Path of the authentication methods. */
 export const METHODS = '/me/v1/authentication-methods';
 
-/** `POST /authentication-methods`. */
+/** Handles `POST /authentication-methods`. */
 export async function handleCreate(
   deps: Deps,
   ctx: Context,
@@ -67,7 +67,7 @@ async function createFactor(deps: Deps, actor: Actor, type: MethodType, address:
   };
 }
 
-/** `POST /authentication-methods/:id/verify`. */
+/** Handles `POST /authentication-methods/:id/verify`. */
 export async function handleVerify(
   deps: Deps,
   ctx: Context,

@@ -1,5 +1,5 @@
-// Adding to what one logs in with: begun, then verified within ten minutes by the login that began it. `auth_session` is
-// good for one success, whichever factor it is of.
+// Enrolment of second factors by a logged-in user: begun, then verified within ten minutes by the login that began
+// it. An `auth_session` can be verified once.
 import { enroll } from '../factors/enroll.ts';
 import type { Enrolled, Factor } from '../factors/factor.ts';
 import { activeAuthenticators, enabledFactors } from '../factors/policy.ts';
@@ -14,53 +14,53 @@ import { authenticatorView, type MethodView } from './views.ts';
 
 export type EnrollmentDependencies = MethodDependencies;
 
-/** An enrolment of a second factor that is asked for. */
+/** The second factor to enrol. */
 interface NewFactor {
   type: MethodType;
-  /** Where its codes go, where they are sent. */
+  /** The address or number that codes are sent to, if they are. */
   address?: string | undefined;
 }
 
-/** What was begun. */
+/** An enrolment that was begun. */
 interface BegunFactor {
   id: string;
   authSession: string;
   type: MethodType;
-  /** Of an app or a device. */
+  /** The URI of the QR code, for an authenticator app or a device. */
   barcodeUri?: string | undefined;
-  /** Of an app, to be typed. */
+  /** The secret of an authenticator app, to be typed. */
   secret?: string | undefined;
-  /** For `navigator.credentials.create`, of what is made in the browser. */
+  /** For `navigator.credentials.create`, for WebAuthn. */
   options?: object | undefined;
-  /** Of the first one, or asked for. */
+  /** With the first authenticator, or when a recovery code was asked for. */
   recoveryCode?: string | undefined;
 }
 
 const PURPOSE = 'account_enrollment';
 const SECONDS = 600;
 
-/** What is kept beside an `auth_session`. */
+/** What is stored with an `auth_session`. */
 interface KeptEnrollment {
-  /** The login that began it, and its application. */
+  /** The login that began the enrolment. */
   login: string;
   clientId: string;
-  /** The authenticator that was begun. */
+  /** The id of the authenticator that was begun. */
   id: string;
   type: MethodType;
   oobCode?: string;
-  /** Of a recovery code. */
+  /** The hash of a new recovery code. */
   codeHash?: string;
 }
 
-/** The second factors that the tenant has on, by their published types. */
+/** Returns the second factors that are on, by their published types. */
 export function factorsOf(deps: Pick<MethodDependencies, 'config' | 'factors'>): Map<MethodType, Factor> {
   return new Map(enabledFactors(deps).map((factor) => [methodTypeOf(factor.kind), factor]));
 }
 
 /**
  * Begins to enrol a second factor.
- * @throws AuthError 401 for a login that is not fresh; 400 for a factor that is off or cannot be enrolled so, or an address
- *   that is none; 429; 503 where a code cannot be sent.
+ * @throws AuthError 401 when the login is not fresh; 400 when the factor is off or cannot be enrolled by the API,
+ *   or the address is invalid; 429; 503 when a code cannot be sent.
  */
 export async function beginFactor(
   deps: EnrollmentDependencies,
@@ -88,7 +88,7 @@ function notOffered(type: MethodType): AuthError {
   return invalidField('type', `The factor ${type} is not enabled.`);
 }
 
-/** A recovery code recovers what there is: it takes the place of the one before when it is verified. */
+/** Makes a recovery code for a user with a second factor. It replaces the user's present one when it is verified. */
 async function beginRecoveryCode(
   deps: EnrollmentDependencies,
   actor: Actor,
@@ -109,7 +109,7 @@ async function keep(
   const enrollment: KeptEnrollment = { ...kept, login: login.id, clientId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
-    // One of a type for a login: the next takes its place.
+    // One enrolment of a type for each login. The next one replaces it.
     subject: `${user.id}\n${login.id}\n${kept.type}`,
     userId: user.id,
     ttlSeconds: SECONDS,
@@ -118,19 +118,19 @@ async function keep(
   return secret;
 }
 
-/** What proves that it works. */
+/** The proof that the user can use the new factor. */
 interface FactorProof {
   id: string;
   authSession: string;
   code: string;
-  /** What `navigator.credentials.create` gave, as `toJSON` writes it. */
+  /** The result of `navigator.credentials.create`, in the format of `toJSON`. */
   answered?: object | undefined;
 }
 
 /**
- * Verifies a second factor by its first use: of any number of racers one succeeds.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` for an `auth_session` that is unknown, used, over, or
- *   another login's, and for a wrong code; `authorization_pending` while a device has not answered; 429.
+ * Verifies a second factor by its first use. Of several concurrent calls one succeeds.
+ * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the code is wrong or the `auth_session`
+ *   is unknown, used, expired or another login's; 400 `authorization_pending` while a device has not answered; 429.
  */
 export async function verifyFactor(
   deps: EnrollmentDependencies,
@@ -145,7 +145,7 @@ export async function verifyFactor(
     codeHash === undefined
       ? await useFirst(deps, actor, { ...kept, authSession, code, answered })
       : await keepCode(deps, actor, authSession, codeHash);
-  // The others were told where they were confirmed.
+  // The confirmation of any other factor has sent the mail already.
   if (codeHash !== undefined) await tellChange(deps, actor, 'method_added', type);
   const authenticator = await deps.authenticators.get(made);
   if (authenticator === undefined) throw noMethod();
@@ -163,12 +163,12 @@ async function enrollmentOf(
   return isTheirs ? kept : undefined;
 }
 
-/** One answer for whatever an `auth_session` is not. */
+/** Returns the same error for every unusable `auth_session`. */
 export function unknownSession(): AuthError {
   return new AuthError(400, 'invalid_grant', 'Invalid or expired auth_session.');
 }
 
-/** @returns the id of what was confirmed. */
+/** Confirms an authenticator by its first use. @returns its id. */
 async function useFirst(
   deps: EnrollmentDependencies,
   actor: Actor,
@@ -180,7 +180,7 @@ async function useFirst(
   if (isMade && answered === undefined) throw invalidField('authn_response', 'Required');
   const code = isMade ? JSON.stringify(answered) : typed;
   const permit = {
-    // Whether it may be more than the first, the login says.
+    // The login decides whether it may be added to other factors.
     several: false,
     authenticatorId: id,
     spend: async () => (await deps.challenges.spendTicket(PURPOSE, authSession)) !== undefined,

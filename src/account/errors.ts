@@ -1,34 +1,37 @@
-// How the My Account API words its failures: problem details (RFC 9457), as its SDKs read them.
+// Errors of the My Account API: problem details (RFC 9457), as its SDKs read them.
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { presentedToken } from '../engine/proof-of-possession.ts';
 import { AuthError, type ErrorShape, isBusy } from '../http/errors.ts';
 
-/** What `type` begins with; the code of the failure follows. */
+/** The prefix of `type`. The error code follows. */
 const TYPE = 'urn:gatehouse:error:';
 
-/** A login that is too old, or had too few factors, for what is asked (RFC 9470 §3). */
+/** The error for a login that is too old, or lacks a second factor (RFC 9470 §3). */
 export const STEP_UP = 'insufficient_user_authentication';
 
-/** What of a further login makes up for the one that is not enough. */
+/** What a new login has to fulfil. */
 interface Needed {
-  /** How old it may be, seconds. */
+  /** The maximum age of the login, seconds. */
   max_age?: number;
   acr_values?: string;
 }
 
-/** @param needed what the application asks for at `/authorize` to go on. */
+/**
+ * Returns the error for an insufficient login.
+ * @param needed the parameters that the application sends to `/authorize`.
+ */
 export function stepUp(needed: Needed, description: string): AuthError {
   return new AuthError(401, STEP_UP, description, { extra: { ...needed } });
 }
 
-/** A failure of one member of the body. */
+/** Returns the error for one member of the body. */
 export function invalidField(field: string, detail: string): AuthError {
   return invalidBody([{ detail, field, pointer: `/${field}`, source: 'body' }]);
 }
 
-/** A failure of one parameter of the query. */
+/** Returns the error for one parameter of the query. */
 export function invalidQuery(field: string, detail: string): AuthError {
   return new AuthError(400, 'invalid_request', 'The query is not valid.', {
     extra: { validation_errors: [{ detail, field, source: 'query' }] },
@@ -41,20 +44,20 @@ function invalidBody(validation_errors: object[]): AuthError {
   });
 }
 
-/** The body of every failure. */
+/** Writes an error as problem details. */
 export const problemShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   const { status, error: code, error_description: detail, extra } = error;
   ctx.status = status;
   ctx.set('Cache-Control', 'no-store');
   if (isBusy(error)) ctx.set('Retry-After', '1');
-  // Where a proof of possession failed, the header says so already.
+  // A failed proof of possession has set the header already.
   if (CHALLENGED.has(code) && !ctx.res.hasHeader('WWW-Authenticate'))
     ctx.set('WWW-Authenticate', challenge(ctx, error));
   ctx.body = { type: `${TYPE}${code}`, status, title: STATUS_CODES[status] ?? 'Error', detail, ...extra };
   ctx.type = 'application/problem+json';
 };
 
-/** Failures that are told in the header, too (RFC 6750 §3.1, RFC 9470 §3). */
+/** Errors that are also sent in `WWW-Authenticate` (RFC 6750 §3.1, RFC 9470 §3). */
 const CHALLENGED: ReadonlySet<string> = new Set(['invalid_token', 'insufficient_scope', STEP_UP]);
 
 function challenge(ctx: Context, { error, error_description, extra }: AuthError): string {

@@ -1,4 +1,4 @@
-// What users do with their own account: the My Account API.
+// The My Account API, by which users manage their own account.
 import { feature } from '../engine/feature.ts';
 import type { Area } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
@@ -31,5 +31,5 @@ export const account = feature<ConnectedRoutesDependencies>({
   routes: { ...accountRoutes, ...connectedAccountRoutes },
 });
 
-/** What is not there is told in the shape of the API, too. */
+/** Below `/me/`, unknown paths are answered in the API's error format, too. */
 export const accountArea: Area = { below: '/me/', limit: 'myAccount', errors: problemShape };

@@ -1,4 +1,4 @@
-// What one logs in with: listed, renamed, removed, by its user.
+// Authentication methods of a user, listed, renamed and removed by that user.
 
 import type { FactorDependencies } from '../factors/factor.ts';
 import type { FactorChanges } from '../factors/factor-changes.ts';
@@ -27,8 +27,8 @@ export interface MethodDependencies extends FactorDependencies {
 }
 
 /**
- * All that a user logs in with, passwords and passkeys first; of second factors those that count.
- * @throws AuthError 401 `insufficient_user_authentication` for a login that lacks the second factor.
+ * Lists a user's authentication methods: passwords, passkeys, then active second factors.
+ * @throws AuthError 401 `insufficient_user_authentication` when the login lacks the second factor.
  */
 export async function listMethods(deps: MethodDependencies, actor: Actor): Promise<MethodView[]> {
   await requireFactor(deps, actor);
@@ -46,14 +46,14 @@ export async function listMethods(deps: MethodDependencies, actor: Actor): Promi
   ];
 }
 
-/** Identities of databases whose password is kept here. */
+/** Returns the user's database identities whose password is stored here. */
 export async function passwordsOf({ users }: MethodDependencies, user: User): Promise<Identity[]> {
   const identities = (await users.identitiesOf(user.id)).filter(({ provider }) => provider === DATABASE);
   const has = await Promise.all(identities.map((identity) => users.hasPassword(homeOf(identity))));
   return identities.filter((_, index) => has[index]);
 }
 
-/** A user's passkeys. */
+/** Returns a user's passkeys. */
 export function passkeysOf(
   { store }: Pick<MethodDependencies, 'store'>,
   userId: string,
@@ -61,16 +61,19 @@ export function passkeysOf(
   return store.collection('passkeys').findBy('user', userId);
 }
 
-/** @throws AuthError 404, for another user's, too; 401 as {@link listMethods}. */
+/**
+ * Returns one authentication method.
+ * @throws AuthError 404 if the user has none with that id; 401 as {@link listMethods}.
+ */
 export async function getMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<MethodView> {
   await requireFactor(deps, actor);
   return (await methodOf(deps, actor, id)).view;
 }
 
 /**
- * Names one.
- * @throws AuthError 404 for one that is not there, or another user's; 400 for one that has no name; 401 as
- *   {@link listMethods}.
+ * Renames an authentication method.
+ * @throws AuthError 404 if the user has none with that id; 400 for a password, which has no name; 401 as {@link
+ *   requireRight}.
  */
 export async function renameMethod(
   deps: MethodDependencies,
@@ -87,8 +90,8 @@ export async function renameMethod(
 }
 
 /**
- * Removes one, and tells the user by mail.
- * @throws AuthError 404 as {@link renameMethod}; 400 for a password; 401 for a login that is not fresh.
+ * Removes an authentication method, and tells the user by mail.
+ * @throws AuthError 404 if the user has none with that id; 400 for a password; 401 when the login is not fresh.
  */
 export async function removeMethod(deps: MethodDependencies, actor: Actor, id: string): Promise<void> {
   await requireFreshLogin(deps, actor);
@@ -102,16 +105,16 @@ export async function removeMethod(deps: MethodDependencies, actor: Actor, id: s
   await tellChange(deps, actor, 'method_removed', view.type);
 }
 
-/** One of a user's own, and what may be done with it. */
+/** One of the user's authentication methods, with what the user may do with it. */
 interface OwnMethod {
   view: MethodView;
-  /** @returns undefined when it is gone. */
+  /** @returns undefined when it was removed meanwhile. */
   rename?(name: string): Promise<MethodView | undefined>;
-  /** @returns false when it was gone. */
+  /** @returns false when it was removed already. */
   remove?(): Promise<boolean>;
 }
 
-/** One answer for what is not there and what is another's. */
+/** Returns the same error for an unknown id and for another user's. */
 export function noMethod(): AuthError {
   return new AuthError(404, 'not_found', 'There is no such authentication method.');
 }

@@ -1,4 +1,4 @@
-// What a user may log in with, as the tenant and their connections have it.
+// The authentication methods that a user may have, by the tenant's configuration and the user's connections.
 
 import { DATABASE } from '../records/connections.ts';
 import { passkeyOptions } from '../records/database-options.ts';
@@ -6,13 +6,13 @@ import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 import { type EnrollmentDependencies, factorsOf } from './enrollments.ts';
 
-/** A type, and whether it is a way in or a second factor. */
+/** A type of authentication method, and whether it is a first or a second factor. */
 interface Offered {
   type: MethodType;
   usage: ('primary' | 'secondary')[];
 }
 
-/** Ways in by the user's connections, then the second factors that are on. */
+/** Returns the first factors of the user's connections, then the second factors that are on. */
 export async function offeredTypes(deps: EnrollmentDependencies, { user }: Actor): Promise<Offered[]> {
   const identities = await deps.users.identitiesOf(user.id);
   const databases = identities.filter(({ provider }) => provider === DATABASE);

@@ -1,4 +1,4 @@
-// A further passkey of somebody who is logged in: begun, then verified once by the login that began it.
+// Adds a passkey for a logged-in user: begun, then verified once by the login that began it.
 import { endPasskey, keepPasskey, passkeyRegistration } from '../connections/passkeys/passkeys.ts';
 import { beginSession, endSession } from '../connections/passkeys/session.ts';
 import { accountOf } from '../factors/enroll.ts';
@@ -15,19 +15,19 @@ import { type MethodDependencies, noMethod, passkeysOf } from './methods.ts';
 import { tellChange } from './tell.ts';
 import { type MethodView, PASSKEY_PREFIX, passkeyView } from './views.ts';
 
-/** In place of an id while a passkey is none yet. */
+/** The id in the path of a passkey that is not created yet. */
 export const NEW_PASSKEY = `${PASSKEY_PREFIX}new`;
 
 /** How many passkeys a user may have. */
 const MOST = 20;
 
-/** Whose identity it is for; that of the first connection with passkeys where nothing is said. */
+/** The identity that a passkey or password is for; by default the first one that fits. */
 export interface WantedIdentity {
   connection?: string | undefined;
   identity_user_id?: string | undefined;
 }
 
-/** What was begun. */
+/** An enrolment that was begun. */
 interface BegunPasskey {
   authSession: string;
   /** For `navigator.credentials.create` (WebAuthn Level 3 §5.1.10). */
@@ -35,9 +35,9 @@ interface BegunPasskey {
 }
 
 /**
- * Begins to make a passkey.
- * @throws AuthError 401 for a login that is not fresh; 400 where no connection of the user's has passkeys, or there are too
- *   many.
+ * Begins to create a passkey.
+ * @throws AuthError 401 when the login is not fresh; 400 when no connection of the user has passkeys, or the user
+ *   has too many.
  */
 export async function beginPasskey(
   deps: MethodDependencies,
@@ -55,7 +55,7 @@ export async function beginPasskey(
   return { authSession, options: creationOptions(await relyingPartyOf(deps, clientId, at), registration) };
 }
 
-/** Whether an identity is one that is wanted. */
+/** Returns whether an identity is the one that was asked for. */
 export function isIdentity(
   { connection, provider, upstream_id: id }: Pick<Identity, 'connection' | 'provider' | 'upstream_id'>,
   { connection: named, identity_user_id: wanted }: WantedIdentity,
@@ -64,7 +64,7 @@ export function isIdentity(
   return wanted === undefined || [id, `${provider}|${id}`].includes(wanted);
 }
 
-/** The name of the connection whose passkey it will be. @throws AuthError 400 */
+/** Returns the name of the connection that the passkey is for. @throws AuthError 400 */
 async function connectionFor(
   { users, config }: MethodDependencies,
   userId: string,
@@ -79,7 +79,7 @@ async function connectionFor(
   throw invalidField('connection', 'Passkeys are not enabled for a connection of this user.');
 }
 
-/** Our own pages have no application's origins. */
+/** Returns the relying party: that of the application, or of our own pages, which have no application's origins. */
 async function relyingPartyOf(
   deps: MethodDependencies,
   clientId: string,
@@ -90,10 +90,10 @@ async function relyingPartyOf(
 }
 
 /**
- * Keeps a passkey that the authenticator has made: of any number of racers one succeeds.
- * @param answered what `navigator.credentials.create` gave, as `toJSON` writes it; JSON.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` for an `auth_session` that is unknown, used, over or
- *   another login's, and for an answer that is not good.
+ * Stores a passkey that the authenticator has created. Of several concurrent calls one succeeds.
+ * @param answered the result of `navigator.credentials.create` in the format of `toJSON`, as JSON.
+ * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the answer is invalid or the
+ *   `auth_session` is unknown, used, expired or another login's.
  */
 export async function verifyPasskey(
   deps: MethodDependencies,
@@ -118,7 +118,7 @@ export async function verifyPasskey(
     keepPasskey(deps, credential, { user_id: user.id, connection, userAgent, registration, party, name }),
   );
   if (!isKept) throw notGood();
-  // Whatever ended the login meanwhile did not find it.
+  // What ended the login in the meantime did not find this passkey.
   if (!(await isStillGood(deps, actor))) {
     await endPasskey(deps, credential);
     throw unknownSession();

@@ -1,5 +1,5 @@
-// A new password by the My Account API: begun by a fresh login, then set by the login that began it. It ends all sessions of
-// the user, that one, too, as a new password does everywhere.
+// Sets a new password by the My Account API: begun by a fresh login, then set by the same login. As with every new
+// password, all sessions of the user end, including the present one.
 import type { Context } from 'koa';
 import {
   openReset,
@@ -28,15 +28,15 @@ export interface PasswordDependencies extends MethodDependencies, ResetDependenc
 
 const PURPOSE = 'account_password';
 
-/** What was begun. */
+/** A change of password that was begun. */
 interface BegunPassword {
   id: string;
   authSession: string;
-  /** What a password has to be. */
+  /** The password policy of the connection. */
   policy: object;
 }
 
-/** Of which login a password may be set. */
+/** The login that may set the password, and the identity that it is for. */
 interface KeptPassword {
   login: string;
   clientId: string;
@@ -45,7 +45,8 @@ interface KeptPassword {
 
 /**
  * Begins to set a new password.
- * @throws AuthError 401 for a login that is not fresh; 400 where no identity of the user's has a password that is changed here.
+ * @throws AuthError 401 when the login is not fresh; 400 when no identity of the user has a password that can be
+ *   changed here.
  */
 export async function beginPassword(
   deps: PasswordDependencies,
@@ -59,7 +60,7 @@ export async function beginPassword(
   const kept: KeptPassword = { login: login.id, clientId, identityId };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
-    // One for a login: the next takes its place.
+    // One for each login. The next one replaces it.
     subject: `${user.id}\n${login.id}`,
     userId: user.id,
     ttlSeconds: FRESH_SECONDS,
@@ -94,9 +95,10 @@ async function identityFor(
 }
 
 /**
- * Sets the new password: of any number of racers one does.
- * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` for an `auth_session` that is unknown, used, over or
- *   another login's, and for a password that must not be, which leaves it good; 503 where it could not be set.
+ * Sets the new password. Of several concurrent calls one succeeds.
+ * @throws AuthError 401 as {@link requireRight}; 400 `invalid_grant` when the `auth_session` is unknown, used,
+ *   expired or another login's; 400 when the password is not allowed, after which the `auth_session` stays valid; 503
+ *   when it could not be set.
  */
 export async function verifyPassword(
   deps: PasswordDependencies,

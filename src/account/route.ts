@@ -1,4 +1,4 @@
-// What the routes of the My Account API have in common: limit, other origins, errors, and whose token they take.
+// What the routes of the My Account API share: limit, CORS, error format, and the access token.
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { type RouteDeclaration, taking } from '../http/routes.ts';
@@ -9,7 +9,10 @@ import { problemShape } from './errors.ts';
 
 export const inMyAccount = { limit: 'myAccount', cors: 'applications', errors: problemShape } as const;
 
-/** A route with the scope that its token must have, asked for before anything of the body is read. */
+/**
+ * Returns the members of a route with a body. The access token is checked before the body is read.
+ * @param scope the scope of the token.
+ */
 export function asked<D extends CallerDependencies, B extends z.ZodType>(
   scope: AccountScope,
   body: B,
@@ -21,7 +24,7 @@ export function asked<D extends CallerDependencies, B extends z.ZodType>(
   };
 }
 
-/** The same without a body. */
+/** Returns the members of a route without a body. @param scope the scope that the access token must have. */
 export function admitted<D extends CallerDependencies>(
   scope: AccountScope,
 ): Required<Pick<RouteDeclaration<D>, 'admit' | 'security'>> {
@@ -34,5 +37,5 @@ export function admitted<D extends CallerDependencies>(
   };
 }
 
-/** Who asks, of a route that was admitted. */
+/** Returns the actor of a request whose access token was checked. */
 export const actorIn = (ctx: Context): Actor => ctx.state.actor as Actor;

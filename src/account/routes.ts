@@ -1,4 +1,4 @@
-// The routes of the My Account API that are about what one logs in with (docs/wire/my-account.md).
+// Routes of the My Account API for authentication methods (docs/wire/my-account.md).
 import { z } from 'zod';
 import type { RouteDeclarations } from '../http/routes.ts';
 import { METHOD_TYPES, type MethodType } from '../records/second-factors.ts';
@@ -12,7 +12,7 @@ import { methodAnswer } from './views.ts';
 
 type Deps = AccountRoutesDependencies;
 
-/** The routes. */
+/** The routes of authentication methods and factors. */
 export const accountRoutes: RouteDeclarations<Deps> = {
   [`GET ${METHODS}` as const]: {
     ...inMyAccount,

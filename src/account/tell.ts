@@ -1,4 +1,4 @@
-// Tells users by mail what they, or somebody in their name, changed of what they log in with.
+// Tells users by mail which authentication methods were added or removed, in case somebody else did it.
 import { tellOfMethod } from '../delivery/method-notice.ts';
 import type { FactorDependencies } from '../factors/factor.ts';
 import type { MethodType } from '../records/second-factors.ts';
@@ -6,7 +6,7 @@ import type { Actor } from './actor.ts';
 
 type TellDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;
 
-/** Posts the message of a change. */
+/** Mails the user a notice that an authentication method was added or removed. */
 export async function tellChange(
   deps: TellDependencies,
   { user, clientId, ip, languages }: Actor,

@@ -1,4 +1,4 @@
-// What one logs in with, as applications are told of it.
+// Authentication methods as the My Account API shows them.
 import { z } from 'zod';
 import type { Authenticator } from '../factors/authenticators.ts';
 import type { PasskeyRecord } from '../records/passkeys.ts';
@@ -25,7 +25,7 @@ export const methodAnswer = z.looseObject({
 
 export type MethodView = z.output<typeof methodAnswer>;
 
-/** A second factor: never what it is proved by. */
+/** Returns the view of a second factor, without its secrets. */
 export function authenticatorView(one: Authenticator): MethodView {
   return {
     id: one.id,
@@ -44,12 +44,12 @@ export function authenticatorView(one: Authenticator): MethodView {
   };
 }
 
-/** The SDKs of phones read whether it is backed up by another name, too. */
+/** Adds `key_backed_up`, the name under which mobile SDKs read whether a credential is backed up. */
 function keyView(one: Frozen<WebAuthnCredential>) {
   return { ...credentialView(one), key_backed_up: one.backed_up };
 }
 
-/** A passkey; without a name of its user's it is called what its authenticator is. */
+/** Returns the view of a passkey. Without a name of its own it has that of its authenticator. */
 export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): MethodView {
   const name = one.name ?? authenticatorName(one.aaguid);
   return {
@@ -68,7 +68,7 @@ export function passkeyView(one: Frozen<PasskeyRecord>, relyingParty: string): M
   };
 }
 
-/** The password of an identity. */
+/** Returns the view of the password of an identity. */
 export function passwordView(user: User, { id, upstream_id, provider }: Identity): MethodView {
   return {
     id: passwordId(id),
@@ -80,5 +80,5 @@ export function passwordView(user: User, { id, upstream_id, provider }: Identity
   };
 }
 
-/** @param identityId that of the identity whose password it is. */
+/** Returns the id of a password as an authentication method. @param identityId the id of its identity. */
 export const passwordId = (identityId: string) => `${PASSWORD_PREFIX}${identityId}`;

@@ -1,4 +1,4 @@
-// /account/applications: which applications may act for the user, and by which accounts elsewhere the user comes.
+// /account/applications: the applications that may act for the user, and the user's linked and connected accounts.
 import type { Context } from 'koa';
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -21,7 +21,7 @@ export interface ApplicationsDependencies
     ConnectedDependencies {
   refreshTokens: RefreshTokenDirectory;
   store: Store;
-  /** Ends what may have come by an identity that is a user's no more: sessions, tokens, and passkeys. */
+  /** Ends the sessions, tokens and passkeys of an identity that was unlinked. */
   endUnlinked(userId: string, identity: { connection: string }): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
   ),
 };
 
-/** Whoever removes it twice finds it removed. */
+/** Treats an account that was already removed as removed. */
 function isGone(thrown: unknown): false {
   if (thrown instanceof AuthError && thrown.status === 404) return false;
   throw thrown;
@@ -77,7 +77,7 @@ async function connectedOf(deps: ApplicationsDependencies, ctx: Context, userId:
   );
 }
 
-/** An application that the user has allowed something, or that has a token to come back with. */
+/** Returns the applications that the user has consented to, or that have a refresh token. */
 async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, userId: string) {
   const { config, refreshTokens, store } = deps;
   const [consents, tokens] = await Promise.all([
@@ -105,13 +105,13 @@ async function applicationsOf(deps: ApplicationsDependencies, ctx: Context, user
   return all.sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Takes back what a user allowed an application, and the tokens and codes that it has for them. */
+/** Withdraws the user's consent to an application, and revokes its refresh tokens. */
 async function withdraw(
   { refreshTokens, store }: Pick<ApplicationsDependencies, 'refreshTokens' | 'store'>,
   userId: string,
   clientId: string,
 ): Promise<void> {
-  // The consent first: a token that is asked for meanwhile finds none.
+  // The consent goes first, so that an authorization that runs meanwhile finds none.
   await store.collection('consents').delete(consentId(userId, clientId));
   await refreshTokens.endAllOf(userId, clientId);
 }
@@ -140,7 +140,7 @@ async function unlink(
   const { identity } = formFields(ctx, 'identity');
   const identities = await deps.users.identitiesOf(here.user.id);
   const found = identities.find(({ id }) => id === identity);
-  // The one that the account was made with is the account.
+  // The identity that the user was created with cannot be unlinked.
   if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
   if (!(await deps.users.unlink(here.user.id, found.id))) return back(ctx, SECTION);
   await deps.endUnlinked(here.user.id, found);

@@ -1,14 +1,17 @@
-// Where the logins end that are for the account page.
+// The redirect URIs of logins to the account page.
 import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
 
-/** The page of one's own account. */
+/** Path of the account page. */
 export const ACCOUNT = '/account';
 
-/** The callbacks of the tenant's own applications: any of them may lead its users there. @param baseUrl our public origin. */
+/**
+ * Returns the callbacks of the account page: users may log in to it by any first-party application.
+ * @param baseUrl our public origin.
+ */
 export function accountCallbacks(baseUrl: string): OwnCallback {
   return {
     isFor: isOwnApplication,
-    // The page is the tenant's own, whichever application its user came from.
+    // The page is the tenant's own, whichever application is used.
     needsConsent: false,
     protocol: 'account-page',
     of: (clientId) => `${baseUrl}${ACCOUNT}/callback/${encodeURIComponent(clientId)}`,
@@ -16,7 +19,7 @@ export function accountCallbacks(baseUrl: string): OwnCallback {
   };
 }
 
-/** Whether users log in to an application of the tenant itself in a browser. */
+/** Returns whether an application is first-party and logs users in by a browser. */
 export function isOwnApplication({
   is_first_party,
   grant_types,

@@ -1,28 +1,29 @@
-// A code that somebody at the page is sent, and types there: tried in the session that asked for it, three times.
+// A code that is sent to the user and typed at the page. It is valid only in the session that asked for it, for
+// three tries.
 import { DeliveryError, type MessageKind } from '../../delivery/messages.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { AuthError } from '../../http/errors.ts';
 import type { Actor } from '../actor.ts';
 
-/** How long a code is good, seconds. */
+/** Lifetime of a code in seconds. */
 const CODE_SECONDS = 300;
 const DIGITS = 6;
 
-/** What a code is for, and where it goes. */
+/** What a code is for, and where it is sent. */
 interface Asked {
   purpose: string;
   channel: 'sms' | 'email';
   kind: Extract<MessageKind, 'mfa_sms' | 'mfa_oob_code'>;
   to: string;
-  /** Kept beside it. */
+  /** Stored with the code. */
   data?: Record<string, unknown>;
   isEnrollment?: boolean;
 }
 
 /**
- * Sends one.
- * @returns false for an address that nothing can be sent to.
- * @throws AuthError 429 for too many; 503 where it cannot be sent.
+ * Sends a code.
+ * @returns false when nothing can be sent to the address.
+ * @throws AuthError 429 for too many codes; 503 when the code cannot be sent now.
  */
 export async function sendCode(
   deps: FactorDependencies,
@@ -57,10 +58,13 @@ export async function sendCode(
   }
 }
 
-/** A code counts in the session that asked for it alone: it may reach whoever has another one of the same user. */
+/** A code is bound to its session, because somebody else may have another session of the same user. */
 const subjectOf = (user: Actor['user'], login: Actor['login']) => `${user.id}\n${login.id}`;
 
-/** Uses a code up, by a login that no new password has ended. @returns where it was sent; undefined for a wrong code. */
+/**
+ * Uses a code.
+ * @returns the address it was sent to; undefined when it is wrong, or the password was changed since.
+ */
 export async function useCode(
   { challenges }: Pick<FactorDependencies, 'challenges'>,
   { user, login }: Actor,

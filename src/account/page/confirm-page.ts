@@ -1,5 +1,6 @@
-// /account/confirm: a code by e-mail, for who comes from a provider that does not say whether it asked its user anything.
-// Whoever finds an open browser comes back by the provider's session without a proof.
+// /account/confirm: confirms by an e-mailed code that the user is present, after a login by a provider that does
+// not say whether it asked its user for a proof. Otherwise anybody at an open browser could log in by the
+// provider's session.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -25,10 +26,10 @@ export const confirmRoutes: RouteDeclarations<Deps> = {
   [`POST ${CONFIRM}`]: posted<Deps>('', { isSensitive: false }, prove),
 };
 
-/** Where a code proves something: at an address that the user has proved before. */
+/** Returns the address that a code is sent to: the user's, if it is verified. */
 const addressOf = ({ user }: AtAccount) => (user.email_verified ? user.email : undefined);
 
-/** Where somebody wanted to go: of the address or the form, one of our sections. */
+/** Returns the section that the user wanted to open, from the query or the form. */
 function wantedOf(ctx: Context) {
   const { to } = ctx.method === 'GET' ? { to: String(ctx.query.to ?? '') } : formFields(ctx, 'to');
   return SECTIONS.find((one) => one === to) ?? '';
@@ -62,7 +63,7 @@ async function prove(deps: Deps, ctx: Context, here: AtAccount): Promise<void> {
   if (!here.isUnproved) return back(ctx, wantedOf(ctx));
   const { code } = formFields(ctx, 'code');
   const sentTo = await useCode(deps, here, PURPOSE, code);
-  // An address that was changed meanwhile is another's.
+  // The address may have been changed since.
   const kept = sentTo !== undefined && sentTo === addressOf(here) ? await provedNow(deps, ctx) : undefined;
   if (kept === undefined) return showConfirm(deps, ctx, here, { isSent: true, alert: 'own.confirm.wrong' });
   if (kept.link !== undefined) return showSecond(deps, ctx, kept.link, kept);

@@ -1,4 +1,5 @@
-// A copy of what is kept of a user, for the user: nothing that opens anything, and nothing that the tenant notes for itself.
+// A copy of the data stored of a user, for that user. It has no secrets, and no metadata that the tenant keeps for
+// itself.
 import type { RefreshTokenDirectory } from '../../engine/refresh-directory.ts';
 import type { SessionDirectory } from '../../engine/session-directory.ts';
 import type { AuthenticatorRecord } from '../../records/authenticators.ts';
@@ -17,13 +18,13 @@ export interface CopyDependencies {
   users: Users;
 }
 
-/** What of a user's record is theirs: `app_metadata` is the tenant's. */
+/** The members of the user's record in the copy. `app_metadata` is the tenant's. */
 const MEMBERS = ['id', ...IDENTITY_MEMBERS, 'user_metadata', ...NOTED_MEMBERS] as const;
 
-/** How many of the newest log events of a user are in the copy. */
+/** How many log events the copy has, the newest first. */
 const EVENTS = 1_000;
 
-/** The copy, as JSON. */
+/** Returns a copy of a user's data. */
 export async function copyOfData(deps: CopyDependencies, userId: string): Promise<object> {
   const { store, users } = deps;
   const [
@@ -82,7 +83,10 @@ function identityOf(one: Identity) {
   return { connection, provider, user_id, email, username, phone_number, profile };
 }
 
-/** Without the details: of who administers the tenant they are what was sent and answered, which is of others. */
+/**
+ * Leaves out the details: for administrators they hold requests and answers of the Management API, with others'
+ * data.
+ */
 function eventOf({ date, type, description, client_id, connection, user_name, ip }: Frozen<LogEventRecord>) {
   return { date, type, description, client_id, connection, user_name, ip };
 }

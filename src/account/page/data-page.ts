@@ -1,4 +1,4 @@
-// /account/data: a copy of one's data, and the end of the account.
+// /account/data: a copy of the user's data, and the deletion of the account.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -10,7 +10,7 @@ import { type AccountPageDependencies, allowsDeletion, back, posted, renderAccou
 import { type AtAccount, leaveAccount } from './session.ts';
 
 export interface DataDependencies extends AccountPageDependencies, NoticeDependencies, CopyDependencies {
-  /** Removes a user with all that is theirs. */
+  /** Deletes a user and everything that belongs to them. */
   removeUser(userId: string): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ function showData(deps: DataDependencies, ctx: Context, here: AtAccount, alert?:
   return renderAccount(deps, ctx, here, page, alert === undefined ? {} : { status: 400, alert });
 }
 
-/** What a user types to say that they mean it. */
+/** Returns what a user has to type to confirm the deletion. */
 function identifierOf({ user }: AtAccount): string {
   return user.email ?? user.username ?? user.phone_number ?? user.id;
 }

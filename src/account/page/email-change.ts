@@ -1,5 +1,5 @@
-// A new e-mail address for an account: allowed by a link at the old one, where that was proved, and proved by a link at the
-// new one. Nothing changes before both.
+// A change of the e-mail address: allowed by a link sent to the old address, if that is verified, and proved by a
+// link sent to the new one. Nothing changes before both were used.
 import type { Messages } from '../../delivery/messages.ts';
 import { admissionOf, isCurrent } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
@@ -22,30 +22,30 @@ export interface EmailChangeDependencies {
   users: Users;
 }
 
-/** Where the links lead. */
+/** Path that the links lead to. */
 export const EMAIL_CHANGE = `${ACCOUNT}/email`;
 
 const PURPOSE = 'account_email';
-/** How long each link is good, seconds. */
+/** Lifetime of each link in seconds. */
 const LINK_SECONDS = 3600;
 
-/** What a link does: let the old address go, or prove the new one. */
+/** What a link does: `allow` the change at the old address, or `prove` the new one. */
 type Step = 'allow' | 'prove';
 
 interface Kept {
   step: Step;
   /** The new address. */
   email: string;
-  /** The one that the user had when the change was asked for; a change of it ends the links. */
+  /** The address at the time of the request. The links end when it changes. */
   from?: string;
-  /** Whether the old address has allowed it. */
+  /** Whether the old address has allowed the change. */
   isAllowed?: true;
   credentialVersion: number;
-  /** The id of the session in which it was asked for, with which it ends; none of a change that an older release began. */
+  /** The id of the session that began the change, which the links end with. Tickets of older releases have none. */
   session?: string;
 }
 
-/** A change that a link stands for. */
+/** A change whose link is valid. */
 interface OpenChange extends Kept {
   user: User;
 }
@@ -56,9 +56,9 @@ interface AskedBy {
 }
 
 /**
- * Begins a change, and mails its first link. Whether the new address is somebody's already is not said: that is for who
- * has proved it to be theirs.
- * @returns where the link went; undefined for what is no address, or the one that the user has.
+ * Begins a change, and mails its first link. Does not say whether another user has the new address: that is only
+ * told to somebody who has proved to own it.
+ * @returns which link was sent; undefined for an invalid address, or the one that the user has.
  */
 export async function beginChange(
   deps: EmailChangeDependencies,
@@ -81,7 +81,7 @@ export async function beginChange(
   return step;
 }
 
-/** Whether there is somebody at a user's address who has to allow that it goes. */
+/** Returns whether the user's present address is verified, so that its owner has to allow the change. */
 function isOwned({ email, email_verified }: User): boolean {
   return email !== undefined && email_verified;
 }
@@ -95,7 +95,7 @@ async function mailLink(
   const isFirst = kept.step === 'allow';
   const { secret, ref, keep } = challenges.prepareTicket({
     purpose: PURPOSE,
-    // One change at a time: the next one ends the links of the one before.
+    // One change at a time: a new one replaces the links of the last one.
     subject: user.id,
     userId: user.id,
     ...(kept.session !== undefined && { session: kept.session }),
@@ -115,13 +115,13 @@ async function mailLink(
     { ref, ttlSeconds: LINK_SECONDS },
   );
   await keep([letter.write]);
-  // A session that ended meanwhile did not find it.
+  // A session that ended meanwhile could not revoke this ticket.
   if (kept.session !== undefined && !(await sessions.isOpen(kept.session)))
     return challenges.discard(PURPOSE, user.id);
   letter.post();
 }
 
-/** The change of a link that is good: its user is as they were when they asked. */
+/** Returns the change of a valid link, without using the link; undefined when the user has changed since. */
 export async function openChange(
   deps: EmailChangeDependencies,
   ticket: string,
@@ -138,16 +138,16 @@ async function heldBy(
   const { credentialVersion, step, isAllowed } = kept;
   const { user, refusal } = await admissionOf(deps.users, { userId: met.userId, credentialVersion });
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
-  // The owner of the address may have proved it since: they have not allowed this.
+  // The address was verified after the request, and its owner has not allowed this change.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
   const home = await homeOf(deps, user.id);
   return home?.editsEmail === true ? { ...kept, user } : undefined;
 }
 
-/** What a link has done. */
+/** The result of a link that was used. */
 type ChangeOutcome = 'expired' | 'asked' | 'taken' | { changed: User; email: string };
 
-/** Uses a link up: of any number of racers one goes on. */
+/** Uses a link. Of several concurrent calls one succeeds. */
 export async function useChange(
   deps: EmailChangeDependencies,
   ticket: string,
@@ -160,7 +160,7 @@ export async function useChange(
     await mailLink(deps, user, { ...kept, step: 'prove', isAllowed: true }, by);
     return 'asked';
   }
-  // A new password that is set from here on ends the change, too: the account may be somebody else's by then.
+  // A password set from here on ends the change, because the account may have been recovered from an attacker.
   const { credentialVersion, from } = kept;
   if (!(await isCurrent(deps.users, { userId: user.id, credentialVersion }))) return 'expired';
   const isAsItWas = (current: User) =>

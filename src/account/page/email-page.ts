@@ -1,4 +1,4 @@
-// The forms of a new e-mail address: where it is asked for, and where the links of the mails lead.
+// Forms of an e-mail change: the request at the profile page, and the pages of the mailed links.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { AuthError, linkExpired } from '../../http/errors.ts';
@@ -22,7 +22,7 @@ export interface EmailPageDependencies extends ProfileDependencies, EmailChangeD
   sessions: ProfileDependencies['sessions'];
 }
 
-/** The routes. Mail scanners fetch links by GET and HEAD, which change nothing. */
+/** The routes of an e-mail change. GET and HEAD change nothing, because mail scanners fetch links. */
 export const emailRoutes: RouteDeclarations<EmailPageDependencies> = {
   [`POST ${ACCOUNT}/profile/email`]: posted('', { isSensitive: true }, askForChange),
   [`GET|HEAD ${EMAIL_CHANGE}` as const]: { ...PAGE, handle: showLink },

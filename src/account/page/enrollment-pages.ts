@@ -1,4 +1,4 @@
-// The pages on which somebody at the account page enrols a second factor: those of a login, opened by the account.
+// Pages on which a user enrols a second factor at the account page. They are those of a login.
 import type { Context } from 'koa';
 import type { Authenticator } from '../../factors/authenticators.ts';
 import type { FactorPage, FactorPagesDependencies } from '../../factors/factor.ts';
@@ -18,14 +18,14 @@ interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPag
 
 const SECTION = '/security';
 
-/** Where a second factor is added. */
+/** Path on which a second factor is added. */
 export const ADD_FACTOR = `${ACCOUNT}${SECTION}/add`;
 
 export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = enrollmentPages(
   ADD_FACTOR,
   openPage,
   async (deps, ctx) => {
-    // Else the next one would be taken for this one, which is done.
+    // Otherwise the next enrolment would start with the state of this one.
     await rememberPages(deps, ctx, {});
     back(ctx, SECTION, 'methodAdded');
   },
@@ -34,7 +34,8 @@ export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = e
 async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promise<FactorPage | undefined> {
   requirePage(deps);
   const here = await atAccount(deps, ctx);
-  // A page that waits for a device asks by a script how it goes, and is told no more than that.
+  // The script of the page that waits for a device polls this path. It answers with the state of the challenge
+  // only.
   if (!ctx.path.endsWith('/status')) refuseScripts(ctx, here);
   if (here?.isFresh !== true) {
     if (here === undefined) await goToLogin(deps, ctx, { to: SECTION });
@@ -45,7 +46,7 @@ async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promis
   return pageOf(deps, ctx, here);
 }
 
-/** @throws AuthError 403 for a form of an administrator's that was on no page of theirs. */
+/** Checks that an administrator's form carries the token of that administrator's own page. @throws AuthError 403 */
 function requireOwnForm(ctx: Context, { user, stamp }: AtAccount): void {
   if (ctx.method !== 'POST' || !isAdministratorId(user.id)) return;
   const { account } = ctx.query;
@@ -63,7 +64,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     isAdministratorId(here.user.id) ? `${pathOf(step)}?account=${here.stamp}` : pathOf(step);
   const urlOf = (step?: string) => (step?.endsWith('/resend') === true ? postTo(step) : pathOf(step));
   const permit = {
-    // Whether it may be more than the first, the login says.
+    // The login decides whether it may be added to other factors.
     several: false,
     ...(state.authenticatorId !== undefined && { authenticatorId: state.authenticatorId }),
     spend: async () => true,

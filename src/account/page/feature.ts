@@ -1,4 +1,4 @@
-// The account page: where users look after their own account.
+// The account page, on which users manage their own account.
 import { feature } from '../../engine/feature.ts';
 import { PAGE } from '../../http/routes.ts';
 import type { Limits } from '../../records/limits.ts';

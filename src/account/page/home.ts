@@ -1,4 +1,4 @@
-// What of an account its user may change here: what another provider says of them is changed there.
+// What a user may change at the account page. What another provider says of them is changed there.
 import { CONSOLE_DIRECTORY } from '../../records/administrators.ts';
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
@@ -8,18 +8,18 @@ import type { Config } from '../../tenant/config.ts';
 import { type Identity, primaryIdentity } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
 
-/** Where a user was made. */
+/** The identity that a user was created with, and what they may change of their account. */
 interface Home {
   identity: Identity;
   connection: Connection;
-  /** Whether name, picture and the like are kept here alone. */
+  /** Whether the profile is stored only here. */
   editsProfile: boolean;
-  /** Whether the e-mail address is a matter of this server: of a database of its own. */
+  /** Whether the e-mail address is managed here: for users of a database whose users are stored here. */
   editsEmail: boolean;
   editsPassword: boolean;
 }
 
-/** The home of a user; undefined where its connection is gone. */
+/** Returns what a user may change; undefined when their connection was deleted. */
 export async function homeOf(
   { config, users }: { config: Pick<Config, 'connection'>; users: Pick<Users, 'identitiesOf'> },
   userId: string,
@@ -35,9 +35,9 @@ export async function homeOf(
     identity,
     connection,
     editsProfile: isHere && !isElsewhere,
-    // Owners invite by the address: it is theirs to say.
+    // Administrators cannot change their address: owners invite them by it.
     editsEmail: isDatabase && !isElsewhere && connection.name !== CONSOLE_DIRECTORY,
-    // Administrators do that at the console, where nothing is the tenant's.
+    // Administrators change passwords in the console, whose pages run no scripts of the tenant.
     editsPassword:
       isDatabase &&
       connection.name !== CONSOLE_DIRECTORY &&

@@ -1,4 +1,4 @@
-// /account/applications/link: another account of somebody at the page is proved, seen beside theirs, and linked.
+// /account/applications/link: shows the user's account beside another one that they proved, and links the two.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
@@ -32,11 +32,11 @@ export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
     if (link === undefined) return back(ctx, SECTION);
     await goToLogin(deps, ctx, { to: SECTION, isFresh: true, by: here.client, link });
   }),
-  // Whoever is logged in in the browser meanwhile is the other one: the ticket says who began.
+  // The browser is logged in to the second account by now. The ticket says who began.
   [`POST ${PATH}/confirm`]: { ...PAGE, handle: confirm },
 };
 
-/** The other account was proved: it is shown beside the first one. */
+/** Stores the login to the second account, and shows both accounts. */
 export async function showSecond(
   deps: LinkPageDependencies,
   ctx: Context,
@@ -47,7 +47,7 @@ export async function showSecond(
   await showPair(deps, ctx, ticket);
 }
 
-/** The page that shows both accounts; a sentence where there are none to link. */
+/** Shows both accounts, or an error when there are none to link. */
 async function showPair(deps: LinkPageDependencies, ctx: Context, ticket: string): Promise<void> {
   const pair = await pairOf(deps, ctx, ticket);
   const names = pair && (await namesOf(deps, pair));

@@ -1,6 +1,6 @@
-// A second account of somebody at the page becomes a way in to theirs. Both are proved by a login of now: the first one by
-// that at the page, the other one by a login that is asked for here. Nothing changes before both have been seen side by
-// side and confirmed.
+// Links a second account of a user to the first. The user proves both by a recent login: the first by that at the
+// account page, the second by a login that is requested here. Nothing changes before the user has seen and
+// confirmed both.
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
@@ -11,14 +11,14 @@ import type { AccountLoginDependencies } from './login.ts';
 import { actorOf, holds, type Kept, keptOf } from './session.ts';
 
 export interface LinkingDependencies extends AccountLoginDependencies {
-  /** Ends what a user had who has become an identity of another. */
+  /** Ends what a user had who has become an identity of another user. */
   endLinked(userId: string): Promise<void>;
 }
 
-/** An account that was proved. */
+/** An account that was proved by a recent login. */
 type Proved = Actor & { connection: string };
 
-/** Two accounts of one person: the one that stays, and the one that becomes a way in to it. */
+/** Two accounts of one person: the one that stays, and the one that becomes an identity of it. */
 export interface Pair {
   stays: Proved;
   goes: Proved;
@@ -26,7 +26,7 @@ export interface Pair {
 
 const PURPOSE = 'account_link';
 
-/** Whether somebody may link accounts here: an administrator is no user of the tenant's. */
+/** Returns whether a user may link accounts here. Administrators may not: they are not users of the tenant. */
 export function allowsLinking(
   { config }: Pick<LinkingDependencies, 'config'>,
   { user }: { user: User },
@@ -35,7 +35,10 @@ export function allowsLinking(
   return account_linking === 'suggest' && !isAdministratorId(user.id) && !mayBeAnothers(user);
 }
 
-/** Begins: keeps who is at the page. @returns what the login to the other account brings back; undefined for nobody. */
+/**
+ * Stores the login at the page.
+ * @returns the ticket that the login to the second account carries; undefined when nobody is logged in.
+ */
 export async function beginLinking(deps: LinkingDependencies, ctx: Context): Promise<string | undefined> {
   const kept = await keptOf(deps, ctx);
   if (kept === undefined) return undefined;
@@ -44,8 +47,8 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: sid,
-    // It ends with the session, and with whatever takes back the user's other tickets. The login to the other account takes
-    // the session's place in the browser, which ends neither.
+    // The ticket ends with the session and with the user's other tickets. The login to the second account takes the
+    // place of the session in the browser, but does not end it.
     userId: login.userId,
     session: sid,
     ttlSeconds: FRESH_SECONDS,
@@ -56,12 +59,12 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
   return undefined;
 }
 
-/** The other account was proved: it is kept beside the first one until its user has confirmed. */
+/** Stores the login to the second account until the user confirms. */
 export async function keepSecond(deps: LinkingDependencies, ticket: string, goes: Kept): Promise<void> {
   await deps.challenges.keepWithTicket(PURPOSE, ticket, 'goes', goes);
 }
 
-/** The two accounts, as they are now; undefined where either proof no longer holds, or both are the same account. */
+/** Returns the two accounts; undefined when either login is no longer valid, or both are the same account. */
 export async function pairOf(
   deps: LinkingDependencies,
   ctx: Context,
@@ -71,7 +74,10 @@ export async function pairOf(
   return met === undefined ? undefined : judged(deps, ctx, met.data);
 }
 
-/** Links them: of any number of racers one does. @returns the accounts; undefined as {@link pairOf}. */
+/**
+ * Links the accounts. Of several concurrent calls one succeeds.
+ * @returns the accounts; undefined as {@link pairOf}.
+ */
 export async function linkPair(
   deps: LinkingDependencies,
   ctx: Context,
@@ -93,12 +99,12 @@ async function judged(
   const first = await provedBy(deps, ctx, stays as Kept | undefined);
   const second = await provedBy(deps, ctx, goes as Kept | undefined);
   if (first === undefined || second === undefined || first.user.id === second.user.id) return undefined;
-  // The first one's session ended with the login to the second account, in the same browser.
+  // Only the second session can be required to be open: the same browser has replaced the first one with it.
   if (!(await deps.sessions.isOpen(second.login.id))) return undefined;
   return { stays: first, goes: second };
 }
 
-/** Whose login it is, while it is recent, proves all that its account asks for, and nobody has shut them out. */
+/** Returns the account of a login that is recent, proves all that the account requires, and is not blocked. */
 async function provedBy(
   deps: LinkingDependencies,
   ctx: Context,

@@ -1,5 +1,5 @@
-// The way in to the account page: by an application of the tenant, so that its connections, its pages and its policies are
-// those that its users know.
+// Logins to the account page. They run through an application of the tenant, so that users meet its connections,
+// pages and policies.
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
 import type { Sessions } from '../../engine/sessions.ts';
@@ -17,29 +17,29 @@ export interface AccountLoginDependencies extends AccountSessionDependencies {
   sessions: Pick<Sessions, 'isOpen' | 'current'>;
 }
 
-/** The pages of an account, by their paths below `ACCOUNT`. */
+/** The sections of the account page, by their paths below `ACCOUNT`. */
 export const SECTIONS = ['', '/security', '/sessions', '/applications', '/data'] as const;
 export type Section = (typeof SECTIONS)[number];
 
 const OVER = 'The login is no longer valid.';
 
 interface NewLogin {
-  /** Where the user wants to go. */
+  /** The section that the user wants to open. */
   to: Section;
-  /** Whether they have to prove anew who they are. */
+  /** Whether the user has to authenticate again. */
   isFresh?: boolean;
-  /** Who they were, for whom that is asked. */
+  /** The present user, who authenticates again. */
   as?: { user: User; client: Client } | undefined;
-  /** The application by which another account is proved, whose login is not that of `as`. */
+  /** The application to log in by, when another account than that of `as` is proved. */
   by?: Client;
-  /** What goes with that login (linking.ts). */
+  /** The ticket of an account link that is carried with the login (linking.ts). */
   link?: string;
 }
 
-/** Where a code makes up for what a provider does not say. */
+/** Path of the confirmation by code, for logins whose provider does not say that it asked for a proof. */
 export const CONFIRM = `${ACCOUNT}/confirm` as const;
 
-/** Sends somebody at the page to prove anew who they are: by a login, and where that proves nothing, by a code. */
+/** Sends a user to authenticate again: by a login, or by a code when a new login would prove nothing more. */
 export async function proveAnew(
   deps: AccountLoginDependencies,
   ctx: Context,
@@ -50,7 +50,7 @@ export async function proveAnew(
   ctx.status = 303;
 }
 
-/** Sends the browser to log in. @throws AuthError 400 where no application can be told that the login is for. */
+/** Sends the browser to log in. @throws AuthError 400 when it is unclear by which application. */
 export async function goToLogin(
   deps: AccountLoginDependencies,
   ctx: Context,
@@ -71,13 +71,13 @@ async function begin(
   { client, ...request }: { client: Client; params: Record<string, string>; data: Record<string, unknown> },
 ): Promise<void> {
   ctx.redirect(await accountLogins.begin(ctx, { clientId: client.client_id, ...request }));
-  // After a post, too (RFC 9110 §15.4.4).
+  // A 303 turns a POST into a GET (RFC 9110 §15.4.4).
   ctx.status = 303;
 }
 
 /**
- * The application by which somebody comes who is not there yet: the one that the link names, the one that the tenant
- * names, one that this browser is logged in to, or the only one.
+ * Returns the application by which a user logs in who is not at the page yet: the one in the query, the tenant's,
+ * one that this browser is logged in to, or the only one.
  */
 async function applicationOf(
   { config, sessions }: Pick<AccountLoginDependencies, 'config' | 'sessions'>,
@@ -87,7 +87,7 @@ async function applicationOf(
   const { client_id: preferred } = config.settings().tenant.account_page;
   const own = (await config.clients()).filter(isOwnApplication);
   const named = typeof asked === 'string' ? asked : preferred;
-  // Where administrators have their second factors; it is in no list.
+  // The console's application, which administrators use for their second factors, is not in the list.
   const ofConsole = named === CONSOLE_CLIENT ? await config.client(named) : undefined;
   if (ofConsole !== undefined) return ofConsole;
   if (named === undefined) {
@@ -106,21 +106,21 @@ async function applicationOf(
   );
 }
 
-/** A login that has ended for the page. */
+/** A login to the page that has ended. */
 interface EndedLogin {
   kept: Kept;
-  /** Where its user wants to go. */
+  /** The section that the user wants to open. */
   to: Section;
-  /** What it was asked for with, where it is another account that is proved. */
+  /** The ticket of the account link that it was requested for, if any. */
   link: string | undefined;
-  /** Whether it was asked for so that its user proves anew who they are. */
+  /** Whether the user was asked to authenticate again. */
   isFresh: boolean;
 }
 
 /**
- * The end of a login. Who has a second factor has given it, even where the application asks for none: the page can take it
- * away.
- * @returns undefined where the browser was sent to log in further.
+ * Ends a login to the page. Users with a second factor must have given it, even if the application requires none:
+ * the page can remove it.
+ * @returns undefined when the browser was sent to log in again.
  */
 export async function finishLogin(
   deps: AccountLoginDependencies,
@@ -145,8 +145,8 @@ export async function finishLogin(
   const when = { authTime, isTimeUnproved, ip: ctx.ip };
   const proved = { userId, connection, credentialVersion, amr, ...when, ...(acr && { acr }) };
   const kept = { clientId, sid: login.sessionUid, login: proved, factors };
-  // A session that the tenant keeps through a new password is none to manage the account by, nor one from before the
-  // second factors were changed elsewhere.
+  // Neither a session that was kept through a password change may manage the account, nor one from before the
+  // factors were changed elsewhere.
   if (refusal !== undefined || !(await mayEnter(deps, ctx, { ...kept, user }))) {
     if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', OVER);
     await begin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });

@@ -1,4 +1,4 @@
-// What is told of a change of an account: to its user by mail, and to the log.
+// Reports a change of an account: by mail to its user, and in the log.
 
 import type { Context } from 'koa';
 import type { AccountChange } from '../../delivery/messages.ts';
@@ -10,7 +10,7 @@ import type { AtAccount } from './session.ts';
 
 export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>;
 
-/** Records what somebody at the page has done. @param type of the log event. */
+/** Records a change in the log. @param type the type of the log event. */
 export function recordChange(
   { events }: Pick<NoticeDependencies, 'events'>,
   ctx: Context,
@@ -29,8 +29,8 @@ export function recordChange(
 }
 
 /**
- * Tells a user of a change that somebody else must not make unseen: at the address that was theirs before it, if they had
- * proved it.
+ * Mails the user a notice of a change, in case somebody else made it: to the address before the change, if it was
+ * verified.
  */
 export async function tellUser(
   { messages }: Pick<NoticeDependencies, 'messages'>,

@@ -1,4 +1,4 @@
-// What all pages of an account have in common: who is there, the frame around them, and that a form was theirs.
+// What all pages of the account page share: who is logged in, the layout, and the check of forms.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import type { Csrf } from '../../http/csrf.ts';
@@ -19,7 +19,7 @@ export interface AccountPageDependencies extends AccountLoginDependencies {
 
 type Handle<D> = (deps: D, ctx: Context, here: AtAccount) => Promise<void>;
 
-/** A page, which who is not there logs in for. */
+/** Returns a route that shows a page. Without a login it redirects to one. */
 export function shown<D extends AccountPageDependencies>(
   section: Section,
   handle: Handle<D>,
@@ -37,9 +37,9 @@ export function shown<D extends AccountPageDependencies>(
 }
 
 /**
- * What a form of a page does.
- * @param rules `isSensitive`: a login of long ago does not do; the user logs in anew, and then sends the form again.
- *   `isBound`: what it sends is bound to the user and the login by itself.
+ * Returns a route that handles a form.
+ * @param rules `isSensitive`: an old login does not suffice; the user has to authenticate again and send the form
+ *   again. `isBound`: what the form sends is itself bound to user and login.
  */
 export function posted<D extends AccountPageDependencies>(
   section: Section,
@@ -55,7 +55,7 @@ export function posted<D extends AccountPageDependencies>(
       refuseScripts(ctx, here);
       if (here === undefined) return goToLogin(deps, ctx, { to: section });
       if (rules.isSensitive && !here.isFresh) return proveAnew(deps, ctx, { to: section, here });
-      // Of a form that was opened by somebody else, who has logged in here meanwhile.
+      // The form may have been opened by a user before another one logged in with this browser.
       if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, here.stamp))
         return back(ctx, section);
       await handle(deps, ctx, here);
@@ -64,8 +64,9 @@ export function posted<D extends AccountPageDependencies>(
 }
 
 /**
- * Pages of the same origin may have scripts of the tenant's, which must not reach what administrators log in with.
- * @throws AuthError 403 for what a browser says to ask for in an administrator's name in another way than as a page.
+ * Refuses requests of scripts in an administrator's name. Pages of the same origin may have scripts of the tenant,
+ * which must not change how administrators log in.
+ * @throws AuthError 403 unless the browser navigates (`Sec-Fetch-Dest: document`).
  */
 export function refuseScripts(ctx: Context, here: AtAccount | undefined): void {
   const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
@@ -73,12 +74,12 @@ export function refuseScripts(ctx: Context, here: AtAccount | undefined): void {
   throw new AuthError(403, 'access_denied', 'This page is for no script.');
 }
 
-/** @throws AuthError 404 where the tenant has no such page. */
+/** Checks that the tenant has the account page switched on. @throws AuthError 404 */
 export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>): void {
   if (!config.settings().tenant.account_page.enabled) throw new AuthError(404, 'not_found', 'Not Found');
 }
 
-/** Whether somebody may delete their own account: an administrator goes by an owner's word, and the last owner not at all. */
+/** Returns whether users may delete their own account. Administrators are removed by an owner in the console. */
 export function allowsDeletion(
   { config }: Pick<AccountPageDependencies, 'config'>,
   { user }: Pick<AtAccount, 'user'>,
@@ -86,13 +87,13 @@ export function allowsDeletion(
   return config.settings().tenant.account_page.allow_deletion && !isAdministratorId(user.id);
 }
 
-/** Back to a page after its form (RFC 9110 §15.4.4). @param said a message key of what was done. */
+/** Redirects to a section after its form (RFC 9110 §15.4.4). @param said what was done, shown there. */
 export function back(ctx: Context, section: Section, said?: Said): void {
   ctx.redirect(`${ACCOUNT}${section}${said === undefined ? '' : `?said=${said}`}`);
   ctx.status = 303;
 }
 
-/** What a page says of what was done: what its address names is one of these. */
+/** The messages of what was done that the query may name. */
 const SAID = [
   'saved',
   'sessionEnded',
@@ -115,7 +116,7 @@ interface PageOptions {
   alert?: string | undefined;
 }
 
-/** Answers with a page of an account. @param template below views/pages/own. */
+/** Renders a page of the account page. @param template below views/pages/own. */
 export async function renderAccount(
   { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
   ctx: Context,

@@ -1,5 +1,5 @@
-// A phone number for an account, proved by a code that is sent to it. It is no second factor; a way in where the connection
-// says that its users log in with phone numbers.
+// A change of the phone number, proved by a code that is sent to it. It is not a second factor, but users log in
+// with it if their connection allows that.
 import { sms } from '../../connections/passwordless/sms.ts';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { numberOf } from '../../factors/message/countries.ts';
@@ -13,7 +13,10 @@ import { homeOf } from './home.ts';
 
 const PURPOSE = 'account_phone';
 
-/** Whether a user's number is kept here, and the tenant sends text messages: as second factors, or to log in with. */
+/**
+ * Returns whether a user may change the number here: it is stored here, and the tenant sends text messages, as
+ * second factors or for logins.
+ */
 export async function editsPhone(
   deps: Pick<FactorDependencies, 'config' | 'users' | 'factors'>,
   userId: string,
@@ -27,8 +30,8 @@ export async function editsPhone(
 
 /**
  * Sends a code to a number.
- * @returns the number in E.164; undefined for what is none.
- * @throws AuthError 429 where there were too many, 400 and 503 where it cannot be sent.
+ * @returns the number in E.164; undefined when it is invalid.
+ * @throws AuthError 429 for too many codes; 503 when the code cannot be sent.
  */
 export async function askForPhone(
   deps: FactorDependencies,
@@ -42,8 +45,8 @@ export async function askForPhone(
 }
 
 /**
- * Sets the number that a code was sent to: once, and not by a login from before a new password.
- * @returns `taken` where another user of the connection has the number; `wrong` for a wrong code.
+ * Sets the number that a code was sent to. A code is used once, and ends with a new password.
+ * @returns `taken` when another user of the connection has the number; `wrong` for a wrong code.
  */
 export async function provePhone(
   deps: FactorDependencies,
@@ -56,11 +59,12 @@ export async function provePhone(
     const after = await deps.users.update(actor.user.id, { phone_number: phone, phone_verified: true });
     if (after === undefined) return 'wrong';
     if (await isStillGood(deps, actor)) return 'set';
-    // A new password was set meanwhile, perhaps by the owner of the address: no login code goes to this number.
+    // A new password was set meanwhile, perhaps by the owner of the address. Login codes must not go to this
+    // number.
     await deps.users.update(actor.user.id, { phone_verified: false });
     return 'wrong';
   } catch (thrown) {
-    // They have proved that the number is theirs: that another account has it is no secret.
+    // The user has proved to own the number, so they may know that another account has it.
     if (thrown instanceof UniqueKeyError) return 'taken';
     throw thrown;
   }

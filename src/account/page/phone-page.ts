@@ -1,4 +1,4 @@
-// The forms of a phone number: where it is asked for, and where its code is typed.
+// Forms of a phone number: the request, and the code.
 import type { Context } from 'koa';
 import type { FactorDependencies } from '../../factors/factor.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -12,7 +12,7 @@ import type { AtAccount } from './session.ts';
 
 interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
 
-/** The routes: both take a fresh login, as whoever finds an open browser could put a number of theirs there. */
+/** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
   [`POST ${ACCOUNT}/profile/phone`]: posted('', { isSensitive: true }, ask),
   [`POST ${ACCOUNT}/profile/phone/code`]: posted('', { isSensitive: true }, prove),

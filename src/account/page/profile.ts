@@ -19,7 +19,9 @@ export interface ProfileDependencies
 
 const text = (longest: number) => z.string().trim().max(longest);
 
-/** The members that people change themselves, as long as the Management API has them. Empty takes one away. */
+/**
+ * The members that users change themselves, with the limits of the Management API. An empty value removes a member.
+ */
 const profile = z.object({
   name: text(300),
   given_name: text(150),
@@ -43,7 +45,7 @@ export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
   [`POST ${ACCOUNT}`]: posted('', { isSensitive: false }, saveProfile),
 };
 
-/** Answers with the page. @param values what a form that is shown again was filled in with. */
+/** Renders the page. @param values what was typed, when the form is shown again. */
 export async function showProfile(
   deps: ProfileDependencies,
   ctx: Context,
@@ -88,7 +90,7 @@ function valuesOf(user: User): Profile {
   return Object.fromEntries(MEMBERS.map((name) => [name, user[name] ?? ''])) as Profile;
 }
 
-/** A language in its own words. */
+/** Returns the name of a language in that language. */
 function languageName(tag: string): string {
   return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
 }

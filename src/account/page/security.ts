@@ -1,4 +1,4 @@
-// /account/security: what the user logs in with.
+// /account/security: the user's authentication methods.
 import type { Context } from 'koa';
 import type { FactorPagesDependencies } from '../../factors/factor.ts';
 import { enrollable } from '../../factors/policy.ts';
@@ -26,7 +26,7 @@ export interface SecurityDependencies
     NoticeDependencies,
     MethodDependencies,
     FactorPagesDependencies {
-  /** A link to the page on which a user sets a new password. */
+  /** Returns a link to the page on which a user sets a new password. */
   passwordLink(actor: Actor, connection: Connection): Promise<string>;
 }
 
@@ -35,7 +35,7 @@ const RECOVERY_CODE = SECOND_FACTORS['recovery-code'].method;
 const SECTION = '/security';
 const PATH = `${ACCOUNT}${SECTION}` as const;
 
-/** Characters of the name of a passkey or a security key. */
+/** Maximum length of the name of a passkey or a security key. */
 const LONGEST_NAME = 100;
 
 export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
@@ -92,7 +92,7 @@ export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
   ),
 };
 
-/** What is removed or renamed twice is as its user wants it. */
+/** Ignores a 404: a method that is gone needs no further change. */
 async function ifThere(done: Promise<unknown>): Promise<void> {
   try {
     await done;
@@ -144,7 +144,7 @@ async function showSecurity(
   );
 }
 
-/** Shows a new recovery code; the one before is dead from then on. */
+/** Shows a new recovery code, which replaces the last one. */
 async function renewCode(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
   const begun = await beginFactor(deps, here, { type: RECOVERY_CODE });
   await verifyFactor(deps, here, { id: begun.id, authSession: begun.authSession, code: '' });
@@ -157,7 +157,7 @@ async function showNewPasskey(
   here: AtAccount,
   alert?: string,
 ): Promise<void> {
-  // Where a login of long ago stands: the form would be refused.
+  // The login is too old, so the form would be refused.
   if (!here.isFresh) return back(ctx, SECTION);
   const { authSession, options } = await beginPasskey(deps, here, {});
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };

@@ -1,5 +1,5 @@
-// Who is at the account page: a login that was made for it, within the session of the browser, and kept by a cookie of
-// its own. What has happened since is asked with every request.
+// The session of the account page: a login that was made for it, bound to the browser's session and stored under
+// its own cookie. Each request checks that the login is still valid.
 import { createHmac } from 'node:crypto';
 import type { Context } from 'koa';
 import { admissionOf } from '../../engine/admission.ts';
@@ -20,44 +20,47 @@ export interface AccountSessionDependencies extends FactorDependencies {
   sessions: Pick<Sessions, 'isOpen'>;
 }
 
-/** Somebody at the page, by a login whose id is that of the browser's session. */
+/** A user at the account page. The id of their login is that of the browser's session. */
 export interface AtAccount extends Actor {
   /** The application that the login was for. */
   client: Client;
-  /** The name of the connection that they came by. */
+  /** The name of the connection of the login. */
   connection: string;
-  /** Whether the login is recent enough for what must not be done by whoever finds an open browser. */
+  /** Whether the login is fresh, as changes that somebody at an open browser must not make require. */
   isFresh: boolean;
   /**
-   * What a form carries to say whose page it was on: the user's id; of an administrator something that these pages alone can
-   * show. Pages of the same origin may have scripts of the tenant's, which can send forms, too, with the token of the browser.
+   * What the forms of the page carry to show that they belong to this user: the user id, or, for administrators, a
+   * value that only these pages can show. Pages of the same origin may have scripts of the tenant, which can send
+   * forms with the browser's CSRF token.
    */
   stamp: string;
-  /** Whether it is recent, and its provider does not say that its user was asked there: a code makes up for that. */
+  /**
+   * Whether the login is recent but its provider does not say that it asked for a proof. A code makes up for that.
+   */
   isUnproved: boolean;
-  /** What the pages know on which a second factor is enrolled. */
+  /** The state of the pages on which a second factor is enrolled. */
   pages: PageState;
 }
 
 const PURPOSE = 'account_page';
-/** The page is left open for so long, seconds; then it asks the session anew. */
+/** Lifetime of the page's session in seconds. After that the browser's session is asked again. */
 const OPEN_SECONDS = 3600;
 
-// `lax`: people come to the page by links in mails.
+// `lax`, because people open the page from links in mails.
 const COOKIE = browserCookie('__Host-gatehouse_account', { sameSite: 'lax' });
 
-/** What of a login is kept for the page. */
+/** What is stored of a login to the page. */
 export interface Kept {
   clientId: string;
   sid: string;
   login: Login;
-  /** What stood for the user's second factors when the session began. */
+  /** The id of the last change of the user's factors when the session began. */
   factors: string;
-  /** Of an account that is to be linked: what its login was asked for with (linking.ts). */
+  /** The ticket of the account link that this login is for, if any (linking.ts). */
   link?: string | undefined;
 }
 
-/** Lets a browser in whose user has just logged in for the page. */
+/** Begins the session of a user who has just logged in to the page. */
 export async function enterAccount(
   { challenges, random }: Pick<AccountSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
@@ -66,7 +69,7 @@ export async function enterAccount(
   await leaveAccount({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
-    // Each is for itself: the same person may be at the page in several browsers.
+    // A random subject: a user may be at the page in several browsers.
     subject: random(16).toString('hex'),
     userId: kept.login.userId,
     ttlSeconds: OPEN_SECONDS,
@@ -75,7 +78,7 @@ export async function enterAccount(
   COOKIE.give(ctx, secret);
 }
 
-/** Ends what {@link enterAccount} began. */
+/** Ends the session that {@link enterAccount} began. */
 export async function leaveAccount(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -87,8 +90,8 @@ export async function leaveAccount(
 }
 
 /**
- * Who is at the page.
- * @returns undefined for nobody: who never came in, or whose session, password or account has ended since.
+ * Returns the user at the page.
+ * @returns undefined when nobody is logged in, or the session, password or account has ended since.
  */
 export async function atAccount(
   deps: AccountSessionDependencies,
@@ -105,7 +108,7 @@ export async function atAccount(
   if (user === undefined || refusal !== undefined || !isOpen) return undefined;
   if (client === undefined || !isOwnApplication(client)) return undefined;
   const actor = actorOf(deps, ctx, { ...kept, user });
-  // A second factor that was added or removed elsewhere ends this as it ends tokens.
+  // A second factor added or removed elsewhere ends this session, as it ends access tokens.
   const isRight = await holds(requireRight(deps, actor));
   if (!isRight) return undefined;
   const isFresh = await holds(requireFreshLogin(deps, actor));
@@ -116,14 +119,14 @@ export async function atAccount(
   return { ...actor, ...shown, isFresh, isUnproved };
 }
 
-/** @see AtAccount.stamp */
+/** Returns {@link AtAccount.stamp}. */
 function stampOf(ctx: Context, userId: string): string {
   const secret = COOKIE.secret(ctx);
   if (!isAdministratorId(userId) || secret === undefined) return userId;
   return createHmac('sha256', secret).update('account form').digest('base64url');
 }
 
-/** What the browser's cookie stands for; undefined where it has none, or it is over. */
+/** Returns what the browser's cookie stands for; undefined without a cookie, or when it has expired. */
 export async function keptOf(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -137,8 +140,8 @@ export async function keptOf(
 }
 
 /**
- * Takes back the links that a session which has ended may have asked for, and with them all others of the user: a new
- * password or address must not come of it any more. Being at the page ends with its session by itself.
+ * Revokes the links of e-mail changes of a user, because a session that has ended may have requested them. The
+ * session of the account page needs no revocation: it ends with the browser's session.
  */
 export async function endLinksOf(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
@@ -147,7 +150,7 @@ export async function endLinksOf(
   await challenges.revokeAllOf(userId, PURPOSE);
 }
 
-/** Whether a login proves the password and the second factors that its user has now. */
+/** Returns whether a login proves the password and the second factors that its user has now. */
 export function mayEnter(
   deps: AccountSessionDependencies,
   ctx: Context,
@@ -156,7 +159,7 @@ export function mayEnter(
   return holds(requireRight(deps, actorOf(deps, ctx, kept)));
 }
 
-/** Keeps what the pages know on which a second factor is enrolled. */
+/** Stores the state of the pages on which a second factor is enrolled. */
 export async function rememberPages(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -165,7 +168,10 @@ export async function rememberPages(
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'pages', { ...state });
 }
 
-/** Somebody at the page has just proved that they are there. @returns what is kept of it; undefined where it is over. */
+/**
+ * Records that the user has just authenticated again.
+ * @returns the stored login; undefined when the session has ended.
+ */
 export async function provedNow(
   { challenges, wallClock }: Pick<AccountSessionDependencies, 'challenges' | 'wallClock'>,
   ctx: Context,
@@ -177,7 +183,10 @@ export async function provedNow(
   return { ...kept, login };
 }
 
-/** Somebody at the page has just used a second factor for the first time: it is asked for no second time. @param amr of it. */
+/**
+ * Adds a second factor to the login after its first use, so that it is not asked for again.
+ * @param amr that of the factor.
+ */
 export async function provedFactor(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
@@ -189,7 +198,7 @@ export async function provedFactor(
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
-/** Who has made a login, as who acts by it. */
+/** Returns the actor of a login. */
 export function actorOf(
   { config }: Pick<AccountSessionDependencies, 'config'>,
   ctx: Context,
@@ -204,7 +213,10 @@ export function actorOf(
   });
 }
 
-/** Whether a login is good for something: whether nothing more is asked of it. */
+/**
+ * Returns whether a check passes.
+ * @param judged a check that throws {@link STEP_UP} when the login does not suffice.
+ */
 export async function holds(judged: Promise<void>): Promise<boolean> {
   try {
     await judged;

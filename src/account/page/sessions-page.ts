@@ -1,4 +1,4 @@
-// /account/sessions: where the user is logged in.
+// /account/sessions: the user's sessions.
 import type { SessionDirectory, SessionView } from '../../engine/session-directory.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
@@ -11,7 +11,7 @@ import { agentName } from './user-agent.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
   sessionDirectory: SessionDirectory;
-  /** Ends all sessions of a user but one, with what outlives a logout. */
+  /** Ends all sessions of a user but one, with their refresh tokens that outlive a logout. */
   endOtherSessions(userId: string, keepSid: string): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
   }),
   [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
     const { session } = formFields(ctx, 'session');
-    // By the user's own list: the id of somebody else's session is nothing here.
+    // Only a session in the user's own list can be ended.
     const found = (await deps.sessionDirectory.of(here.user.id)).find(({ id }) => id === session);
     if (found === undefined) return back(ctx, SECTION);
     await deps.sessionDirectory.end(found.id);

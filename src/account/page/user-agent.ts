@@ -1,4 +1,4 @@
-// What a browser calls itself, in words. Nothing is decided by it.
+// Names of browsers and systems, for display only.
 
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
@@ -19,7 +19,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** The browser and the system that a `User-Agent` names; each undefined where it is not known. */
+/** Returns the browser and the system that a `User-Agent` names; each undefined when it is not known. */
 export function agentName(userAgent: string): { browser: string | undefined; system: string | undefined } {
   const find = (known: typeof BROWSERS) => known.find(([sign]) => sign.test(userAgent))?.[1];
   return { browser: find(BROWSERS), system: find(SYSTEMS) };
