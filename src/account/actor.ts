@@ -40,7 +40,7 @@ export interface Actor {
 }
 
 /** Returns the actor of a request. */
-export function actingAt(
+export function actorFrom(
   { config }: { config: Pick<Config, 'customOrigins'> },
   ctx: Context,
   who: Pick<Actor, 'user' | 'clientId' | 'login'>,

@@ -6,7 +6,7 @@ import type { Sessions } from '../engine/sessions.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
-import { type Actor, actingAt } from './actor.ts';
+import { type Actor, actorFrom } from './actor.ts';
 import type { AccountScope } from './api.ts';
 import { accountAudience } from './audience.ts';
 
@@ -35,7 +35,7 @@ export async function actorOf(deps: CallerDependencies, ctx: Context, scope: Acc
       extra: { scope },
     });
   const { clientId, claims } = token;
-  return actingAt(deps, ctx, {
+  return actorFrom(deps, ctx, {
     user,
     clientId,
     login: {

@@ -106,7 +106,7 @@ export async function completeConnection(
     await deps.store.collection('connectedAccounts').delete(kept.id);
     throw unknownSession();
   }
-  await tell(deps, actor, 'account_connected', kept);
+  await notify(deps, actor, 'account_connected', kept);
   return kept;
 }
 
@@ -130,11 +130,11 @@ export async function removeConnected(deps: ConnectedDependencies, actor: Actor,
   const found = (await connectedAccountsOf(deps, actor.user.id)).find((one) => one.id === id);
   if (found === undefined || !(await deps.store.collection('connectedAccounts').delete(id)))
     throw new AuthError(404, 'not_found', 'There is no such connected account.');
-  await tell(deps, actor, 'account_disconnected', found);
+  await notify(deps, actor, 'account_disconnected', found);
 }
 
 /** Records a change in the log, and mails the user if the address is verified. */
-async function tell(
+async function notify(
   { events, messages }: Pick<ConnectedDependencies, 'events' | 'messages'>,
   { user, clientId, ip, languages }: Actor,
   type: 'account_connected' | 'account_disconnected',

@@ -25,7 +25,7 @@ import {
 } from './connected-described.ts';
 import type { AccountRoutesDependencies } from './enroll-by-api.ts';
 import { invalidQuery } from './errors.ts';
-import { actorIn, admitted, asked, inMyAccount } from './route.ts';
+import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';
 
 export interface ConnectedRoutesDependencies extends AccountRoutesDependencies, ConnectedDependencies {}
 
@@ -34,10 +34,10 @@ const PATH = '/me/v1/connected-accounts';
 /** The routes of connected accounts. */
 export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependencies> = {
   [`POST ${PATH}/connect` as const]: {
-    ...inMyAccount,
+    ...myAccountRoute,
     summary: 'Begin to connect an account at another provider',
     answers: { 201: { description: 'Where the browser goes, with the ticket', body: connectAnswer } },
-    ...asked<ConnectedRoutesDependencies, typeof connectBody>(
+    ...withBody<ConnectedRoutesDependencies, typeof connectBody>(
       'create:me:connected_accounts',
       connectBody,
       async (deps, ctx, actor, body) => {
@@ -53,10 +53,10 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     ),
   },
   [`POST ${PATH}/complete` as const]: {
-    ...inMyAccount,
+    ...myAccountRoute,
     summary: 'Keep the account that was connected',
     answers: { 201: { description: 'The account', body: connectedAnswer } },
-    ...asked<ConnectedRoutesDependencies, typeof completeBody>(
+    ...withBody<ConnectedRoutesDependencies, typeof completeBody>(
       'create:me:connected_accounts',
       completeBody,
       async (deps, ctx, actor, body) => {
@@ -72,8 +72,8 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     ),
   },
   [`GET ${PATH}/accounts` as const]: {
-    ...inMyAccount,
-    ...admitted<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+    ...myAccountRoute,
+    ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
     summary: 'The accounts that the user has connected',
     query: accountsQuery,
     answers: { 200: { description: 'Without their tokens', body: accountsAnswer } },
@@ -85,8 +85,8 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     },
   },
   [`DELETE ${PATH}/accounts/:id` as const]: {
-    ...inMyAccount,
-    ...admitted<ConnectedRoutesDependencies>('delete:me:connected_accounts'),
+    ...myAccountRoute,
+    ...withToken<ConnectedRoutesDependencies>('delete:me:connected_accounts'),
     summary: 'Remove a connected account, with its tokens',
     answers: { 204: 'Removed' },
     handle: async (deps, ctx) => {
@@ -95,8 +95,8 @@ export const connectedAccountRoutes: RouteDeclarations<ConnectedRoutesDependenci
     },
   },
   [`GET ${PATH}/connections` as const]: {
-    ...inMyAccount,
-    ...admitted<ConnectedRoutesDependencies>('read:me:connected_accounts'),
+    ...myAccountRoute,
+    ...withToken<ConnectedRoutesDependencies>('read:me:connected_accounts'),
     summary: 'By which connections accounts can be connected',
     query: pageQuery,
     answers: { 200: { description: 'Those of the application', body: connectionsAnswer } },

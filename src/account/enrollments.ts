@@ -8,8 +8,8 @@ import { AuthError } from '../http/errors.ts';
 import { type MethodType, methodTypeOf, SECOND_FACTORS } from '../records/second-factors.ts';
 import { type Actor, factorRequestOf, requireFreshLogin, requireRight } from './actor.ts';
 import { invalidField } from './errors.ts';
+import { notifyOfMethod } from './method-notices.ts';
 import { type MethodDependencies, noMethod } from './methods.ts';
-import { tellChange } from './tell.ts';
 import { authenticatorView, type MethodView } from './views.ts';
 
 export type EnrollmentDependencies = MethodDependencies;
@@ -146,7 +146,7 @@ export async function verifyFactor(
       ? await useFirst(deps, actor, { ...kept, authSession, code, answered })
       : await keepCode(deps, actor, authSession, codeHash);
   // The confirmation of any other factor has sent the mail already.
-  if (codeHash !== undefined) await tellChange(deps, actor, 'method_added', type);
+  if (codeHash !== undefined) await notifyOfMethod(deps, actor, 'method_added', type);
   const authenticator = await deps.authenticators.get(made);
   if (authenticator === undefined) throw noMethod();
   return authenticatorView(authenticator);

@@ -11,7 +11,7 @@ import { homeOf, type Identity } from '../users/identities.ts';
 import type { User } from '../users/user.ts';
 import { ownRelyingParty } from '../webauthn/relying-party.ts';
 import { type Actor, requireFactor, requireFreshLogin, requireRight } from './actor.ts';
-import { tellChange } from './tell.ts';
+import { notifyOfMethod } from './method-notices.ts';
 import {
   authenticatorView,
   type MethodView,
@@ -102,7 +102,7 @@ export async function removeMethod(deps: MethodDependencies, actor: Actor, id: s
   const { user, clientId, ip } = actor;
   const type = view.type === 'passkey' ? 'passkey_removed' : 'gd_unenroll';
   deps.events.record({ type, user_id: user.id, client_id: clientId, ip });
-  await tellChange(deps, actor, 'method_removed', view.type);
+  await notifyOfMethod(deps, actor, 'method_removed', view.type);
 }
 
 /** One of the user's authentication methods, with what the user may do with it. */

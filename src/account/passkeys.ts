@@ -11,8 +11,8 @@ import { authenticatorName } from './aaguids.ts';
 import { type Actor, isStillGood, requireFreshLogin, requireRight } from './actor.ts';
 import { unknownSession } from './enrollments.ts';
 import { invalidField } from './errors.ts';
+import { notifyOfMethod } from './method-notices.ts';
 import { type MethodDependencies, noMethod, passkeysOf } from './methods.ts';
-import { tellChange } from './tell.ts';
 import { type MethodView, PASSKEY_PREFIX, passkeyView } from './views.ts';
 
 /** The id in the path of a passkey that is not created yet. */
@@ -130,7 +130,7 @@ export async function verifyPasskey(
     client_id: clientId,
     ip: actor.ip,
   });
-  await tellChange(deps, actor, 'method_added', 'passkey');
+  await notifyOfMethod(deps, actor, 'method_added', 'passkey');
   const made = (await passkeysOf(deps, user.id)).find(
     (one) => one.credential_id === credential.credential_id,
   );

@@ -7,25 +7,25 @@ import type { AccountScope } from './api.ts';
 import { actorOf, type CallerDependencies } from './caller.ts';
 import { problemShape } from './errors.ts';
 
-export const inMyAccount = { limit: 'myAccount', cors: 'applications', errors: problemShape } as const;
+export const myAccountRoute = { limit: 'myAccount', cors: 'applications', errors: problemShape } as const;
 
 /**
  * Returns the members of a route with a body. The access token is checked before the body is read.
  * @param scope the scope of the token.
  */
-export function asked<D extends CallerDependencies, B extends z.ZodType>(
+export function withBody<D extends CallerDependencies, B extends z.ZodType>(
   scope: AccountScope,
   body: B,
   handle: (deps: D, ctx: Context, actor: Actor, body: z.output<B>) => Promise<void>,
 ): Pick<RouteDeclaration<D>, 'admit' | 'body' | 'isBodyChecked' | 'handle' | 'security'> {
   return {
-    ...admitted<D>(scope),
+    ...withToken<D>(scope),
     ...taking(body, (deps: D, ctx, given) => handle(deps, ctx, actorIn(ctx), given)),
   };
 }
 
 /** Returns the members of a route without a body. @param scope the scope that the access token must have. */
-export function admitted<D extends CallerDependencies>(
+export function withToken<D extends CallerDependencies>(
   scope: AccountScope,
 ): Required<Pick<RouteDeclaration<D>, 'admit' | 'security'>> {
   return {

@@ -7,7 +7,7 @@ import { type AccountRoutesDependencies, handleCreate, handleVerify, METHODS } f
 import { invalidQuery } from './errors.ts';
 import { getMethod, listMethods, removeMethod, renameMethod } from './methods.ts';
 import { offeredTypes } from './offered.ts';
-import { actorIn, admitted, asked, inMyAccount } from './route.ts';
+import { actorIn, myAccountRoute, withBody, withToken } from './route.ts';
 import { methodAnswer } from './views.ts';
 
 type Deps = AccountRoutesDependencies;
@@ -15,8 +15,8 @@ type Deps = AccountRoutesDependencies;
 /** The routes of authentication methods and factors. */
 export const accountRoutes: RouteDeclarations<Deps> = {
   [`GET ${METHODS}` as const]: {
-    ...inMyAccount,
-    ...admitted<Deps>('read:me:authentication_methods'),
+    ...myAccountRoute,
+    ...withToken<Deps>('read:me:authentication_methods'),
     summary: 'What the user logs in with',
     query: z.object({ type: z.enum(METHOD_TYPES).optional() }),
     answers: { 200: { description: 'Passwords, passkeys, and second factors that count', body: listAnswer } },
@@ -28,22 +28,22 @@ export const accountRoutes: RouteDeclarations<Deps> = {
     },
   },
   [`POST ${METHODS}` as const]: {
-    ...inMyAccount,
+    ...myAccountRoute,
     summary: 'Begin to add to what the user logs in with',
     answers: {
       201: { description: 'What is to be verified now, at `Location` and `/verify`', body: begunAnswer },
     },
-    ...asked('create:me:authentication_methods', createBody, handleCreate),
+    ...withBody('create:me:authentication_methods', createBody, handleCreate),
   },
   [`POST ${METHODS}/:id/verify` as const]: {
-    ...inMyAccount,
+    ...myAccountRoute,
     summary: 'Verify what was begun: from now on it counts',
     answers: { 201: { description: 'The authentication method', body: methodAnswer } },
-    ...asked('create:me:authentication_methods', verifyBody, handleVerify),
+    ...withBody('create:me:authentication_methods', verifyBody, handleVerify),
   },
   [`GET ${METHODS}/:id` as const]: {
-    ...inMyAccount,
-    ...admitted<Deps>('read:me:authentication_methods'),
+    ...myAccountRoute,
+    ...withToken<Deps>('read:me:authentication_methods'),
     summary: 'One authentication method of the user',
     answers: { 200: { description: 'The authentication method', body: methodAnswer } },
     handle: async (deps, ctx) => {
@@ -51,18 +51,18 @@ export const accountRoutes: RouteDeclarations<Deps> = {
     },
   },
   [`PATCH ${METHODS}/:id` as const]: {
-    ...inMyAccount,
+    ...myAccountRoute,
     summary: 'Name an authentication method',
     answers: { 200: { description: 'The authentication method', body: methodAnswer } },
-    ...asked('update:me:authentication_methods', patchBody, async (deps, ctx, actor, { name }) => {
+    ...withBody('update:me:authentication_methods', patchBody, async (deps, ctx, actor, { name }) => {
       const id = String(ctx.params.id);
       ctx.body =
         name === undefined ? await getMethod(deps, actor, id) : await renameMethod(deps, actor, id, name);
     }),
   },
   [`DELETE ${METHODS}/:id` as const]: {
-    ...inMyAccount,
-    ...admitted<Deps>('delete:me:authentication_methods'),
+    ...myAccountRoute,
+    ...withToken<Deps>('delete:me:authentication_methods'),
     summary: 'Remove an authentication method',
     answers: { 204: 'Removed' },
     handle: async (deps, ctx) => {
@@ -71,8 +71,8 @@ export const accountRoutes: RouteDeclarations<Deps> = {
     },
   },
   'GET /me/v1/factors': {
-    ...inMyAccount,
-    ...admitted<Deps>('read:me:factors'),
+    ...myAccountRoute,
+    ...withToken<Deps>('read:me:factors'),
     summary: 'What the tenant lets its users log in with',
     answers: { 200: { description: 'Those that are on', body: factorsAnswer } },
     handle: async (deps, ctx) => {

@@ -12,8 +12,8 @@ import { primaryIdentity } from '../../users/identities.ts';
 import { type ConnectedDependencies, removeConnected } from '../connected-accounts.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { allowsLinking } from './linking.ts';
-import { type NoticeDependencies, recordChange, tellUser } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
+import { type NoticeDependencies, notifyUser, recordChange } from './notices.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
 
 export interface ApplicationsDependencies
   extends AccountPageDependencies,
@@ -28,28 +28,28 @@ export interface ApplicationsDependencies
 const SECTION = '/applications';
 
 export const applicationsRoutes: RouteDeclarations<ApplicationsDependencies> = {
-  [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
+  [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
     const [applications, identities, connected] = await Promise.all([
-      applicationsOf(deps, ctx, here.user.id),
-      identitiesOf(deps, here.user.id),
-      connectedOf(deps, ctx, here.user.id),
+      applicationsOf(deps, ctx, actor.user.id),
+      identitiesOf(deps, actor.user.id),
+      connectedOf(deps, ctx, actor.user.id),
     ]);
-    const model = { applications, identities, connected, mayLink: allowsLinking(deps, here) };
-    await renderAccount(deps, ctx, here, { template: 'applications', section: SECTION, model });
+    const model = { applications, identities, connected, mayLink: allowsLinking(deps, actor) };
+    await renderAccount(deps, ctx, actor, { template: 'applications', section: SECTION, model });
   }),
-  [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { isSensitive: false }, async (deps, ctx, actor) => {
     const { application } = formFields(ctx, 'application');
-    await withdraw(deps, here.user.id, application);
-    recordChange(deps, ctx, here, { type: 'account_changed', description: 'consent withdrawn' });
+    await withdraw(deps, actor.user.id, application);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'consent withdrawn' });
     back(ctx, SECTION, 'withdrawn');
   }),
-  [`POST ${ACCOUNT}${SECTION}/unlink`]: posted(SECTION, { isSensitive: true }, unlink),
-  [`POST ${ACCOUNT}${SECTION}/connected`]: posted(
+  [`POST ${ACCOUNT}${SECTION}/unlink`]: formRoute(SECTION, { isSensitive: true }, unlink),
+  [`POST ${ACCOUNT}${SECTION}/connected`]: formRoute(
     SECTION,
     { isSensitive: false },
-    async (deps, ctx, here) => {
+    async (deps, ctx, actor) => {
       const { connected } = formFields(ctx, 'connected');
-      const isRemoved = await removeConnected(deps, here, connected).then(() => true, isGone);
+      const isRemoved = await removeConnected(deps, actor, connected).then(() => true, isGone);
       back(ctx, SECTION, isRemoved ? 'disconnected' : undefined);
     },
   ),
@@ -135,16 +135,16 @@ async function identitiesOf({ config, users }: ApplicationsDependencies, userId:
 async function unlink(
   deps: ApplicationsDependencies,
   ctx: Context,
-  here: Parameters<typeof recordChange>[2],
+  actor: Parameters<typeof recordChange>[2],
 ): Promise<void> {
   const { identity } = formFields(ctx, 'identity');
-  const identities = await deps.users.identitiesOf(here.user.id);
+  const identities = await deps.users.identitiesOf(actor.user.id);
   const found = identities.find(({ id }) => id === identity);
   // The identity that the user was created with cannot be unlinked.
   if (found === undefined || found.id === primaryIdentity(identities)?.id) return back(ctx, SECTION);
-  if (!(await deps.users.unlink(here.user.id, found.id))) return back(ctx, SECTION);
-  await deps.endUnlinked(here.user.id, found);
-  recordChange(deps, ctx, here, { type: 'account_changed', description: 'identity unlinked' });
-  await tellUser(deps, ctx, here.user, 'unlinked');
+  if (!(await deps.users.unlink(actor.user.id, found.id))) return back(ctx, SECTION);
+  await deps.endUnlinked(actor.user.id, found);
+  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'identity unlinked' });
+  await notifyUser(deps, ctx, actor.user, 'unlinked');
   back(ctx, SECTION, 'unlinked');
 }

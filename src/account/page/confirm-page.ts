@@ -8,26 +8,26 @@ import { ACCOUNT } from './callbacks.ts';
 import { sendCode, useCode } from './code.ts';
 import { type LinkPageDependencies, showSecond } from './link-page.ts';
 import { CONFIRM, SECTIONS } from './login.ts';
-import { back, posted, shown } from './page.ts';
-import { type AtAccount, provedNow } from './session.ts';
+import { back, formRoute, pageRoute } from './page.ts';
+import { type PageActor, recordAuthentication } from './session.ts';
 
 type Deps = LinkPageDependencies;
 
 const PURPOSE = 'account_confirm';
 
 export const confirmRoutes: RouteDeclarations<Deps> = {
-  [`GET ${CONFIRM}`]: shown<Deps>('', (deps, ctx, here) => showConfirm(deps, ctx, here)),
-  [`POST ${CONFIRM}/send`]: posted<Deps>('', { isSensitive: false }, async (deps, ctx, here) => {
-    const to = addressOf(here);
-    if (!here.isUnproved || to === undefined) return showConfirm(deps, ctx, here);
-    await sendCode(deps, here, { purpose: PURPOSE, channel: 'email', kind: 'mfa_oob_code', to });
-    await showConfirm(deps, ctx, here, { isSent: true });
+  [`GET ${CONFIRM}`]: pageRoute<Deps>('', (deps, ctx, actor) => showConfirm(deps, ctx, actor)),
+  [`POST ${CONFIRM}/send`]: formRoute<Deps>('', { isSensitive: false }, async (deps, ctx, actor) => {
+    const to = addressOf(actor);
+    if (!actor.isUnproved || to === undefined) return showConfirm(deps, ctx, actor);
+    await sendCode(deps, actor, { purpose: PURPOSE, channel: 'email', kind: 'mfa_oob_code', to });
+    await showConfirm(deps, ctx, actor, { isSent: true });
   }),
-  [`POST ${CONFIRM}`]: posted<Deps>('', { isSensitive: false }, prove),
+  [`POST ${CONFIRM}`]: formRoute<Deps>('', { isSensitive: false }, prove),
 };
 
 /** Returns the address that a code is sent to: the user's, if it is verified. */
-const addressOf = ({ user }: AtAccount) => (user.email_verified ? user.email : undefined);
+const addressOf = ({ user }: PageActor) => (user.email_verified ? user.email : undefined);
 
 /** Returns the section that the user wanted to open, from the query or the form. */
 function wantedOf(ctx: Context) {
@@ -38,19 +38,19 @@ function wantedOf(ctx: Context) {
 async function showConfirm(
   deps: Deps,
   ctx: Context,
-  here: AtAccount,
+  actor: PageActor,
   { isSent = false, alert }: { isSent?: boolean; alert?: string } = {},
 ): Promise<void> {
-  if (!here.isUnproved) return back(ctx, wantedOf(ctx));
-  const email = addressOf(here);
-  const connection = await deps.config.connection(here.connection);
+  if (!actor.isUnproved) return back(ctx, wantedOf(ctx));
+  const email = addressOf(actor);
+  const connection = await deps.config.connection(actor.connection);
   const model = {
     action: isSent ? CONFIRM : `${CONFIRM}/send`,
     root: ACCOUNT,
     csrf: deps.csrf.token(ctx),
-    account: here.stamp,
+    account: actor.formToken,
     to: wantedOf(ctx),
-    provider: connection?.display_name ?? here.connection,
+    provider: connection?.display_name ?? actor.connection,
     email,
     isSent,
     ...(alert !== undefined && { alert }),
@@ -59,13 +59,14 @@ async function showConfirm(
   await deps.views.page(ctx, 'own/confirm', model, { status });
 }
 
-async function prove(deps: Deps, ctx: Context, here: AtAccount): Promise<void> {
-  if (!here.isUnproved) return back(ctx, wantedOf(ctx));
+async function prove(deps: Deps, ctx: Context, actor: PageActor): Promise<void> {
+  if (!actor.isUnproved) return back(ctx, wantedOf(ctx));
   const { code } = formFields(ctx, 'code');
-  const sentTo = await useCode(deps, here, PURPOSE, code);
+  const sentTo = await useCode(deps, actor, PURPOSE, code);
   // The address may have been changed since.
-  const kept = sentTo !== undefined && sentTo === addressOf(here) ? await provedNow(deps, ctx) : undefined;
-  if (kept === undefined) return showConfirm(deps, ctx, here, { isSent: true, alert: 'own.confirm.wrong' });
+  const kept =
+    sentTo !== undefined && sentTo === addressOf(actor) ? await recordAuthentication(deps, ctx) : undefined;
+  if (kept === undefined) return showConfirm(deps, ctx, actor, { isSent: true, alert: 'own.confirm.wrong' });
   if (kept.link !== undefined) return showSecond(deps, ctx, kept.link, kept);
   back(ctx, wantedOf(ctx));
 }

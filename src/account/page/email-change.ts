@@ -11,7 +11,7 @@ import type { Config } from '../../tenant/config.ts';
 import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { homeOf } from './home.ts';
+import { editableOf } from './editable.ts';
 
 export interface EmailChangeDependencies {
   baseUrl: string;
@@ -126,10 +126,10 @@ export async function openChange(
   deps: EmailChangeDependencies,
   ticket: string,
 ): Promise<OpenChange | undefined> {
-  return heldBy(deps, await deps.challenges.peekTicket<Kept>(PURPOSE, ticket));
+  return validChange(deps, await deps.challenges.peekTicket<Kept>(PURPOSE, ticket));
 }
 
-async function heldBy(
+async function validChange(
   deps: EmailChangeDependencies,
   met: Met<Kept> | undefined,
 ): Promise<OpenChange | undefined> {
@@ -140,8 +140,8 @@ async function heldBy(
   if (user === undefined || refusal !== undefined || user.email !== kept.from) return undefined;
   // The address was verified after the request, and its owner has not allowed this change.
   if (step === 'prove' && isAllowed !== true && isOwned(user)) return undefined;
-  const home = await homeOf(deps, user.id);
-  return home?.editsEmail === true ? { ...kept, user } : undefined;
+  const editable = await editableOf(deps, user.id);
+  return editable?.editsEmail === true ? { ...kept, user } : undefined;
 }
 
 /** The result of a link that was used. */
@@ -153,7 +153,7 @@ export async function useChange(
   ticket: string,
   by: AskedBy,
 ): Promise<ChangeOutcome> {
-  const open = await heldBy(deps, await deps.challenges.spendTicket<Kept>(PURPOSE, ticket));
+  const open = await validChange(deps, await deps.challenges.spendTicket<Kept>(PURPOSE, ticket));
   if (open === undefined) return 'expired';
   const { user, step, ...kept } = open;
   if (step === 'allow') {

@@ -5,6 +5,7 @@ import { AuthError, linkExpired } from '../../http/errors.ts';
 import { languagesOf } from '../../http/languages.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
+import { editableOf } from './editable.ts';
 import {
   beginChange,
   EMAIL_CHANGE,
@@ -12,11 +13,10 @@ import {
   openChange,
   useChange,
 } from './email-change.ts';
-import { homeOf } from './home.ts';
-import { tellUser } from './notices.ts';
-import { back, posted, requirePage } from './page.ts';
+import { notifyUser } from './notices.ts';
+import { back, formRoute, requirePage } from './page.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
-import type { AtAccount } from './session.ts';
+import type { PageActor } from './session.ts';
 
 export interface EmailPageDependencies extends ProfileDependencies, EmailChangeDependencies {
   sessions: ProfileDependencies['sessions'];
@@ -24,14 +24,14 @@ export interface EmailPageDependencies extends ProfileDependencies, EmailChangeD
 
 /** The routes of an e-mail change. GET and HEAD change nothing, because mail scanners fetch links. */
 export const emailRoutes: RouteDeclarations<EmailPageDependencies> = {
-  [`POST ${ACCOUNT}/profile/email`]: posted('', { isSensitive: true }, askForChange),
+  [`POST ${ACCOUNT}/profile/email`]: formRoute('', { isSensitive: true }, askForChange),
   [`GET|HEAD ${EMAIL_CHANGE}` as const]: { ...PAGE, handle: showLink },
   [`POST ${EMAIL_CHANGE}`]: { ...PAGE, handle: takeLink },
 };
 
-async function askForChange(deps: EmailPageDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  const { user, login } = here;
-  if ((await homeOf(deps, user.id))?.editsEmail !== true) return back(ctx, '');
+async function askForChange(deps: EmailPageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  const { user, login } = actor;
+  if ((await editableOf(deps, user.id))?.editsEmail !== true) return back(ctx, '');
   const { email } = formFields(ctx, 'email');
   if (!(await deps.rateLimits.spend('accountMail', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many messages for this user. Try again later.');
@@ -40,7 +40,7 @@ async function askForChange(deps: EmailPageDependencies, ctx: Context, here: AtA
   const step = await beginChange(deps, user, email, by);
   if (step === undefined) {
     const faults = { email: 'signup.email' };
-    return showProfile(deps, ctx, here, { values: { email }, faults, alert: 'own.profile.failed' });
+    return showProfile(deps, ctx, actor, { values: { email }, faults, alert: 'own.profile.failed' });
   }
   back(ctx, '', step === 'allow' ? 'emailSent' : 'emailNext');
 }
@@ -72,6 +72,6 @@ async function takeLink(deps: EmailPageDependencies, ctx: Context): Promise<void
     throw new AuthError(409, 'invalid_request', 'Another account has this e-mail address.');
   const { changed: user, email } = outcome;
   deps.events.record({ type: 'sce', user_id: user.id, user_name: email, ip: ctx.ip });
-  await tellUser(deps, ctx, user, 'email');
+  await notifyUser(deps, ctx, user, 'email');
   await deps.views.page(ctx, 'account/done', { done: 'own.email.changed' });
 }

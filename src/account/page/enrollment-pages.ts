@@ -10,9 +10,9 @@ import { isAdministratorId } from '../../records/administrators.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { factorRequestOf } from '../actor.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { goToLogin, proveAnew } from './login.ts';
+import { goToLogin, reauthenticate } from './login.ts';
 import { type AccountPageDependencies, back, refuseScripts, requirePage } from './page.ts';
-import { type AtAccount, atAccount, provedFactor, rememberPages } from './session.ts';
+import { type PageActor, pageActorOf, recordFactor, rememberPages } from './session.ts';
 
 interface EnrollmentPagesDependencies extends AccountPageDependencies, FactorPagesDependencies {}
 
@@ -33,35 +33,35 @@ export const addFactorRoutes: RouteDeclarations<EnrollmentPagesDependencies> = e
 
 async function openPage(deps: EnrollmentPagesDependencies, ctx: Context): Promise<FactorPage | undefined> {
   requirePage(deps);
-  const here = await atAccount(deps, ctx);
+  const actor = await pageActorOf(deps, ctx);
   // The script of the page that waits for a device polls this path. It answers with the state of the challenge
   // only.
-  if (!ctx.path.endsWith('/status')) refuseScripts(ctx, here);
-  if (here?.isFresh !== true) {
-    if (here === undefined) await goToLogin(deps, ctx, { to: SECTION });
-    else await proveAnew(deps, ctx, { to: SECTION, here });
+  if (!ctx.path.endsWith('/status')) refuseScripts(ctx, actor);
+  if (actor?.isFresh !== true) {
+    if (actor === undefined) await goToLogin(deps, ctx, { to: SECTION });
+    else await reauthenticate(deps, ctx, { to: SECTION, actor });
     return undefined;
   }
-  requireOwnForm(ctx, here);
-  return pageOf(deps, ctx, here);
+  requireOwnForm(ctx, actor);
+  return pageOf(deps, ctx, actor);
 }
 
 /** Checks that an administrator's form carries the token of that administrator's own page. @throws AuthError 403 */
-function requireOwnForm(ctx: Context, { user, stamp }: AtAccount): void {
+function requireOwnForm(ctx: Context, { user, formToken }: PageActor): void {
   if (ctx.method !== 'POST' || !isAdministratorId(user.id)) return;
   const { account } = ctx.query;
-  if (typeof account === 'string' && isSameSecret(account, stamp)) return;
+  if (typeof account === 'string' && isSameSecret(account, formToken)) return;
   throw new AuthError(403, 'invalid_request', 'This form is not from your own page.', {
     extra: { reason: 'form_expired' },
   });
 }
 
-function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount): FactorPage {
-  const { client, pages: state, languages } = here;
-  const request = factorRequestOf(here);
+function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, actor: PageActor): FactorPage {
+  const { client, pages: state, languages } = actor;
+  const request = factorRequestOf(actor);
   const pathOf = (step?: string) => (step === undefined ? ADD_FACTOR : `${ADD_FACTOR}/${step}`);
   const postTo = (step?: string) =>
-    isAdministratorId(here.user.id) ? `${pathOf(step)}?account=${here.stamp}` : pathOf(step);
+    isAdministratorId(actor.user.id) ? `${pathOf(step)}?account=${actor.formToken}` : pathOf(step);
   const urlOf = (step?: string) => (step?.endsWith('/resend') === true ? postTo(step) : pathOf(step));
   const permit = {
     // The login decides whether it may be added to other factors.
@@ -70,7 +70,7 @@ function pageOf(deps: EnrollmentPagesDependencies, ctx: Context, here: AtAccount
     spend: async () => true,
     confirmed: async ({ kind }: Authenticator) => {
       const { amr = [] } = deps.factors.find((factor) => factor.kind === kind) ?? {};
-      await provedFactor(deps, ctx, amr);
+      await recordFactor(deps, ctx, amr);
     },
   };
   return {

@@ -14,7 +14,7 @@ import { requirePage } from './page.ts';
 import { phoneRoutes } from './phone-page.ts';
 import { profileRoutes } from './profile.ts';
 import { type SecurityDependencies, securityRoutes } from './security.ts';
-import { enterAccount } from './session.ts';
+import { beginAccountSession } from './session.ts';
 import { type SessionsPageDependencies, sessionsRoutes } from './sessions-page.ts';
 
 interface AccountFeatureDependencies
@@ -71,7 +71,7 @@ export const accountPage = feature<AccountFeatureDependencies>({
         const { kept, to, link, isFresh } = ended;
         const isUnproved = isFresh && kept.login.isTimeUnproved === true;
         if (link !== undefined && !isUnproved) return showSecond(deps, ctx, link, kept);
-        await enterAccount(deps, ctx, { ...kept, link });
+        await beginAccountSession(deps, ctx, { ...kept, link });
         ctx.redirect(isUnproved ? `${CONFIRM}?to=${to}` : `${ACCOUNT}${to}`);
       },
     },

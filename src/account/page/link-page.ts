@@ -14,9 +14,9 @@ import {
   pairOf,
 } from './linking.ts';
 import { goToLogin } from './login.ts';
-import { type NoticeDependencies, tellUser } from './notices.ts';
-import { type AccountPageDependencies, back, posted, requirePage } from './page.ts';
-import { type Kept, leaveAccount } from './session.ts';
+import { type NoticeDependencies, notifyUser } from './notices.ts';
+import { type AccountPageDependencies, back, formRoute, requirePage } from './page.ts';
+import { type AccountSession, endAccountSession } from './session.ts';
 
 export interface LinkPageDependencies
   extends AccountPageDependencies,
@@ -27,11 +27,15 @@ const SECTION = '/applications';
 const PATH = `${ACCOUNT}${SECTION}/link` as const;
 
 export const linkRoutes: RouteDeclarations<LinkPageDependencies> = {
-  [`POST ${PATH}`]: posted<LinkPageDependencies>(SECTION, { isSensitive: true }, async (deps, ctx, here) => {
-    const link = allowsLinking(deps, here) ? await beginLinking(deps, ctx) : undefined;
-    if (link === undefined) return back(ctx, SECTION);
-    await goToLogin(deps, ctx, { to: SECTION, isFresh: true, by: here.client, link });
-  }),
+  [`POST ${PATH}`]: formRoute<LinkPageDependencies>(
+    SECTION,
+    { isSensitive: true },
+    async (deps, ctx, actor) => {
+      const link = allowsLinking(deps, actor) ? await beginLinking(deps, ctx) : undefined;
+      if (link === undefined) return back(ctx, SECTION);
+      await goToLogin(deps, ctx, { to: SECTION, isFresh: true, by: actor.client, link });
+    },
+  ),
   // The browser is logged in to the second account by now. The ticket says who began.
   [`POST ${PATH}/confirm`]: { ...PAGE, handle: confirm },
 };
@@ -41,7 +45,7 @@ export async function showSecond(
   deps: LinkPageDependencies,
   ctx: Context,
   ticket: string,
-  goes: Kept,
+  goes: AccountSession,
 ): Promise<void> {
   await keepSecond(deps, ticket, goes);
   await showPair(deps, ctx, ticket);
@@ -98,8 +102,8 @@ async function confirm(deps: LinkPageDependencies, ctx: Context): Promise<void> 
     ip: ctx.ip,
     description: goes.user.id,
   });
-  await tellUser(deps, ctx, stays.user, 'linked');
-  if (goes.user.email !== stays.user.email) await tellUser(deps, ctx, goes.user, 'linked');
-  await leaveAccount(deps, ctx);
+  await notifyUser(deps, ctx, stays.user, 'linked');
+  if (goes.user.email !== stays.user.email) await notifyUser(deps, ctx, goes.user, 'linked');
+  await endAccountSession(deps, ctx);
   await deps.views.page(ctx, 'account/done', { done: 'own.linked' });
 }

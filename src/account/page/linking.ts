@@ -8,7 +8,7 @@ import { mayBeAnothers } from '../../users/linking.ts';
 import type { User } from '../../users/user.ts';
 import { type Actor, FRESH_SECONDS, requireFreshLogin } from '../actor.ts';
 import type { AccountLoginDependencies } from './login.ts';
-import { actorOf, holds, type Kept, keptOf } from './session.ts';
+import { type AccountSession, accountSessionOf, actorOfLogin, passes } from './session.ts';
 
 export interface LinkingDependencies extends AccountLoginDependencies {
   /** Ends what a user had who has become an identity of another user. */
@@ -40,10 +40,10 @@ export function allowsLinking(
  * @returns the ticket that the login to the second account carries; undefined when nobody is logged in.
  */
 export async function beginLinking(deps: LinkingDependencies, ctx: Context): Promise<string | undefined> {
-  const kept = await keptOf(deps, ctx);
+  const kept = await accountSessionOf(deps, ctx);
   if (kept === undefined) return undefined;
   const { clientId, sid, login, factors } = kept;
-  const stays: Kept = { clientId, sid, login, factors };
+  const stays: AccountSession = { clientId, sid, login, factors };
   const { secret } = await deps.challenges.issueTicket({
     purpose: PURPOSE,
     subject: sid,
@@ -60,7 +60,11 @@ export async function beginLinking(deps: LinkingDependencies, ctx: Context): Pro
 }
 
 /** Stores the login to the second account until the user confirms. */
-export async function keepSecond(deps: LinkingDependencies, ticket: string, goes: Kept): Promise<void> {
+export async function keepSecond(
+  deps: LinkingDependencies,
+  ticket: string,
+  goes: AccountSession,
+): Promise<void> {
   await deps.challenges.keepWithTicket(PURPOSE, ticket, 'goes', goes);
 }
 
@@ -71,7 +75,7 @@ export async function pairOf(
   ticket: string,
 ): Promise<Pair | undefined> {
   const met = await deps.challenges.peekTicket(PURPOSE, ticket);
-  return met === undefined ? undefined : judged(deps, ctx, met.data);
+  return met === undefined ? undefined : validPair(deps, ctx, met.data);
 }
 
 /**
@@ -84,20 +88,20 @@ export async function linkPair(
   ticket: string,
 ): Promise<Pair | undefined> {
   const met = await deps.challenges.spendTicket(PURPOSE, ticket);
-  const pair = met === undefined ? undefined : await judged(deps, ctx, met.data);
+  const pair = met === undefined ? undefined : await validPair(deps, ctx, met.data);
   if (pair === undefined) return undefined;
   if (!(await deps.users.link(pair.stays.user.id, pair.goes.user.id))) return undefined;
   await deps.endLinked(pair.goes.user.id);
   return pair;
 }
 
-async function judged(
+async function validPair(
   deps: LinkingDependencies,
   ctx: Context,
   { stays, goes }: Readonly<Record<string, unknown>>,
 ): Promise<Pair | undefined> {
-  const first = await provedBy(deps, ctx, stays as Kept | undefined);
-  const second = await provedBy(deps, ctx, goes as Kept | undefined);
+  const first = await provedAccount(deps, ctx, stays as AccountSession | undefined);
+  const second = await provedAccount(deps, ctx, goes as AccountSession | undefined);
   if (first === undefined || second === undefined || first.user.id === second.user.id) return undefined;
   // Only the second session can be required to be open: the same browser has replaced the first one with it.
   if (!(await deps.sessions.isOpen(second.login.id))) return undefined;
@@ -105,15 +109,15 @@ async function judged(
 }
 
 /** Returns the account of a login that is recent, proves all that the account requires, and is not blocked. */
-async function provedBy(
+async function provedAccount(
   deps: LinkingDependencies,
   ctx: Context,
-  kept: Kept | undefined,
+  kept: AccountSession | undefined,
 ): Promise<Proved | undefined> {
   if (kept === undefined) return undefined;
   const { user, refusal } = await admissionOf(deps.users, kept.login);
   if (user === undefined || refusal !== undefined || !allowsLinking(deps, { user })) return undefined;
-  const actor = actorOf(deps, ctx, { ...kept, user });
-  const isFresh = await holds(requireFreshLogin(deps, actor));
+  const actor = actorOfLogin(deps, ctx, { ...kept, user });
+  const isFresh = await passes(requireFreshLogin(deps, actor));
   return isFresh ? { ...actor, connection: kept.login.connection } : undefined;
 }

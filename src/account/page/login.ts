@@ -10,7 +10,12 @@ import { CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Client } from '../../records/collections.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT, isOwnApplication } from './callbacks.ts';
-import { type AccountSessionDependencies, type AtAccount, type Kept, mayEnter } from './session.ts';
+import {
+  type AccountSession,
+  type AccountSessionDependencies,
+  isSufficient,
+  type PageActor,
+} from './session.ts';
 
 export interface AccountLoginDependencies extends AccountSessionDependencies {
   accountLogins: DelegatedLogins;
@@ -40,12 +45,12 @@ interface NewLogin {
 export const CONFIRM = `${ACCOUNT}/confirm` as const;
 
 /** Sends a user to authenticate again: by a login, or by a code when a new login would prove nothing more. */
-export async function proveAnew(
+export async function reauthenticate(
   deps: AccountLoginDependencies,
   ctx: Context,
-  { to, here }: { to: Section; here: AtAccount },
+  { to, actor }: { to: Section; actor: PageActor },
 ): Promise<void> {
-  if (!here.isUnproved) return goToLogin(deps, ctx, { to, isFresh: true, as: here });
+  if (!actor.isUnproved) return goToLogin(deps, ctx, { to, isFresh: true, as: actor });
   ctx.redirect(`${CONFIRM}?to=${to}`);
   ctx.status = 303;
 }
@@ -108,7 +113,7 @@ async function applicationOf(
 
 /** A login to the page that has ended. */
 interface EndedLogin {
-  kept: Kept;
+  kept: AccountSession;
   /** The section that the user wants to open. */
   to: Section;
   /** The ticket of the account link that it was requested for, if any. */
@@ -147,7 +152,7 @@ export async function finishLogin(
   const kept = { clientId, sid: login.sessionUid, login: proved, factors };
   // Neither a session that was kept through a password change may manage the account, nor one from before the
   // factors were changed elsewhere.
-  if (refusal !== undefined || !(await mayEnter(deps, ctx, { ...kept, user }))) {
+  if (refusal !== undefined || !(await isSufficient(deps, ctx, { ...kept, user }))) {
     if (data.isAgain === true) throw refusal ?? new AuthError(403, 'access_denied', OVER);
     await begin(deps, ctx, { client, params: { prompt: 'login' }, data: { ...data, isAgain: true } });
     return undefined;

@@ -6,7 +6,7 @@ import type { FactorDependencies } from '../../factors/factor.ts';
 import { languagesOf } from '../../http/languages.ts';
 import type { EventType } from '../../records/log-events.ts';
 import type { User } from '../../users/user.ts';
-import type { AtAccount } from './session.ts';
+import type { PageActor } from './session.ts';
 
 export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>;
 
@@ -14,7 +14,7 @@ export type NoticeDependencies = Pick<FactorDependencies, 'events' | 'messages'>
 export function recordChange(
   { events }: Pick<NoticeDependencies, 'events'>,
   ctx: Context,
-  { user, connection, clientId }: Pick<AtAccount, 'user' | 'connection' | 'clientId'>,
+  { user, connection, clientId }: Pick<PageActor, 'user' | 'connection' | 'clientId'>,
   { type, description }: { type: EventType; description: string },
 ): void {
   events.record({
@@ -32,7 +32,7 @@ export function recordChange(
  * Mails the user a notice of a change, in case somebody else made it: to the address before the change, if it was
  * verified.
  */
-export async function tellUser(
+export async function notifyUser(
   { messages }: Pick<NoticeDependencies, 'messages'>,
   ctx: Context,
   user: Pick<User, 'email' | 'email_verified'>,

@@ -9,18 +9,18 @@ import type { Views } from '../../pages/views.ts';
 import { isAdministratorId } from '../../records/administrators.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { type AccountLoginDependencies, goToLogin, proveAnew, type Section } from './login.ts';
-import { type AtAccount, atAccount } from './session.ts';
+import { type AccountLoginDependencies, goToLogin, reauthenticate, type Section } from './login.ts';
+import { type PageActor, pageActorOf } from './session.ts';
 
 export interface AccountPageDependencies extends AccountLoginDependencies {
   csrf: Csrf;
   views: Views;
 }
 
-type Handle<D> = (deps: D, ctx: Context, here: AtAccount) => Promise<void>;
+type Handle<D> = (deps: D, ctx: Context, actor: PageActor) => Promise<void>;
 
 /** Returns a route that shows a page. Without a login it redirects to one. */
-export function shown<D extends AccountPageDependencies>(
+export function pageRoute<D extends AccountPageDependencies>(
   section: Section,
   handle: Handle<D>,
 ): RouteDeclaration<D> {
@@ -28,10 +28,10 @@ export function shown<D extends AccountPageDependencies>(
     ...PAGE,
     handle: async (deps, ctx) => {
       requirePage(deps);
-      const here = await atAccount(deps, ctx);
-      refuseScripts(ctx, here);
-      if (here === undefined) return goToLogin(deps, ctx, { to: section });
-      await handle(deps, ctx, here);
+      const actor = await pageActorOf(deps, ctx);
+      refuseScripts(ctx, actor);
+      if (actor === undefined) return goToLogin(deps, ctx, { to: section });
+      await handle(deps, ctx, actor);
     },
   };
 }
@@ -41,7 +41,7 @@ export function shown<D extends AccountPageDependencies>(
  * @param rules `isSensitive`: an old login does not suffice; the user has to authenticate again and send the form
  *   again. `isBound`: what the form sends is itself bound to user and login.
  */
-export function posted<D extends AccountPageDependencies>(
+export function formRoute<D extends AccountPageDependencies>(
   section: Section,
   rules: { isSensitive: boolean; isBound?: boolean },
   handle: Handle<D>,
@@ -51,14 +51,14 @@ export function posted<D extends AccountPageDependencies>(
     handle: async (deps, ctx) => {
       requirePage(deps);
       deps.csrf.verify(ctx);
-      const here = await atAccount(deps, ctx);
-      refuseScripts(ctx, here);
-      if (here === undefined) return goToLogin(deps, ctx, { to: section });
-      if (rules.isSensitive && !here.isFresh) return proveAnew(deps, ctx, { to: section, here });
+      const actor = await pageActorOf(deps, ctx);
+      refuseScripts(ctx, actor);
+      if (actor === undefined) return goToLogin(deps, ctx, { to: section });
+      if (rules.isSensitive && !actor.isFresh) return reauthenticate(deps, ctx, { to: section, actor });
       // The form may have been opened by a user before another one logged in with this browser.
-      if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, here.stamp))
+      if (rules.isBound !== true && !isSameSecret(formFields(ctx, 'account').account, actor.formToken))
         return back(ctx, section);
-      await handle(deps, ctx, here);
+      await handle(deps, ctx, actor);
     },
   };
 }
@@ -68,9 +68,9 @@ export function posted<D extends AccountPageDependencies>(
  * which must not change how administrators log in.
  * @throws AuthError 403 unless the browser navigates (`Sec-Fetch-Dest: document`).
  */
-export function refuseScripts(ctx: Context, here: AtAccount | undefined): void {
+export function refuseScripts(ctx: Context, actor: PageActor | undefined): void {
   const isPage = ['', 'document'].includes(ctx.get('Sec-Fetch-Dest'));
-  if (here === undefined || isPage || !isAdministratorId(here.user.id)) return;
+  if (actor === undefined || isPage || !isAdministratorId(actor.user.id)) return;
   throw new AuthError(403, 'access_denied', 'This page is for no script.');
 }
 
@@ -82,7 +82,7 @@ export function requirePage({ config }: Pick<AccountPageDependencies, 'config'>)
 /** Returns whether users may delete their own account. Administrators are removed by an owner in the console. */
 export function allowsDeletion(
   { config }: Pick<AccountPageDependencies, 'config'>,
-  { user }: Pick<AtAccount, 'user'>,
+  { user }: Pick<PageActor, 'user'>,
 ): boolean {
   return config.settings().tenant.account_page.allow_deletion && !isAdministratorId(user.id);
 }
@@ -120,11 +120,11 @@ interface PageOptions {
 export async function renderAccount(
   { config, csrf, views }: Pick<AccountPageDependencies, 'config' | 'csrf' | 'views'>,
   ctx: Context,
-  here: AtAccount,
+  actor: PageActor,
   { template, section, model }: { template: string; section: Section; model: object },
   { status = 200, alert }: PageOptions = {},
 ): Promise<void> {
-  const { user, client, isFresh } = here;
+  const { user, client, isFresh } = actor;
   const said = SAID.find((one) => one === ctx.query.said);
   await views.page(
     ctx,
@@ -132,13 +132,13 @@ export async function renderAccount(
     {
       ...model,
       csrf: csrf.token(ctx),
-      account: here.stamp,
+      account: actor.formToken,
       root: ACCOUNT,
       section,
       isFresh,
       person: { name: user.name ?? user.email ?? user.username ?? user.phone_number ?? '' },
       client: shownClient(client),
-      allowsDeletion: allowsDeletion({ config }, here),
+      allowsDeletion: allowsDeletion({ config }, actor),
       ...(alert !== undefined && { alert }),
       ...(alert === undefined && said !== undefined && { said: `own.said.${said}` }),
     },

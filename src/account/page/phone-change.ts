@@ -9,7 +9,7 @@ import { codeKinds } from '../../records/database-options.ts';
 import { UniqueKeyError } from '../../store/contract.ts';
 import { type Actor, isStillGood } from '../actor.ts';
 import { sendCode, useCode } from './code.ts';
-import { homeOf } from './home.ts';
+import { editableOf } from './editable.ts';
 
 const PURPOSE = 'account_phone';
 
@@ -21,9 +21,9 @@ export async function editsPhone(
   deps: Pick<FactorDependencies, 'config' | 'users' | 'factors'>,
   userId: string,
 ): Promise<boolean> {
-  const home = await homeOf(deps, userId);
-  if (home?.editsEmail !== true || home.connection.strategy !== DATABASE) return false;
-  if (codeKinds(home.connection).includes('phone_number')) return true;
+  const editable = await editableOf(deps, userId);
+  if (editable?.editsEmail !== true || editable.connection.strategy !== DATABASE) return false;
+  if (codeKinds(editable.connection).includes('phone_number')) return true;
   if (enabledFactors(deps).some(({ kind }) => kind === 'sms')) return true;
   return (await deps.config.connections()).some(({ strategy }) => strategy === sms.name);
 }

@@ -4,38 +4,38 @@ import type { FactorDependencies } from '../../factors/factor.ts';
 import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { recordChange, tellUser } from './notices.ts';
-import { back, posted } from './page.ts';
+import { notifyUser, recordChange } from './notices.ts';
+import { back, formRoute } from './page.ts';
 import { askForPhone, editsPhone, provePhone } from './phone-change.ts';
 import { type ProfileDependencies, showProfile } from './profile.ts';
-import type { AtAccount } from './session.ts';
+import type { PageActor } from './session.ts';
 
 interface PhonePageDependencies extends ProfileDependencies, FactorDependencies {}
 
 /** The routes of a phone number. Both require a fresh login, so that nobody at an open browser can add a number. */
 export const phoneRoutes: RouteDeclarations<PhonePageDependencies> = {
-  [`POST ${ACCOUNT}/profile/phone`]: posted('', { isSensitive: true }, ask),
-  [`POST ${ACCOUNT}/profile/phone/code`]: posted('', { isSensitive: true }, prove),
+  [`POST ${ACCOUNT}/profile/phone`]: formRoute('', { isSensitive: true }, ask),
+  [`POST ${ACCOUNT}/profile/phone/code`]: formRoute('', { isSensitive: true }, prove),
 };
 
-async function ask(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
+async function ask(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  if (!(await editsPhone(deps, actor.user.id))) return back(ctx, '');
   const { phone } = formFields(ctx, 'phone');
-  const asked = await askForPhone(deps, here, phone);
-  if (asked !== undefined) return showProfile(deps, ctx, here, { phoneAsked: asked });
+  const asked = await askForPhone(deps, actor, phone);
+  if (asked !== undefined) return showProfile(deps, ctx, actor, { phoneAsked: asked });
   const faults = { phone: 'own.phone.none' };
-  await showProfile(deps, ctx, here, { values: { phone }, faults, alert: 'own.profile.failed' });
+  await showProfile(deps, ctx, actor, { values: { phone }, faults, alert: 'own.profile.failed' });
 }
 
-async function prove(deps: PhonePageDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  if (!(await editsPhone(deps, here.user.id))) return back(ctx, '');
+async function prove(deps: PhonePageDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  if (!(await editsPhone(deps, actor.user.id))) return back(ctx, '');
   const { code, phone } = formFields(ctx, 'code', 'phone');
-  const outcome = await provePhone(deps, here, code);
+  const outcome = await provePhone(deps, actor, code);
   if (outcome !== 'set') {
     const faults = { code: outcome === 'taken' ? 'own.phone.taken' : 'own.phone.wrong' };
-    return showProfile(deps, ctx, here, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
+    return showProfile(deps, ctx, actor, { phoneAsked: phone, faults, alert: 'own.profile.failed' });
   }
-  recordChange(deps, ctx, here, { type: 'account_changed', description: 'phone number' });
-  await tellUser(deps, ctx, here.user, 'phone');
+  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'phone number' });
+  await notifyUser(deps, ctx, actor.user, 'phone');
   back(ctx, '', 'saved');
 }

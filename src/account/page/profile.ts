@@ -6,11 +6,11 @@ import { formFields } from '../../http/body-fields.ts';
 import type { RouteDeclarations } from '../../http/routes.ts';
 import type { User } from '../../users/user.ts';
 import { ACCOUNT } from './callbacks.ts';
-import { homeOf } from './home.ts';
+import { editableOf } from './editable.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
 import { editsPhone } from './phone-change.ts';
-import type { AtAccount } from './session.ts';
+import type { PageActor } from './session.ts';
 
 export interface ProfileDependencies
   extends AccountPageDependencies,
@@ -41,15 +41,15 @@ type Profile = z.output<typeof profile>;
 const MEMBERS = Object.keys(profile.shape) as (keyof Profile)[];
 
 export const profileRoutes: RouteDeclarations<ProfileDependencies> = {
-  [`GET ${ACCOUNT}`]: shown('', (deps, ctx, here) => showProfile(deps, ctx, here)),
-  [`POST ${ACCOUNT}`]: posted('', { isSensitive: false }, saveProfile),
+  [`GET ${ACCOUNT}`]: pageRoute('', (deps, ctx, actor) => showProfile(deps, ctx, actor)),
+  [`POST ${ACCOUNT}`]: formRoute('', { isSensitive: false }, saveProfile),
 };
 
 /** Renders the page. @param values what was typed, when the form is shown again. */
 export async function showProfile(
   deps: ProfileDependencies,
   ctx: Context,
-  here: AtAccount,
+  actor: PageActor,
   {
     values = {},
     faults = {},
@@ -63,9 +63,9 @@ export async function showProfile(
     phoneAsked?: string;
   } = {},
 ): Promise<void> {
-  const { user } = here;
-  const home = await homeOf(deps, user.id);
-  const { editsProfile = false, editsEmail = false, connection } = home ?? {};
+  const { user } = actor;
+  const editable = await editableOf(deps, user.id);
+  const { editsProfile = false, editsEmail = false, connection } = editable ?? {};
   const model = {
     values: { ...valuesOf(user), ...values },
     faults,
@@ -80,7 +80,7 @@ export async function showProfile(
     locales: deps.config.settings().tenant.enabled_locales.map((tag) => ({ tag, name: languageName(tag) })),
   };
   const status = alert === undefined ? 200 : 400;
-  await renderAccount(deps, ctx, here, { template: 'profile', section: '', model }, { status, alert });
+  await renderAccount(deps, ctx, actor, { template: 'profile', section: '', model }, { status, alert });
 }
 
 /** Message keys by field. */
@@ -95,19 +95,19 @@ function languageName(tag: string): string {
   return new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
 }
 
-async function saveProfile(deps: ProfileDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  const home = await homeOf(deps, here.user.id);
-  if (home?.editsProfile !== true) return back(ctx, '');
+async function saveProfile(deps: ProfileDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  const editable = await editableOf(deps, actor.user.id);
+  if (editable?.editsProfile !== true) return back(ctx, '');
   const values = formFields(ctx, ...MEMBERS);
   const read = profile.safeParse(values);
   if (!read.success) {
     const wrong = read.error.issues.map(({ path }) => path[0] as keyof Profile);
     const faults = Object.fromEntries(wrong.map((name) => [name, FAULTS[name] ?? 'own.profile.tooLong']));
-    return showProfile(deps, ctx, here, { values, faults, alert: 'own.profile.failed' });
+    return showProfile(deps, ctx, actor, { values, faults, alert: 'own.profile.failed' });
   }
   const patch = Object.fromEntries(MEMBERS.map((name) => [name, read.data[name] || undefined]));
-  await deps.users.update(here.user.id, patch);
-  recordChange(deps, ctx, here, { type: 'account_changed', description: 'profile' });
+  await deps.users.update(actor.user.id, patch);
+  recordChange(deps, ctx, actor, { type: 'account_changed', description: 'profile' });
   back(ctx, '', 'saved');
 }
 

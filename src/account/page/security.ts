@@ -15,11 +15,11 @@ import { listMethods, type MethodDependencies, removeMethod, renameMethod } from
 import { beginPasskey, verifyPasskey } from '../passkeys.ts';
 import type { MethodView } from '../views.ts';
 import { ACCOUNT } from './callbacks.ts';
+import { editableOf } from './editable.ts';
 import { ADD_FACTOR } from './enrollment-pages.ts';
-import { homeOf } from './home.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
-import type { AtAccount } from './session.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import type { PageActor } from './session.ts';
 
 export interface SecurityDependencies
   extends AccountPageDependencies,
@@ -39,53 +39,55 @@ const PATH = `${ACCOUNT}${SECTION}` as const;
 const LONGEST_NAME = 100;
 
 export const securityRoutes: RouteDeclarations<SecurityDependencies> = {
-  [`GET ${PATH}`]: shown<SecurityDependencies>(SECTION, (deps, ctx, here) => showSecurity(deps, ctx, here)),
-  [`POST ${PATH}/password`]: posted<SecurityDependencies>(
+  [`GET ${PATH}`]: pageRoute<SecurityDependencies>(SECTION, (deps, ctx, actor) =>
+    showSecurity(deps, ctx, actor),
+  ),
+  [`POST ${PATH}/password`]: formRoute<SecurityDependencies>(
     SECTION,
     { isSensitive: true },
-    async (deps, ctx, here) => {
-      const home = await homeOf(deps, here.user.id);
-      if (home?.editsPassword !== true) return back(ctx, SECTION);
-      ctx.redirect(await deps.passwordLink(here, home.connection));
+    async (deps, ctx, actor) => {
+      const editable = await editableOf(deps, actor.user.id);
+      if (editable?.editsPassword !== true) return back(ctx, SECTION);
+      ctx.redirect(await deps.passwordLink(actor, editable.connection));
       ctx.status = 303;
     },
   ),
-  [`POST ${PATH}/rename`]: posted<SecurityDependencies>(
+  [`POST ${PATH}/rename`]: formRoute<SecurityDependencies>(
     SECTION,
     { isSensitive: false },
-    async (deps, ctx, here) => {
+    async (deps, ctx, actor) => {
       const { method, name } = formFields(ctx, 'method', 'name');
       const wanted = name.trim().slice(0, LONGEST_NAME);
       if (wanted === '') return back(ctx, SECTION);
-      await ifThere(renameMethod(deps, here, method, wanted));
+      await ifThere(renameMethod(deps, actor, method, wanted));
       back(ctx, SECTION, 'methodRenamed');
     },
   ),
-  [`POST ${PATH}/remove`]: posted<SecurityDependencies>(
+  [`POST ${PATH}/remove`]: formRoute<SecurityDependencies>(
     SECTION,
     { isSensitive: true },
-    async (deps, ctx, here) => {
-      await ifThere(removeMethod(deps, here, formFields(ctx, 'method').method));
+    async (deps, ctx, actor) => {
+      await ifThere(removeMethod(deps, actor, formFields(ctx, 'method').method));
       back(ctx, SECTION, 'methodRemoved');
     },
   ),
-  [`POST ${PATH}/browsers`]: posted<SecurityDependencies>(
+  [`POST ${PATH}/browsers`]: formRoute<SecurityDependencies>(
     SECTION,
     { isSensitive: false },
-    async (deps, ctx, here) => {
-      await deps.browsers.forgetAllOf(here.user.id);
-      recordChange(deps, ctx, here, {
+    async (deps, ctx, actor) => {
+      await deps.browsers.forgetAllOf(actor.user.id);
+      recordChange(deps, ctx, actor, {
         type: 'account_changed',
         description: 'remembered browsers forgotten',
       });
       back(ctx, SECTION, 'browsersForgotten');
     },
   ),
-  [`POST ${PATH}/recovery-code`]: posted<SecurityDependencies>(SECTION, { isSensitive: true }, renewCode),
-  [`GET ${PATH}/passkey`]: shown<SecurityDependencies>(SECTION, (deps, ctx, here) =>
-    showNewPasskey(deps, ctx, here),
+  [`POST ${PATH}/recovery-code`]: formRoute<SecurityDependencies>(SECTION, { isSensitive: true }, renewCode),
+  [`GET ${PATH}/passkey`]: pageRoute<SecurityDependencies>(SECTION, (deps, ctx, actor) =>
+    showNewPasskey(deps, ctx, actor),
   ),
-  [`POST ${PATH}/passkey`]: posted<SecurityDependencies>(
+  [`POST ${PATH}/passkey`]: formRoute<SecurityDependencies>(
     SECTION,
     { isSensitive: true, isBound: true },
     makePasskey,
@@ -104,13 +106,13 @@ async function ifThere(done: Promise<unknown>): Promise<void> {
 async function showSecurity(
   deps: SecurityDependencies,
   ctx: Context,
-  here: AtAccount,
+  actor: PageActor,
   more: { recoveryCode?: string; alert?: string } = {},
 ): Promise<void> {
-  const { user } = here;
-  const [methods, home, identities] = await Promise.all([
-    listMethods(deps, here),
-    homeOf(deps, user.id),
+  const { user } = actor;
+  const [methods, editable, identities] = await Promise.all([
+    listMethods(deps, actor),
+    editableOf(deps, user.id),
     deps.users.identitiesOf(user.id),
   ]);
   const connections = await Promise.all(identities.map((one) => deps.config.connection(one.connection)));
@@ -124,7 +126,7 @@ async function showSecurity(
     used: time(last_auth_at),
   });
   const model = {
-    editsPassword: home?.editsPassword === true,
+    editsPassword: editable?.editsPassword === true,
     takesPasskeys: connections.some((one) => one !== undefined && passkeyOptions(one) !== undefined),
     passkeys: methods.filter(({ type }) => type === 'passkey').map(viewOf),
     factors: methods
@@ -138,40 +140,40 @@ async function showSecurity(
   await renderAccount(
     deps,
     ctx,
-    here,
+    actor,
     { template: 'security', section: SECTION, model },
     { status, alert: more.alert },
   );
 }
 
 /** Shows a new recovery code, which replaces the last one. */
-async function renewCode(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
-  const begun = await beginFactor(deps, here, { type: RECOVERY_CODE });
-  await verifyFactor(deps, here, { id: begun.id, authSession: begun.authSession, code: '' });
-  await showSecurity(deps, ctx, here, { recoveryCode: begun.recoveryCode ?? '' });
+async function renewCode(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
+  const begun = await beginFactor(deps, actor, { type: RECOVERY_CODE });
+  await verifyFactor(deps, actor, { id: begun.id, authSession: begun.authSession, code: '' });
+  await showSecurity(deps, ctx, actor, { recoveryCode: begun.recoveryCode ?? '' });
 }
 
 async function showNewPasskey(
   deps: SecurityDependencies,
   ctx: Context,
-  here: AtAccount,
+  actor: PageActor,
   alert?: string,
 ): Promise<void> {
   // The login is too old, so the form would be refused.
-  if (!here.isFresh) return back(ctx, SECTION);
-  const { authSession, options } = await beginPasskey(deps, here, {});
+  if (!actor.isFresh) return back(ctx, SECTION);
+  const { authSession, options } = await beginPasskey(deps, actor, {});
   const model = { action: `${PATH}/passkey`, session: authSession, options: JSON.stringify(options) };
   const page = { template: 'passkey', section: SECTION, model } as const;
-  await renderAccount(deps, ctx, here, page, alert === undefined ? {} : { status: 400, alert });
+  await renderAccount(deps, ctx, actor, page, alert === undefined ? {} : { status: 400, alert });
 }
 
-async function makePasskey(deps: SecurityDependencies, ctx: Context, here: AtAccount): Promise<void> {
+async function makePasskey(deps: SecurityDependencies, ctx: Context, actor: PageActor): Promise<void> {
   const { session, code } = formFields(ctx, 'session', 'code');
   try {
-    await verifyPasskey(deps, here, { authSession: session, answered: code });
+    await verifyPasskey(deps, actor, { authSession: session, answered: code });
   } catch (thrown) {
     if (!(thrown instanceof AuthError) || thrown.error !== 'invalid_grant') throw thrown;
-    return showNewPasskey(deps, ctx, here, 'passkey.failed');
+    return showNewPasskey(deps, ctx, actor, 'passkey.failed');
   }
   back(ctx, SECTION, 'methodAdded');
 }

@@ -12,7 +12,7 @@ import type { Client } from '../../records/collections.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import type { Login } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
-import { type Actor, actingAt, FRESH_SECONDS, requireFreshLogin, requireRight } from '../actor.ts';
+import { type Actor, actorFrom, FRESH_SECONDS, requireFreshLogin, requireRight } from '../actor.ts';
 import { STEP_UP } from '../errors.ts';
 import { isOwnApplication } from './callbacks.ts';
 
@@ -21,7 +21,7 @@ export interface AccountSessionDependencies extends FactorDependencies {
 }
 
 /** A user at the account page. The id of their login is that of the browser's session. */
-export interface AtAccount extends Actor {
+export interface PageActor extends Actor {
   /** The application that the login was for. */
   client: Client;
   /** The name of the connection of the login. */
@@ -33,7 +33,7 @@ export interface AtAccount extends Actor {
    * value that only these pages can show. Pages of the same origin may have scripts of the tenant, which can send
    * forms with the browser's CSRF token.
    */
-  stamp: string;
+  formToken: string;
   /**
    * Whether the login is recent but its provider does not say that it asked for a proof. A code makes up for that.
    */
@@ -50,7 +50,7 @@ const OPEN_SECONDS = 3600;
 const COOKIE = browserCookie('__Host-gatehouse_account', { sameSite: 'lax' });
 
 /** What is stored of a login to the page. */
-export interface Kept {
+export interface AccountSession {
   clientId: string;
   sid: string;
   login: Login;
@@ -61,12 +61,12 @@ export interface Kept {
 }
 
 /** Begins the session of a user who has just logged in to the page. */
-export async function enterAccount(
+export async function beginAccountSession(
   { challenges, random }: Pick<AccountSessionDependencies, 'challenges' | 'random'>,
   ctx: Context,
-  kept: Kept,
+  kept: AccountSession,
 ): Promise<void> {
-  await leaveAccount({ challenges }, ctx);
+  await endAccountSession({ challenges }, ctx);
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
     // A random subject: a user may be at the page in several browsers.
@@ -78,8 +78,8 @@ export async function enterAccount(
   COOKIE.give(ctx, secret);
 }
 
-/** Ends the session that {@link enterAccount} began. */
-export async function leaveAccount(
+/** Ends the session that {@link beginAccountSession} began. */
+export async function endAccountSession(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
 ): Promise<void> {
@@ -93,11 +93,11 @@ export async function leaveAccount(
  * Returns the user at the page.
  * @returns undefined when nobody is logged in, or the session, password or account has ended since.
  */
-export async function atAccount(
+export async function pageActorOf(
   deps: AccountSessionDependencies,
   ctx: Context,
-): Promise<AtAccount | undefined> {
-  const kept = await keptOf(deps, ctx);
+): Promise<PageActor | undefined> {
+  const kept = await accountSessionOf(deps, ctx);
   if (kept === undefined) return undefined;
   const { clientId, sid, login, pages } = kept;
   const [{ user, refusal }, isOpen, client] = await Promise.all([
@@ -107,35 +107,35 @@ export async function atAccount(
   ]);
   if (user === undefined || refusal !== undefined || !isOpen) return undefined;
   if (client === undefined || !isOwnApplication(client)) return undefined;
-  const actor = actorOf(deps, ctx, { ...kept, user });
+  const actor = actorOfLogin(deps, ctx, { ...kept, user });
   // A second factor added or removed elsewhere ends this session, as it ends access tokens.
-  const isRight = await holds(requireRight(deps, actor));
+  const isRight = await passes(requireRight(deps, actor));
   if (!isRight) return undefined;
-  const isFresh = await holds(requireFreshLogin(deps, actor));
+  const isFresh = await passes(requireFreshLogin(deps, actor));
   const age = epochSeconds(deps.wallClock) - login.authTime;
   const isUnproved = login.isTimeUnproved === true && age <= FRESH_SECONDS;
-  const stamp = stampOf(ctx, user.id);
-  const shown = { client, connection: login.connection, stamp, pages: pages ?? {} };
+  const formToken = formTokenOf(ctx, user.id);
+  const shown = { client, connection: login.connection, formToken, pages: pages ?? {} };
   return { ...actor, ...shown, isFresh, isUnproved };
 }
 
-/** Returns {@link AtAccount.stamp}. */
-function stampOf(ctx: Context, userId: string): string {
+/** Returns {@link PageActor.formToken}. */
+function formTokenOf(ctx: Context, userId: string): string {
   const secret = COOKIE.secret(ctx);
   if (!isAdministratorId(userId) || secret === undefined) return userId;
   return createHmac('sha256', secret).update('account form').digest('base64url');
 }
 
 /** Returns what the browser's cookie stands for; undefined without a cookie, or when it has expired. */
-export async function keptOf(
+export async function accountSessionOf(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
-): Promise<(Kept & { pages?: PageState }) | undefined> {
+): Promise<(AccountSession & { pages?: PageState }) | undefined> {
   const secret = COOKIE.secret(ctx);
   const met =
     secret === undefined
       ? undefined
-      : await challenges.peekTicket<Kept & { pages?: PageState }>(PURPOSE, secret);
+      : await challenges.peekTicket<AccountSession & { pages?: PageState }>(PURPOSE, secret);
   return met?.data;
 }
 
@@ -143,7 +143,7 @@ export async function keptOf(
  * Revokes the links of e-mail changes of a user, because a session that has ended may have requested them. The
  * session of the account page needs no revocation: it ends with the browser's session.
  */
-export async function endLinksOf(
+export async function revokeLinksOf(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   userId: string,
 ): Promise<void> {
@@ -151,12 +151,12 @@ export async function endLinksOf(
 }
 
 /** Returns whether a login proves the password and the second factors that its user has now. */
-export function mayEnter(
+export function isSufficient(
   deps: AccountSessionDependencies,
   ctx: Context,
-  kept: Kept & { user: User },
+  kept: AccountSession & { user: User },
 ): Promise<boolean> {
-  return holds(requireRight(deps, actorOf(deps, ctx, kept)));
+  return passes(requireRight(deps, actorOfLogin(deps, ctx, kept)));
 }
 
 /** Stores the state of the pages on which a second factor is enrolled. */
@@ -172,11 +172,11 @@ export async function rememberPages(
  * Records that the user has just authenticated again.
  * @returns the stored login; undefined when the session has ended.
  */
-export async function provedNow(
+export async function recordAuthentication(
   { challenges, wallClock }: Pick<AccountSessionDependencies, 'challenges' | 'wallClock'>,
   ctx: Context,
-): Promise<Kept | undefined> {
-  const kept = await keptOf({ challenges }, ctx);
+): Promise<AccountSession | undefined> {
+  const kept = await accountSessionOf({ challenges }, ctx);
   if (kept === undefined) return undefined;
   const login: Login = { ...kept.login, authTime: epochSeconds(wallClock), isTimeUnproved: false };
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', login);
@@ -187,26 +187,26 @@ export async function provedNow(
  * Adds a second factor to the login after its first use, so that it is not asked for again.
  * @param amr that of the factor.
  */
-export async function provedFactor(
+export async function recordFactor(
   { challenges }: Pick<AccountSessionDependencies, 'challenges'>,
   ctx: Context,
   amr: readonly string[],
 ): Promise<void> {
-  const login = (await keptOf({ challenges }, ctx))?.login;
+  const login = (await accountSessionOf({ challenges }, ctx))?.login;
   if (login === undefined) return;
   const proved: Login = { ...login, isTimeUnproved: false, amr: [...new Set([...login.amr, ...amr, 'mfa'])] };
   await challenges.keepWithTicket(PURPOSE, COOKIE.secret(ctx) ?? '', 'login', proved);
 }
 
 /** Returns the actor of a login. */
-export function actorOf(
+export function actorOfLogin(
   { config }: Pick<AccountSessionDependencies, 'config'>,
   ctx: Context,
-  { user, clientId, sid, login, factors }: Kept & { user: User },
+  { user, clientId, sid, login, factors }: AccountSession & { user: User },
 ): Actor {
   const { amr, credentialVersion } = login;
   const authTime = login.isTimeUnproved === true ? undefined : login.authTime;
-  return actingAt({ config }, ctx, {
+  return actorFrom({ config }, ctx, {
     user,
     clientId,
     login: { id: sid, amr, authTime, credentialVersion, factors },
@@ -215,11 +215,11 @@ export function actorOf(
 
 /**
  * Returns whether a check passes.
- * @param judged a check that throws {@link STEP_UP} when the login does not suffice.
+ * @param check a check that throws {@link STEP_UP} when the login does not suffice.
  */
-export async function holds(judged: Promise<void>): Promise<boolean> {
+export async function passes(check: Promise<void>): Promise<boolean> {
   try {
-    await judged;
+    await check;
     return true;
   } catch (thrown) {
     if (thrown instanceof AuthError && thrown.error === STEP_UP) return false;

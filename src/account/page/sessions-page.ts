@@ -5,8 +5,8 @@ import type { RouteDeclarations } from '../../http/routes.ts';
 import { type ShowTime, timesOf } from '../../pages/times.ts';
 import { ACCOUNT } from './callbacks.ts';
 import { type NoticeDependencies, recordChange } from './notices.ts';
-import { type AccountPageDependencies, back, posted, renderAccount, shown } from './page.ts';
-import { endLinksOf, leaveAccount } from './session.ts';
+import { type AccountPageDependencies, back, formRoute, pageRoute, renderAccount } from './page.ts';
+import { endAccountSession, revokeLinksOf } from './session.ts';
 import { agentName } from './user-agent.ts';
 
 export interface SessionsPageDependencies extends AccountPageDependencies, NoticeDependencies {
@@ -18,39 +18,43 @@ export interface SessionsPageDependencies extends AccountPageDependencies, Notic
 const SECTION = '/sessions';
 
 export const sessionsRoutes: RouteDeclarations<SessionsPageDependencies> = {
-  [`GET ${ACCOUNT}${SECTION}`]: shown(SECTION, async (deps, ctx, here) => {
-    const sessions = await deps.sessionDirectory.of(here.user.id);
+  [`GET ${ACCOUNT}${SECTION}`]: pageRoute(SECTION, async (deps, ctx, actor) => {
+    const sessions = await deps.sessionDirectory.of(actor.user.id);
     const time = timesOf(deps, ctx);
     const named = await Promise.all(
-      sessions.map((one) => described(deps, one, { here: here.login.id, time })),
+      sessions.map((one) => described(deps, one, { sid: actor.login.id, time })),
     );
     const model = { sessions: named.sort((a, b) => Number(b.isHere) - Number(a.isHere)) };
-    await renderAccount(deps, ctx, here, { template: 'sessions', section: SECTION, model });
+    await renderAccount(deps, ctx, actor, { template: 'sessions', section: SECTION, model });
   }),
-  [`POST ${ACCOUNT}${SECTION}`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
+  [`POST ${ACCOUNT}${SECTION}`]: formRoute(SECTION, { isSensitive: false }, async (deps, ctx, actor) => {
     const { session } = formFields(ctx, 'session');
     // Only a session in the user's own list can be ended.
-    const found = (await deps.sessionDirectory.of(here.user.id)).find(({ id }) => id === session);
+    const found = (await deps.sessionDirectory.of(actor.user.id)).find(({ id }) => id === session);
     if (found === undefined) return back(ctx, SECTION);
     await deps.sessionDirectory.end(found.id);
-    await endLinksOf(deps, here.user.id);
-    recordChange(deps, ctx, here, { type: 'account_changed', description: 'one session ended' });
-    if (found.id !== here.login.id) return back(ctx, SECTION, 'sessionEnded');
-    await leaveAccount(deps, ctx);
+    await revokeLinksOf(deps, actor.user.id);
+    recordChange(deps, ctx, actor, { type: 'account_changed', description: 'one session ended' });
+    if (found.id !== actor.login.id) return back(ctx, SECTION, 'sessionEnded');
+    await endAccountSession(deps, ctx);
     await deps.views.page(ctx, 'logout/signed-out', {});
   }),
-  [`POST ${ACCOUNT}${SECTION}/others`]: posted(SECTION, { isSensitive: false }, async (deps, ctx, here) => {
-    await deps.endOtherSessions(here.user.id, here.login.id);
-    await endLinksOf(deps, here.user.id);
-    recordChange(deps, ctx, here, { type: 'account_changed', description: 'all other sessions ended' });
-    back(ctx, SECTION, 'sessionsEnded');
-  }),
+  [`POST ${ACCOUNT}${SECTION}/others`]: formRoute(
+    SECTION,
+    { isSensitive: false },
+    async (deps, ctx, actor) => {
+      await deps.endOtherSessions(actor.user.id, actor.login.id);
+      await revokeLinksOf(deps, actor.user.id);
+      recordChange(deps, ctx, actor, { type: 'account_changed', description: 'all other sessions ended' });
+      back(ctx, SECTION, 'sessionsEnded');
+    },
+  ),
 };
 
 async function described(
   { config }: SessionsPageDependencies,
   session: SessionView,
-  { here, time }: { here: string; time: ShowTime },
+  { sid, time }: { sid: string; time: ShowTime },
 ) {
   const { id, device, created_at, last_interacted_at, clients } = session;
   const names = await Promise.all(
@@ -58,7 +62,7 @@ async function described(
   );
   return {
     id,
-    isHere: id === here,
+    isHere: id === sid,
     agent: agentName(device?.last_user_agent ?? ''),
     address: device?.last_ip,
     used: time(last_interacted_at ?? created_at),

@@ -9,7 +9,7 @@ import { type Identity, primaryIdentity } from '../../users/identities.ts';
 import type { Users } from '../../users/users.ts';
 
 /** The identity that a user was created with, and what they may change of their account. */
-interface Home {
+interface Editable {
   identity: Identity;
   connection: Connection;
   /** Whether the profile is stored only here. */
@@ -20,10 +20,10 @@ interface Home {
 }
 
 /** Returns what a user may change; undefined when their connection was deleted. */
-export async function homeOf(
+export async function editableOf(
   { config, users }: { config: Pick<Config, 'connection'>; users: Pick<Users, 'identitiesOf'> },
   userId: string,
-): Promise<Home | undefined> {
+): Promise<Editable | undefined> {
   const identity = primaryIdentity(await users.identitiesOf(userId));
   const connection = identity && (await config.connection(identity.connection));
   if (identity === undefined || connection === undefined) return undefined;

@@ -4,11 +4,11 @@ import type { FactorDependencies } from '../factors/factor.ts';
 import type { MethodType } from '../records/second-factors.ts';
 import type { Actor } from './actor.ts';
 
-type TellDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;
+type NoticeDependencies = Pick<FactorDependencies, 'config' | 'messages' | 'rateLimits'>;
 
 /** Mails the user a notice that an authentication method was added or removed. */
-export async function tellChange(
-  deps: TellDependencies,
+export async function notifyOfMethod(
+  deps: NoticeDependencies,
   { user, clientId, ip, languages }: Actor,
   kind: 'method_added' | 'method_removed',
   method: MethodType,
