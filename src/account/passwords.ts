@@ -7,7 +7,7 @@ import {
   type ResetRefusal,
   resetPassword,
 } from '../connections/database/reset.ts';
-import { namedBy } from '../connections/database/ticket-link.ts';
+import { mainIdentifier } from '../connections/database/ticket-link.ts';
 import { askerOf } from '../engine/action-event.ts';
 import { AuthError } from '../http/errors.ts';
 import type { Connection } from '../records/collections.ts';
@@ -65,7 +65,7 @@ export async function beginPassword(
     userId: user.id,
     ttlSeconds: FRESH_SECONDS,
     data: {
-      ...namedBy(identity),
+      ...mainIdentifier(identity),
       connection: connection.name,
       clientId,
       credentialVersion: login.credentialVersion,

@@ -1,4 +1,4 @@
-// The routes of the account pages: forgotten password, new password, verified address.
+// The routes of the page at which a new password is set, and helpers that the other account pages share.
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import type { HostedDependencies } from '../../flow/request-page.ts';
@@ -16,18 +16,18 @@ import {
   openReset,
   type ResetDependencies,
   type ResetRefusal,
+  recordRefusedReset,
   resetPassword,
   resultUrl,
-  tellRefusedReset,
 } from './reset.ts';
 import {
-  broughtTo,
   challengeReset,
   isAllowed,
-  leftReset,
   RESET_RETURN,
   type ResetChallengeDependencies,
   resultUrlOf,
+  takeReturned,
+  ticketOfBrowser,
 } from './reset-challenge.ts';
 import { PASSWORD_RESET, type RequestReset } from './reset-link.ts';
 import { ticketTarget } from './ticket-link.ts';
@@ -43,7 +43,7 @@ export interface AccountPagesDependencies
   requestReset: RequestReset;
 }
 
-/** The routes. Mail scanners fetch links by GET and HEAD, which change nothing. */
+/** The routes of the reset page. Mail scanners fetch links by GET and HEAD, so those do not use the ticket up. */
 export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: openResetPage },
   [`POST ${PASSWORD_RESET.path}` as const]: { ...PAGE, handle: handleReset },
@@ -53,16 +53,16 @@ export const accountPages: RouteDeclarations<AccountPagesDependencies> = {
 async function openResetPage(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
   const ticket = ticketOf(ctx.query.ticket);
   const open = await requireReset(deps, ticket);
-  // What a HEAD asks for is not shown: nothing runs for it.
+  // A HEAD request runs no actions: nobody sees its page.
   if (ctx.method === 'HEAD') return showReset(deps, ctx, { ticket, proof: '' }, open);
   await challengeAndShow(deps, ctx, { ticket, open });
 }
 
-/** An action has sent the user elsewhere, and they are back. */
+/** Continues a reset whose user an action had sent to another site or to a second factor. */
 async function returnToReset(deps: AccountPagesDependencies, ctx: Context): Promise<void> {
-  const ticket = leftReset(ctx);
+  const ticket = ticketOfBrowser(ctx);
   const open = await requireReset(deps, ticket);
-  const returned = await broughtTo(deps, ctx, { ticket, open });
+  const returned = await takeReturned(deps, ctx, { ticket, open });
   if (returned === undefined) throw linkExpired();
   await challengeAndShow(deps, ctx, { ticket, open, returned });
 }
@@ -74,11 +74,11 @@ async function challengeAndShow(
 ): Promise<void> {
   const { ticket } = reset;
   const proof = await challengeReset(deps, ctx, reset);
-  // Looked at again: actions may have taken their time.
+  // The link is checked again: it may have expired or been used while the actions ran.
   if (proof !== undefined) await showReset(deps, ctx, { ticket, proof }, await requireReset(deps, ticket));
 }
 
-/** The ticket of a link. */
+/** Returns the ticket in a query parameter; the empty string, which is no valid ticket, if there is none. */
 export function ticketOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -94,7 +94,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   const { ticket, proof, password, repeat } = formFields(ctx, 'ticket', 'proof', 'password', 'repeat');
   const open = await openReset(deps, ticket);
   if (open === undefined) {
-    tellRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
+    recordRefusedReset(deps, open, { reason: 'expired', ip: ctx.ip });
     throw linkExpired();
   }
   const form = { ticket, proof };
@@ -108,7 +108,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
     languages,
     asker: { ...askerOf(ctx, undefined), organization: await organizationOf(deps, open) },
   });
-  if (refusal !== undefined) tellRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
+  if (refusal !== undefined) recordRefusedReset(deps, open, { reason: refusal.reason, ip: ctx.ip });
   if (refusal?.reason === 'expired') throw linkExpired();
   if (refusal?.reason === 'not-changed') return notChanged(deps, ctx, open);
   if (refusal !== undefined) {
@@ -119,7 +119,7 @@ async function handleReset(deps: AccountPagesDependencies, ctx: Context): Promis
   await deps.views.page(ctx, 'account/done', { done: 'reset.done' });
 }
 
-/** The link is used up, and the password is the old one. */
+/** Answers that the database elsewhere did not change the password. The link is used up by then. */
 async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: OpenReset): Promise<void> {
   const message = 'Your password could not be changed. Please ask for a new link.';
   const target = await resetTarget(deps, open, { success: false, message });
@@ -127,13 +127,13 @@ async function notChanged(deps: AccountPagesDependencies, ctx: Context, open: Op
   throw new AuthError(503, 'temporarily_unavailable', message);
 }
 
-/** The organization that a reset was asked for at. */
+/** Returns the organization that the reset was requested for. */
 async function organizationOf({ config }: AccountPagesDependencies, { met }: OpenReset) {
   const { organization: name } = met.data;
   return typeof name === 'string' ? config.organization(name) : undefined;
 }
 
-/** Where the page of a reset leads, with its result. */
+/** Returns the URL to redirect to after a reset, with the result in its query; undefined to show our own page. */
 async function resetTarget(
   deps: AccountPagesDependencies,
   open: OpenReset,
@@ -143,13 +143,13 @@ async function resetTarget(
   return resultUrl(deps, 'reset_email', outcome, await targetOf(deps, open));
 }
 
-/** Where an action, or whoever made the ticket, wants the browser to go in the end. */
+/** Returns the result URL that an action set, or else that of the ticket. */
 async function targetOf({ config }: AccountPagesDependencies, open: OpenReset) {
   const url = resultUrlOf(open);
   return url === undefined ? ticketTarget(config, open.met) : { url, includeEmail: false };
 }
 
-/** Message keys by password fault, as at sign-up. */
+/** Message keys of refused passwords; most are those of sign-up. */
 const FAULTS: Partial<Record<ResetRefusal['reason'], string>> = {
   'weak-password': 'signup.weak',
   'common-password': 'signup.common',
@@ -186,12 +186,12 @@ async function showReset(
   );
 }
 
-/** The caller who posted a form. */
+/** Returns the IP address and the browser of a request. Sets the browser's cookie if it has none. */
 export function callerOf({ random }: { random: Random }, ctx: Context): Caller {
   return { ip: ctx.ip, ...markBrowser(ctx, random) };
 }
 
-/** 303 after a post (RFC 9110 §15.4.4). */
+/** Redirects with 303 after a POST (RFC 9110 §15.4.4). */
 export function see(ctx: Context, target: string): void {
   ctx.redirect(target);
   ctx.status = 303;

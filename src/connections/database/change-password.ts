@@ -1,9 +1,9 @@
-// What POST /dbconnections/change_password takes (docs/wire/database.md).
+// The body of POST /dbconnections/change_password (docs/wire/database.md).
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import { typeFault } from './errors.ts';
 
-/** The answer, the same whether there is such a user, byte for byte as SDKs compare it. */
+/** The response body, the same whether the user exists or not. SDKs compare it byte for byte. */
 export const CONFIRMATION = "We've just sent you an email to reset your password.";
 
 const text = (field: string) =>
@@ -12,7 +12,7 @@ const text = (field: string) =>
     .min(1, `${field} is required`)
     .max(300, `${field} must be at most 300 characters`);
 
-/** The schema; a `password`, which old clients send along, is ignored. */
+/** The schema of the body. A `password`, which old clients send, is ignored. */
 export const changePasswordBody = z
   .object({
     client_id: text('client_id')

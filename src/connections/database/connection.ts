@@ -1,4 +1,4 @@
-// The connection with passwords that a request means, in the words of most endpoints.
+// Finds the password connection that a request names.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Config } from '../../tenant/config.ts';
@@ -6,8 +6,9 @@ import { byForm, type ConnectionQuery, resolveConnection } from '../resolve.ts';
 import type { FormStrategy } from '../strategy.ts';
 
 /**
- * @param wanted which; by default any whose users type a password.
- * @throws AuthError 400 `invalid_request` when there is none, or it is not the application's.
+ * Returns the connection that a request names, and its strategy.
+ * @param wanted accepts a connection; by default any whose users type a password into a form.
+ * @throws AuthError 400 `invalid_request` if there is none, or it is not enabled for the application.
  */
 export async function databaseFor(
   config: Config,

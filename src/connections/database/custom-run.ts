@@ -1,5 +1,5 @@
-// Runs a script of a database elsewhere. What it fails with is told the operator by an event, and nobody else: an answer of
-// its own would say who is known here.
+// Runs a script of a custom database. Why it failed is written to the log events only: a response that differs would
+// reveal who has an account.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection, Organization } from '../../records/collections.ts';
 import { type CustomScriptName, customScript } from '../../records/custom-scripts.ts';
@@ -16,39 +16,39 @@ export interface CustomRunDependencies {
   events: Pick<Events, 'record'>;
 }
 
-/** For whom a script is run. */
+/** Whom a script is run for, and in which connection. */
 export interface Asked {
   connection: Connection;
-  /** Whom it is about: an address or username, as typed. */
+  /** The user's e-mail address or username, as typed. */
   identifier: string;
   clientId?: string | undefined;
   ip?: string | undefined;
-  /** Whose login page is used. */
+  /** The organization whose login page is used. */
   organization?: Organization | undefined;
 }
 
 export interface CustomRun {
   name: CustomScriptName;
   args: readonly unknown[];
-  /** What is to be read nowhere. */
+  /** A password, which must not appear in the script's log output. */
   secret?: string;
 }
 
-/** What a script answered. */
+/** The result of a script, or why it failed. */
 interface CustomAnswer {
   result?: unknown;
   failure?: ScriptFailure | undefined;
 }
 
-/** Whether a connection has a script. */
+/** Returns whether a connection has the script. */
 export function hasScript(connection: Connection, name: CustomScriptName): boolean {
   return customScript(databaseOptions(connection), name) !== undefined;
 }
 
-/** The answer of a script that is not there. */
+/** The answer for a script that the connection does not have. */
 const ABSENT: CustomAnswer = { failure: { kind: 'script', message: 'there is none' } };
 
-/** Runs a script once; one that is not there fails. */
+/** Runs a script once. A script that the connection does not have counts as failed. */
 export async function runCustom(
   { scripts, packages }: Pick<CustomRunDependencies, 'scripts' | 'packages'>,
   { connection, organization }: Asked,
@@ -72,8 +72,8 @@ export async function runCustom(
   return { result, failure };
 }
 
-/** Records that a script failed. @param why in English. */
-export function tellScript(
+/** Records that a script failed. @param why the reason, in English. */
+export function recordScriptFailure(
   { events }: Pick<CustomRunDependencies, 'events'>,
   { connection, identifier, clientId, ip }: Asked,
   name: CustomScriptName,
@@ -89,7 +89,7 @@ export function tellScript(
   });
 }
 
-/** What is answered where a database elsewhere cannot be asked, whomever it was about. */
+/** Returns the error for a custom database that cannot be asked: 503, the same for every user. */
 export function databaseFailed(): AuthError {
   return new AuthError(
     503,
@@ -98,7 +98,7 @@ export function databaseFailed(): AuthError {
   );
 }
 
-/** What scripts that want a context are given. */
+/** Returns the `context` argument of scripts (`enable_script_context`). */
 function contextOf(organization: Organization | undefined): object {
   if (organization === undefined) return {};
   const { id, name, display_name, metadata = {} } = organization;

@@ -1,4 +1,4 @@
-// Databases elsewhere, as a connection's scripts ask them.
+// Custom databases: databases of the operator's own, which a connection asks by its scripts.
 
 import type { Pause } from '../../delivery/queue.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -14,77 +14,78 @@ import {
   type CustomRunDependencies,
   databaseFailed,
   hasScript,
+  recordScriptFailure,
   runCustom,
-  tellScript,
 } from './custom-run.ts';
-import { evenly } from './evenly.ts';
+import { padFailures } from './pad-failures.ts';
 
 export type { Asked } from './custom-run.ts';
 
 export interface CustomDatabases {
   /**
-   * Who has this password there.
-   * @returns what the script says of that where nobody has, `failed` where it gave no answer that counts: an event tells why.
-   * @throws AuthError 429 where the script has failed too often for this user.
+   * Verifies a password by the `login` script.
+   * @returns the user; `wrong` with the script's explanation for wrong credentials; `failed` if the script failed or
+   *   returned no valid user, which is recorded.
+   * @throws AuthError 429 if the script has failed too often for this user.
    */
-  login(asked: Asked, password: string): Promise<DatabaseUser | WrongThere | 'failed'>;
+  login(asked: Asked, password: string): Promise<DatabaseUser | WrongPassword | 'failed'>;
   /**
-   * Who has an address there; undefined for nobody, and without such a script.
-   * @throws AuthError 503 `temporarily_unavailable` where the script failed: who has the address is not known then.
+   * Returns the user with an address or username, by the `get_user` script; undefined if there is none, or no such script.
+   * @throws AuthError 503 `temporarily_unavailable` if the script failed: it is not known then whether the user exists.
    */
   find(asked: Asked): Promise<DatabaseUser | undefined>;
   /**
-   * Has a user made there.
-   * @returns false where there is one already.
-   * @throws AuthError 400 with the code and words of the script's ValidationError; 503 where it failed.
+   * Creates a user by the `create` script.
+   * @returns false if the user exists already.
+   * @throws AuthError 400 with the code and message of the script's ValidationError; 503 if it failed otherwise.
    */
   create(asked: Asked, user: NewCustomUser): Promise<boolean>;
-  /** Sets a password there. @throws AuthError 503 where it was not changed. */
+  /** Sets a password by the `change_password` script. @throws AuthError 503 if it was not changed. */
   changePassword(asked: Asked, password: string): Promise<void>;
   /**
-   * Has something changed there by a script, where the connection has it.
-   * @throws AuthError 503 where the script failed, or said that nothing was changed.
+   * Runs a script that changes a user; does nothing if the connection does not have that script.
+   * @throws AuthError 503 if the script failed, or answered that it changed nothing.
    */
   change(asked: Asked, name: ChangeScript, args: readonly unknown[]): Promise<void>;
-  /** @see evenly */
-  evenly<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
-  /** Records that what a script said of a user cannot be. */
+  /** @see padFailures */
+  padFailures<T>(work: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Records that the user a script returned was not accepted. */
   refused(asked: Asked, name: 'login' | 'get_user' | 'create', why: string): void;
 }
 
-/** What is recorded of a wrong password, in a script's words. */
+/** The log event of a wrong password, as the script explains it: `fu` for an unknown user, else `fp`. */
 export interface Explained {
   type: 'fp' | 'fu';
   description?: string;
 }
 
-/** A wrong password, and what a script says of it. */
-export interface WrongThere {
+/** Wrong credentials, and the script's explanation. */
+export interface WrongPassword {
   wrong: Explained;
 }
 
-/** Scripts that carry something out; of `delete` no answer is needed. */
+/** Scripts that change a user. */
 type ChangeScript = 'verify' | 'change_email' | 'change_username' | 'delete';
 
-/** A user as `create` is given them, beside who asks. */
+/** The members of the `create` script's user that the caller sets; tenant, connection, and client are added. */
 interface NewCustomUser extends Readonly<Record<string, unknown>> {
   password: string;
 }
 
-/** Whom a script is asked about: an e-mail address in the form that it is kept in here. */
+/** Returns the identifier that scripts are given: an e-mail address in the form that it is stored in here. */
 function nameOf({ identifier }: Asked): string {
   return normalizeEmail(identifier) ?? identifier.trim();
 }
 
 interface CustomDatabasesDependencies extends CustomRunDependencies {
   rateLimits: Pick<RateLimits, 'spend' | 'giveBack'>;
-  /** The tenant's name, as scripts are told it. */
+  /** The tenant's name, which the `create` script is given. */
   tenant: string;
   clock: Clock;
   pause: Pause;
 }
 
-/** The databases of a tenant. */
+/** Returns the custom databases of a tenant. */
 export function customDatabases(deps: CustomDatabasesDependencies): CustomDatabases {
   return {
     login: (asked, password) => limited(deps, asked, () => login(deps, asked, password)),
@@ -94,7 +95,7 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
       if (failure === undefined && (result ?? false) === false) return undefined;
       const user = failure === undefined ? userIn(result, asked) : failure.message;
       if (typeof user !== 'string') return user;
-      tellScript(deps, asked, 'get_user', user);
+      recordScriptFailure(deps, asked, 'get_user', user);
       throw databaseFailed();
     },
     create: (asked, user) => create(deps, asked, user),
@@ -105,20 +106,20 @@ export function customDatabases(deps: CustomDatabasesDependencies): CustomDataba
     change: async (asked, name, args) => {
       if (hasScript(asked.connection, name)) await carryOut(deps, asked, { name, args });
     },
-    evenly: (work) => evenly(deps, work),
-    refused: (asked, name, why) => tellScript(deps, asked, name, why),
+    padFailures: (work) => padFailures(deps, work),
+    refused: (asked, name, why) => recordScriptFailure(deps, asked, name, why),
   };
 }
 
-/** Runs a script that changes something. @throws AuthError 503 where nothing was changed. */
+/** Runs a script that changes a user. @throws AuthError 503 if nothing was changed. */
 async function carryOut(deps: CustomRunDependencies, asked: Asked, run: CustomRun): Promise<void> {
   const { result, failure } = await runCustom(deps, asked, run);
   if (failure === undefined && isDone(run.name, result)) return;
-  tellScript(deps, asked, run.name, failure?.message ?? 'it changed nothing');
+  recordScriptFailure(deps, asked, run.name, failure?.message ?? 'it changed nothing');
   throw databaseFailed();
 }
 
-/** Scripts answer with true; `change_password` may with an object, `delete` with nothing. */
+/** Returns whether a result means success: true; of `change_password` also an object; of `delete` anything but false. */
 function isDone(name: CustomRun['name'], result: unknown): boolean {
   if (name === 'delete') return result !== false;
   return result === true || (name === 'change_password' && typeof result === 'object' && result !== null);
@@ -142,8 +143,8 @@ async function create(
   const { name, code = '', message } = failure;
   const isRefusal = name === 'ValidationError';
   if (isRefusal && code === 'user_exists') return false;
-  tellScript(deps, asked, 'create', message);
-  // What a script refuses a new user for is written for whoever signs up.
+  recordScriptFailure(deps, asked, 'create', message);
+  // The message of a ValidationError is meant for the person who signs up.
   if (!isRefusal) throw databaseFailed();
   throw new AuthError(
     400,
@@ -162,18 +163,18 @@ async function login(
   if (failure?.name === 'WrongUsernameOrPasswordError') return { wrong: explained(failure) };
   const user = failure === undefined ? userIn(result, asked) : failure.message;
   if (typeof user !== 'string') return user;
-  tellScript(deps, asked, 'login', user);
+  recordScriptFailure(deps, asked, 'login', user);
   return 'failed';
 }
 
-/** Its first argument says whether there is such a user, the second why they do not come in. */
+/** Returns the log event of a WrongUsernameOrPasswordError: a code is given only for a user who exists. */
 function explained({ code, message }: ScriptFailure): Explained {
   return { type: code === undefined ? 'fu' : 'fp', ...(message !== '' && { description: message }) };
 }
 
 /**
- * A script that fails counts as no wrong password, since it may fail for right ones, too. So that nobody guesses by a script
- * that fails for wrong ones, it is not asked without end.
+ * Limits failures of the script. A failure does not count as a wrong password, because a script may fail for right ones,
+ * too; without a limit, passwords could be guessed with a script that fails for wrong ones.
  */
 async function limited(
   { rateLimits }: Pick<CustomDatabasesDependencies, 'rateLimits'>,
@@ -189,7 +190,7 @@ async function limited(
   return answer;
 }
 
-/** The user of a result, or why it is none that was asked for. */
+/** Returns the user of a script's result, or the reason why it is not accepted as the requested user. */
 function userIn(result: unknown, { identifier }: Asked): DatabaseUser | string {
   const user = databaseUser(result);
   if (typeof user === 'string') return user;

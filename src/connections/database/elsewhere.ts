@@ -1,4 +1,4 @@
-// Users who are kept in a database elsewhere.
+// Links users of a custom database to the user records here.
 import type { Connection } from '../../records/collections.ts';
 import { customDatabase, databaseOptions } from '../../records/database-options.ts';
 import { rootAttributesOf } from '../../records/upstream.ts';
@@ -14,7 +14,7 @@ export interface FromElsewhereDependencies {
   customDatabases: CustomDatabases;
 }
 
-/** A user of a database elsewhere, with what its connection says of writing them down here. */
+/** Returns a user of a custom database with the connection's options for the record that mirrors them here. */
 export function mirroredIn(connection: Connection, user: DatabaseUser): MirroredUser {
   return {
     ...user,
@@ -25,9 +25,9 @@ export function mirroredIn(connection: Connection, user: DatabaseUser): Mirrored
 }
 
 /**
- * Makes one of ours of the user whom a database elsewhere has with an address, and nobody knows here yet: they can then be
- * given a new password.
- * @returns undefined where there is none. @throws AuthError 503 where the database cannot be asked.
+ * Finds a user in a custom database and creates the record of them here, so that they can set a new password.
+ * @returns undefined if there is no such user, or their id or address belongs to another user here.
+ * @throws AuthError 503 if the database cannot be asked.
  */
 export async function fromElsewhere(
   { users, customDatabases }: FromElsewhereDependencies,
@@ -41,12 +41,12 @@ export async function fromElsewhere(
     mode === 'moves'
       ? await users.move({ ...there, connection: connection.name })
       : await users.mirror({ ...mirroredIn(connection, there), isBeforeLogin: true });
-  if (made === undefined) customDatabases.refused(asked, 'get_user', foreignId(there));
+  if (made === undefined) customDatabases.refused(asked, 'get_user', conflictReason(there));
   return made?.user;
 }
 
-/** Why somebody is not taken for a user of ours. */
-export function foreignId({ upstreamId }: DatabaseUser): string {
+/** Returns the reason recorded for a user who is not accepted because of a conflict with a user here. */
+export function conflictReason({ upstreamId }: DatabaseUser): string {
   return `the id ${upstreamId} or its address is another user's`;
 }
 
@@ -57,8 +57,8 @@ export interface VerifyElsewhereDependencies {
 }
 
 /**
- * Tells the database elsewhere where a user is kept that their address is verified, where it has a script for that.
- * @throws AuthError 503 where the script failed.
+ * Marks an address as verified in the custom databases of a user's identities, where they have a `verify` script.
+ * @throws AuthError 503 if a script failed.
  */
 export async function verifyElsewhere(
   { users, config, customDatabases }: VerifyElsewhereDependencies,

@@ -9,7 +9,7 @@ import { policyText } from '../../users/password-policy.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 
-/** An AuthError whose body is not the OAuth one. */
+/** The body of a LegacyError. */
 interface LegacyBody {
   error?: string;
   name?: string;
@@ -21,7 +21,7 @@ interface LegacyBody {
   statusCode?: number;
 }
 
-/** A failure with a body of its own. */
+/** A failure whose body is not the OAuth one (RFC 6749 §5.2). */
 export class LegacyError extends AuthError {
   readonly body: LegacyBody;
 
@@ -31,7 +31,7 @@ export class LegacyError extends AuthError {
   }
 }
 
-/** Failures of /dbconnections/* in their shape. */
+/** Writes the failures of /dbconnections/* in the shapes of their API. */
 export const legacyShape: ErrorShape = (ctx: Context, error: AuthError): void => {
   const refused = error instanceof RegistrationRefused ? extensibilityError(error) : error;
   const { status, body } = refused instanceof LegacyError ? refused : legacyOf(refused);
@@ -64,18 +64,18 @@ legacyShape.invalid = (faults) => {
   return new LegacyError(400, { error: [...missing, ...wrong].map(({ message }) => message).join(', ') });
 };
 
-/** What is said of a field that is no text. */
+/** Returns the message for a field that is missing or not a string. */
 export function typeFault(field: string) {
   return ({ input }: { input?: unknown }) =>
     input === undefined ? `${field} is required` : `invalid ${field} type (expected string)`;
 }
 
 function legacyOf({ status, error, error_description }: AuthError): LegacyError {
-  // Both families' names, so that every SDK finds the one it reads.
+  // Some SDKs read `error`, others `code` and `description`.
   return new LegacyError(status, { error, code: error, description: error_description, statusCode: status });
 }
 
-/** A sign-up that the tenant's own code refuses; login widgets show its words. */
+/** Returns the error for a sign-up that the tenant's own code refuses. Login widgets show `friendly_message`. */
 function extensibilityError({ error_description: said }: RegistrationRefused): LegacyError {
   return new LegacyError(400, {
     name: 'AuthError',
@@ -100,8 +100,8 @@ const password = (name: string, message: string, more: LegacyBody = {}) =>
   });
 
 /**
- * A refused sign-up as the client is told of it.
- * @param revealsUsers the tenant says so by a flag: a taken address is then called taken.
+ * Returns the error for a refused sign-up.
+ * @param revealsUsers whether the response may say that an address is taken (a flag of the tenant).
  */
 export function signUpError(
   refusal: SignUpRefusal,

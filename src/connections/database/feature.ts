@@ -1,4 +1,4 @@
-// Database connections: sign-up, new passwords, verified addresses.
+// Database connections: login with a password, sign-up, password reset, verification of e-mail addresses.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type AccountPagesDependencies, accountPages } from './account-pages.ts';

@@ -1,4 +1,4 @@
-// The pages of a forgotten password: who says who they are is sent a link.
+// The hosted pages of a forgotten password, which mail a link to set a new one.
 import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -40,7 +40,7 @@ async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<
   const page = await openRequestPage(deps, ctx);
   const elsewhere = `/u/${page.pending.uid}`;
   if (!waitsForLogin(page.pending)) return ctx.redirect(elsewhere);
-  const { names, connection } = await forgetful(deps, page);
+  const { names, connection } = await resetForm(deps, page);
   if (!offersReset(connection)) return ctx.redirect(elsewhere);
   await renderPage(deps, ctx, page, 'account/forgot', {
     ...pageModel(page, 'forgot-password'),
@@ -50,8 +50,8 @@ async function showForgot(deps: ForgotPagesDependencies, ctx: Context): Promise<
   });
 }
 
-/** The connection whose passwords are forgotten at a request, and the field in which its users say who they are. */
-async function forgetful(
+/** Returns the connection whose passwords the page resets, and the input field for the user's address or name. */
+async function resetForm(
   { config }: ForgotPagesDependencies,
   { pending: { clientId, params } }: RequestPage,
 ): Promise<{ connection: Connection; names: NameField }> {
@@ -66,7 +66,7 @@ async function handleForgot(deps: ForgotPagesDependencies, ctx: Context): Promis
   deps.csrf.verify(ctx);
   const { email } = formFields(ctx, 'email');
   const { params } = page.pending;
-  const { names, connection } = await forgetful(deps, page);
+  const { names, connection } = await resetForm(deps, page);
   const loginUrl = stepPath(page.pending, 'login');
   const model = { ...pageModel(page, 'forgot-password'), names, email, loginUrl };
   const isName = names.text === 'field.email' ? normalizeEmail(email) !== undefined : email.trim() !== '';

@@ -1,4 +1,4 @@
-// What the forms of the password pages are given.
+// The dependencies of the password pages.
 import type { HostedDependencies } from '../../flow/request-page.ts';
 import type { ShowNext } from '../../flow/routes.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
@@ -10,7 +10,7 @@ import type { FormStrategy, ProofDependencies } from '../strategy.ts';
 import type { LimitLogin } from './limit-login.ts';
 import type { VerificationDependencies } from './verification-link.ts';
 
-/** What the form of a password is shown with: passkeys stand beside it. */
+/** What the login form needs; it offers passkeys beside the password. */
 export interface PasswordFormDependencies extends HostedDependencies, OfferDependencies {
   config: Config;
 }
@@ -26,7 +26,7 @@ export interface PasswordPagesDependencies
 }
 
 /** The connection that a form is posted for. */
-export interface Meant {
+export interface FormConnection {
   connection: Connection;
   strategy: FormStrategy;
 }

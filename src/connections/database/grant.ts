@@ -61,7 +61,7 @@ async function authenticate(
   const password = requiredField(params, 'password');
   const { connection, strategy } = await databaseFor(deps.config, { clientId, realm });
   await deps.limitLogin(ctx, connection, identifier);
-  // That the application and the user may ask for it is judged with the login.
+  // Whether application and user may use the organization is checked when the login is settled.
   const organization = params.organization && (await deps.config.organization(params.organization));
   const proof = {
     clientId,

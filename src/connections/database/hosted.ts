@@ -18,11 +18,20 @@ import { normalizePhone } from '../../records/phone.ts';
 import { offerPasskey } from '../passkeys/offer.ts';
 import { codeChoices } from '../passwordless/session-code.ts';
 import { connectionOf, identifierOf, localChoices, loginChoices } from '../request-connections.ts';
-import type { Meant, PasswordFormDependencies, PasswordPagesDependencies } from './form-dependencies.ts';
+import type {
+  FormConnection,
+  PasswordFormDependencies,
+  PasswordPagesDependencies,
+} from './form-dependencies.ts';
 import { isSignUpOpen, loginPage, signUpPage, type TypedSignUp } from './pages.ts';
 import { postSignUp } from './sign-up-page.ts';
 
-type Post = (deps: PasswordPagesDependencies, ctx: Context, page: RequestPage, meant: Meant) => Promise<void>;
+type Post = (
+  deps: PasswordPagesDependencies,
+  ctx: Context,
+  page: RequestPage,
+  meant: FormConnection,
+) => Promise<void>;
 
 const get = (form: 'login' | 'signup') => ({
   ...PAGE,
@@ -36,14 +45,14 @@ const posted = (post: Post) => ({
     const page = await openRequestPage(deps, ctx);
     deps.csrf.verify(ctx);
     const { username } = formFields(ctx, 'username');
-    const meant = waitsForLogin(page.pending) ? await meantBy(deps, page, username) : undefined;
+    const meant = waitsForLogin(page.pending) ? await formConnection(deps, page, username) : undefined;
     if (meant?.strategy.page !== 'form') return deps.showNext(ctx, page);
     await post(deps, ctx, page, { connection: meant.connection, strategy: meant.strategy });
   },
 });
 
-/** The connection of a form: the domain of the typed name chooses among those with one. */
-async function meantBy({ config }: HostedDependencies, page: RequestPage, username: string) {
+/** Returns the connection that a form is posted for: that of the typed e-mail address's domain, if it has a form. */
+async function formConnection({ config }: HostedDependencies, page: RequestPage, username: string) {
   const named = await connectionOf(config, page, username);
   return named?.strategy.page === 'form' ? named : connectionOf(config, page);
 }
@@ -57,8 +66,8 @@ export const passwordPages: RouteDeclarations<PasswordPagesDependencies> = {
 };
 
 /**
- * Shows the form that a request asks for.
- * @param form `login` or `signup`, where it was asked for by its own address.
+ * Shows the login form or the sign-up form.
+ * @param form `login` or `signup` if the path names one; else the request's `screen_hint` decides.
  */
 export async function showPasswordForm(
   deps: PasswordFormDependencies,
@@ -75,20 +84,20 @@ export async function showPasswordForm(
   await renderLogin(deps, ctx, page, connection, { username: identifierOf(page) ?? invitedEmail ?? hint });
 }
 
-/** A login hint, in the field of the sign-up form that it fits. */
+/** Puts a login hint into the field of the sign-up form that it fits. */
 function typedAs(hint: string): TypedSignUp {
   const isPhone = normalizePhone(hint) !== undefined;
   return { email: isPhone ? '' : hint, phone: isPhone ? hint : '', username: '' };
 }
 
-/** Whether the form to sign up is wanted. @param form as in {@link showPasswordForm}. */
+/** Returns whether the sign-up form is to be shown. @param form as in {@link showPasswordForm}. */
 export function wantsSignUp({ pending }: RequestPage, form: string | undefined): boolean {
-  // Who is invited is new, as a rule.
+  // An invited user usually has no account yet.
   const first = pending.invitedEmail === undefined ? pending.params.screen_hint : 'signup';
   return (form ?? first) === 'signup';
 }
 
-/** The form of the password: with its own field for the address, or for the one that was typed on the page before. */
+/** Shows the login form: with a field for the address, or, if that was typed on the page before, for the password only. */
 export async function renderLogin(
   deps: PasswordFormDependencies,
   ctx: Context,
@@ -122,7 +131,7 @@ async function postLogin(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  { connection, strategy }: Meant,
+  { connection, strategy }: FormConnection,
 ): Promise<void> {
   const { username, password } = formFields(ctx, 'username', 'password');
   const again = (alert: string, status: number) =>

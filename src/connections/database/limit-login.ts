@@ -1,6 +1,6 @@
-// The limit of passwords that are tried, whatever way they come in.
+// The rate limit of passwords, at every endpoint that takes one.
 import type { Context } from 'koa';
 import type { Connection } from '../../records/collections.ts';
 
-/** Counts a try of a password. @throws AuthError 429 when a user is tried too often from one address. */
+/** Counts a password that is tried. @throws AuthError 429 if there were too many for a user from one IP address. */
 export type LimitLogin = (ctx: Context, connection: Connection, identifier: string) => Promise<void>;

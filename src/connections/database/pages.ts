@@ -26,7 +26,7 @@ interface LoginPage extends PageModel {
   connections: LoginChoice[];
 }
 
-/** What was typed into the form to sign up. */
+/** The addresses typed into the sign-up form. */
 export interface TypedSignUp {
   email: string;
   phone: string;
@@ -39,21 +39,21 @@ interface Asked {
 
 interface SignUpPage extends PageModel {
   values: TypedSignUp;
-  /** The addresses that are asked for, and those that may be left out. */
+  /** The addresses that the form asks for, and whether each may be left out. */
   email?: Asked;
   phone?: Asked;
   username?: Asked & { min: number; max: number };
-  /** Whether who signs up is asked for no password. */
+  /** Whether users sign up without a password. */
   hasNoPassword: boolean;
   rules: (Omit<RuleVerdict, 'verified'> & { verified?: boolean })[];
-  /** Whether the address is the invited one, and no other. */
+  /** Whether the e-mail address is that of an invitation and cannot be changed. */
   isEmailFixed: boolean;
   /** Message keys by field. */
   faults: { email?: string; phone?: string; username?: string; password?: string };
   loginUrl: string;
 }
 
-/** The form of a password. @param shown what was typed before, and a message key. */
+/** Returns the model of the login form. @param shown the name that was typed, and the message key of an error. */
 export function loginPage(
   page: RequestPage,
   connection: Connection,
@@ -75,8 +75,8 @@ export function loginPage(
 }
 
 /**
- * Whether a request leaves signing up open: where the connection keeps the passwords itself; for an organization, by its
- * invitation or where it lets everybody in.
+ * Returns whether users can sign up at a request: the connection must be a database whose users sign up with a password or a
+ * code; at an organization there must also be an invitation, or the organization must allow sign-ups (`is_signup_enabled`).
  */
 export function isSignUpOpen({ organization, pending }: RequestPage, connection: Connection): boolean {
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return false;
@@ -86,7 +86,7 @@ export function isSignUpOpen({ organization, pending }: RequestPage, connection:
   return enabled?.is_signup_enabled === true;
 }
 
-/** The form to sign up. @param refusal why the last attempt failed, with the password it was made with. */
+/** Returns the model of the sign-up form. @param refusal why the last attempt failed, and its password. */
 export function signUpPage(
   page: RequestPage,
   connection: Connection,
@@ -109,7 +109,7 @@ export function signUpPage(
     ...(phone && { phone }),
     ...(username && { username: { ...username, ...usernameLength(options) } }),
     hasNoPassword: !passwordUse(connection).signsUp,
-    // Before anything is typed no rule has failed.
+    // The rules are marked as met or failed only after a password was typed.
     rules: refusal === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,
     ...describeRefusal(refusal?.refusal),
     loginUrl: stepPath(page.pending, 'login'),
@@ -150,7 +150,7 @@ function describeRefusal(refusal: SignUpRefusal | undefined): {
     case 'personal-password':
       return marked({ password: 'signup.personal' });
     case 'taken':
-      // The same text whatever is taken, so as not to reveal accounts.
+      // The text does not say that the account exists.
       return { alert: 'signup.refused', faults: {} };
   }
 }

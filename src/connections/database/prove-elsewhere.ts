@@ -1,4 +1,4 @@
-// A password that a database elsewhere knows.
+// Verifies a password by a custom database.
 import { AuthError } from '../../http/errors.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import { LONGEST_PASSWORD } from '../../records/passwords.ts';
@@ -7,36 +7,37 @@ import { FIRST_VERSION } from '../../users/login.ts';
 import type { User } from '../../users/user.ts';
 import type { Proof, ProofDependencies, Proved } from '../strategy.ts';
 import type { Explained } from './custom.ts';
-import { foreignId, mirroredIn } from './elsewhere.ts';
+import { conflictReason, mirroredIn } from './elsewhere.ts';
 
-/** One answer for an unknown user and a wrong password; SDKs compare it letter by letter. */
+/** The message for an unknown user and for a wrong password alike. SDKs compare it byte for byte. */
 const WRONG_CREDENTIALS = 'Wrong email or password.';
 
 export const wrongCredentials = () => new AuthError(403, 'invalid_grant', WRONG_CREDENTIALS);
 
-/** What is known before a database is asked. */
+/** What is known before the database is asked. */
 interface Known {
-  /** Whom the identifier names here. */
+  /** The user here whom the identifier names. */
   user: User | undefined;
-  /** The version of their credential, read before. */
+  /** The version of that user's credential, read before the password was verified. */
   version: number;
-  /** Whether its user is made one of ours. */
+  /** Whether to log in, which creates or updates the record here; otherwise the password is only checked. */
   use: boolean;
-  /** Has what the script says of a wrong password recorded. */
+  /** Sets the log event for a wrong password, as the script explains it. */
   explain(why: Explained): void;
 }
 
 /**
- * Asks the database elsewhere.
- * @returns undefined for a wrong password.
- * @throws AuthError as for a wrong password, which is not counted, where the script failed or spoke of somebody else.
+ * Verifies a password by the connection's `login` script.
+ * @returns the user here; undefined for a wrong password.
+ * @throws AuthError the one for a wrong password, but without counting it, if the script failed or the id or address of its
+ *   user belongs to another user here.
  */
 export async function proveElsewhere(
   deps: ProofDependencies,
   { connection, identifier, credentials: password, clientId, caller, organization }: Proof<string>,
   { user, version, use, explain }: Known,
 ): Promise<Proved | undefined> {
-  // Nothing is kept of a longer one.
+  // A longer password cannot have been set.
   if (Buffer.byteLength(password) > LONGEST_PASSWORD) return undefined;
   const asked = { connection, identifier, clientId, ip: caller.ip, organization };
   const ask = async () => {
@@ -50,13 +51,13 @@ export async function proveElsewhere(
   if (there === undefined) return undefined;
   if (!use) return { userId: NOBODY, credentialVersion: FIRST_VERSION };
   const foreign = () => {
-    deps.customDatabases.refused(asked, 'login', foreignId(there));
+    deps.customDatabases.refused(asked, 'login', conflictReason(there));
     return wrongCredentials();
   };
   if (customDatabase(connection) === 'moves') {
     const moved = await deps.users.move({ ...there, connection: connection.name, password });
     if (moved === undefined) throw foreign();
-    // Another login of theirs, or a new password, may have been sooner: then it is that password that counts.
+    // If another login or a reset has stored a password meanwhile, that password is the valid one.
     const credentialVersion = await moved.verify(password);
     return credentialVersion === undefined ? undefined : { userId: moved.user.id, credentialVersion };
   }
@@ -67,7 +68,7 @@ export async function proveElsewhere(
     isNew,
   } = mirrored;
   if (isNew || id === user?.id) return { userId: id, credentialVersion: version };
-  // Whom they are was not known before the password was judged: a new one may have been set meanwhile.
+  // The user is only known once the script has judged the password; the password may have been changed while it ran.
   const credentialVersion = await deps.users.credentialVersion(id);
   return (await ask())?.upstreamId === there.upstreamId ? { userId: id, credentialVersion } : undefined;
 }

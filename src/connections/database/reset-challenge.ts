@@ -1,5 +1,6 @@
-// Actions of `password-reset-post-challenge`: they run when somebody comes by the link of a reset, before a new password can be
-// set. What they allow holds for the form of that answer alone: who posts another, or none, has them run first.
+// The actions of the trigger `password-reset-post-challenge`. They run when the link of a reset is opened, before a new
+// password can be set. The form they allow carries a proof; a form without a valid proof is sent back to the link, which runs
+// them again.
 import type { Context } from 'koa';
 import type { Actions } from '../../actions/actions.ts';
 import { clientOf, connectionOf, identityOf, userOf } from '../../actions/facts.ts';
@@ -38,22 +39,22 @@ export interface ResetChallengeDependencies {
   wallClock: Clock;
 }
 
-/** Where users come back to whom an action has sent elsewhere, or had give a second factor. */
+/** Path to which users return from the site that an action sent them to, or from a second factor. */
 export const RESET_RETURN = `${PASSWORD_RESET.path}/return` as const;
 
 const TRIGGER = 'password-reset-post-challenge';
 
-/** The link's ticket, while its user is elsewhere. */
+/** The cookie that keeps the link's ticket while the user is at another site or gives a second factor. */
 const LINK = browserCookie('__Host-gatehouse_reset', { sameSite: 'lax', ttlSeconds: 3600 });
 
-/** What is kept with the link's ticket. */
+/** The state of the actions, stored with the link's ticket. */
 interface Kept {
-  /** Hashes of what the forms have that were allowed: several windows may be open. */
+  /** SHA-256 hashes of the proofs of allowed forms; several windows may be open. */
   allowed: readonly string[];
   progress?: Progress;
-  /** What they asked for last, by a name of its own: nothing that was brought for another lets them go on. */
+  /** Random id of the step that the actions wait for; the answer to any other step is not accepted. */
   step?: string;
-  /** The types of second factors that were given since they began to run. */
+  /** The types of the second factors given since the actions began. */
   given?: readonly string[];
   resultUrl?: string;
 }
@@ -62,12 +63,12 @@ const MOST_FORMS = 5;
 
 const keptOf = ({ met }: OpenReset): Kept => ({ allowed: [], ...(met.data.actions as object | undefined) });
 
-/** Where an action said that the browser goes when the password is set. */
+/** Returns the URL that an action set for the browser to go to after the reset. */
 export function resultUrlOf(open: OpenReset): string | undefined {
   return keptOf(open).resultUrl;
 }
 
-/** Whether a form was allowed to set the password. @param proof what it has of {@link challengeReset}. */
+/** Returns whether a form may set the password. @param proof the form's, from {@link challengeReset}. */
 export function isAllowed(
   { actions }: Pick<ResetChallengeDependencies, 'actions'>,
   open: OpenReset,
@@ -78,9 +79,9 @@ export function isAllowed(
 
 /**
  * Runs the actions.
- * @param returned what the user came back with, whom an action had sent elsewhere or asked for a second factor.
- * @returns what the form has to have; undefined when the browser was sent elsewhere.
- * @throws AuthError 403 `access_denied` when one refuses the reset, or fails.
+ * @param returned what the user returned with from another site or a second factor; without it, the actions start anew.
+ * @returns the proof for the form; undefined if the browser was redirected.
+ * @throws AuthError 403 `access_denied` if an action refuses the reset, or fails.
  */
 export async function challengeReset(
   deps: ResetChallengeDependencies,
@@ -136,13 +137,13 @@ export async function challengeReset(
 
 const NOT_OFFERED = 'A second factor is required that the user has not, or the tenant has not.';
 
-/** The second factors that were given until now; none for who begins anew. */
+/** Returns the types of the second factors given so far. */
 function givenIn({ given = [] }: Kept, returned: Brought | undefined): readonly string[] {
   if (returned === undefined) return [];
   return 'factor' in returned ? [...given, returned.factor] : given;
 }
 
-/** Where the actions go on: from the start for who opens the link again. */
+/** Returns where the actions continue; undefined if they start anew. */
 function progressOf(
   { progress }: Kept,
   { request }: Record<string, unknown>,
@@ -152,19 +153,19 @@ function progressOf(
   return 'factor' in returned ? progress : { ...progress, request: { ...(request as object), ...returned } };
 }
 
-/** The application that a reset was asked for by, where it was one. */
+/** Returns the id of the application that requested the reset, if any. */
 function clientOfReset({ met: { data } }: OpenReset): { clientId: string | undefined } {
   return { clientId: typeof data.clientId === 'string' ? data.clientId : undefined };
 }
 
-/** The ticket of the link whose user this browser's was when they left; empty for none. */
-export const leftReset = (ctx: Context): string => LINK.secret(ctx) ?? '';
+/** Returns the ticket of the link that this browser left from; the empty string if there is none. */
+export const ticketOfBrowser = (ctx: Context): string => LINK.secret(ctx) ?? '';
 
 /**
- * What the user of a reset is back with; once, and in the browser that they left with.
- * @param reset as it is gone on with: what the actions wait for must not be another by then.
+ * Takes what the user of a reset returned with: once, and only in the browser that they left from.
+ * @returns undefined if there is nothing, or if it answers an earlier step than the one that the actions wait for.
  */
-export async function broughtTo(
+export async function takeReturned(
   { away }: Pick<ResetChallengeDependencies, 'away'>,
   ctx: Context,
   { ticket, open }: { ticket: string; open: OpenReset },
@@ -175,7 +176,7 @@ export async function broughtTo(
   return away.takeBrought(ctx, { uid: uidOf(ticket), step }, brought);
 }
 
-/** Stands for a link among users who are away. */
+/** Returns the name of a link among the requests whose users are away. */
 const uidOf = (ticket: string) => `reset-${sha256(ticket)}`;
 
 async function eventOf(

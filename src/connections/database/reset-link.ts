@@ -1,4 +1,4 @@
-// Sends password reset links, limited in number and without revealing who has an account.
+// Mails password reset links: a limited number per user, and without revealing who has an account.
 import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Messages } from '../../delivery/messages.ts';
 import type { Languages } from '../../http/languages.ts';
@@ -16,7 +16,7 @@ import type { Users } from '../../users/users.ts';
 import { type Asked, databaseFailed } from './custom-run.ts';
 import { type FromElsewhereDependencies, fromElsewhere } from './elsewhere.ts';
 
-/** The challenge of a reset, and where the link of the mail leads. */
+/** The purpose of a reset's challenge, and the path of its link. */
 export const PASSWORD_RESET = { purpose: 'password_reset', path: '/u/reset-password' } as const;
 
 interface ResetLinkDependencies extends FromElsewhereDependencies {
@@ -33,7 +33,7 @@ interface ResetLinkDependencies extends FromElsewhereDependencies {
 }
 
 interface ResetRequest {
-  /** An address or another name of somebody, as typed. */
+  /** The user's e-mail address, phone number, or username, as typed. */
   email: string;
   connection: Connection;
   client: Client | undefined;
@@ -43,25 +43,25 @@ interface ResetRequest {
 }
 
 /**
- * Sends a reset link to the user with that address, if there is one, in the background: answer and time are the same for
- * an unknown address. Once it resolves the request is kept until it is done.
+ * Mails a reset link to the user with that address, if there is one. This happens in the background, so that response and
+ * time are the same for an unknown address. When the promise resolves the request is stored, and survives a restart.
  */
 export type RequestReset = (request: ResetRequest) => Promise<void>;
 
-/** A request as it is kept: what it is about is named. */
+/** A request as it is stored: with ids and names in place of records. */
 interface KeptRequest extends Pick<ResetRequest, 'email' | 'languages' | 'caller'> {
   connection: string;
   client?: string;
   organization?: string;
 }
 
-/** Pauses between tries of a request, milliseconds: the store can fail, and a database elsewhere that is asked. */
+/** Milliseconds between tries of a request. The store can fail, and so can a custom database. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
-/** @see RequestReset */
+/** Returns the function that requests reset links; see {@link RequestReset}. */
 export function resetRequests(deps: ResetLinkDependencies): RequestReset {
   const { config, deliveries, store } = deps;
-  const looking = fewAtOnce(LOOKING);
+  const lookUp = limitConcurrency(CONCURRENT_LOOKUPS);
   const prepare = deliveries.add<KeptRequest>({
     kind: 'password-reset',
     attempt: async ({ connection: name, client, organization, ...request }, { done }) => {
@@ -73,7 +73,7 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
         client: client === undefined ? undefined : await config.client(client),
         organization: organization === undefined ? undefined : await config.organization(organization),
       };
-      const find = (asked: Asked) => looking(name, () => fromElsewhere(deps, asked));
+      const find = (asked: Asked) => lookUp(name, () => fromElsewhere(deps, asked));
       await sendLink({ ...deps, find }, about, done);
     },
     mayPass: () => true,
@@ -96,11 +96,11 @@ export function resetRequests(deps: ResetLinkDependencies): RequestReset {
   };
 }
 
-/** How many users are looked for at once in one database elsewhere: strangers must not keep its scripts from logins. */
-const LOOKING = 2;
+/** Concurrent lookups in one custom database. Requests by strangers must not keep its scripts busy, as logins need them. */
+const CONCURRENT_LOOKUPS = 2;
 
-/** @returns what does some work of a key, unless so much of it is under way already. @throws AuthError 503 then. */
-function fewAtOnce(most: number) {
+/** Returns a function that runs work under a key, and throws AuthError 503 while `most` of that key are running. */
+function limitConcurrency(most: number) {
   const running = new Map<string, number>();
   const count = (key: string, more: number) => running.set(key, (running.get(key) ?? 0) + more);
   return async <T>(key: string, work: () => Promise<T>): Promise<T> => {
@@ -110,7 +110,7 @@ function fewAtOnce(most: number) {
   };
 }
 
-/** @param done what says that the request is done. */
+/** Mails the link of a request, or records why there is none. @param done the write that marks the request as done. */
 async function sendLink(
   deps: ResetLinkDependencies & { find(asked: Asked): Promise<User | undefined> },
   request: ResetRequest,
@@ -122,7 +122,7 @@ async function sendLink(
   const identity = offersReset(connection)
     ? await deps.users.identityInConnection(connection, request.email)
     : undefined;
-  // Whichever name was typed, the mail goes to the address of the account.
+  // Whether an address or a username was typed, the mail goes to the address of the account.
   const email = identity === undefined ? normalizeEmail(request.email) : identity.email;
   const user =
     email === undefined || !offersReset(connection)
@@ -135,20 +135,20 @@ async function sendLink(
     ...(client && { client_id: client.client_id }),
   };
   if (email === undefined || user === undefined) {
-    deps.events.record({ ...seen, type: 'fcpr', description: whyNobody(connection) });
+    deps.events.record({ ...seen, type: 'fcpr', description: whyNoLink(connection) });
     return;
   }
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('reset_email');
   const refused = (description: string) =>
     deps.events.record({ ...seen, type: 'fcpr', user_id: user.id, description });
   if (!enabled) return refused('reset_email is not enabled');
-  // Limits the mails to a user, silently, wherever the requests come from.
+  // Limits the mails to a user, whatever address the requests come from. The caller does not see the limit.
   const account = `${connection.name}\n${user.id}`;
-  if (!(await hasRoom(deps, account, user.id, caller))) return refused('too many mails');
+  if (!(await spendMail(deps, account, user.id, caller))) return refused('too many mails');
   const { secret, ref, keep } = deps.challenges.prepareTicket({
     purpose: PASSWORD_RESET.purpose,
     subject: user.id,
-    // A newer link replaces only the same caller's; the first one used ends all.
+    // A newer link replaces only the same caller's. The first link that is used ends all others.
     askers: askersOf(caller),
     userId: user.id,
     ttlSeconds,
@@ -167,13 +167,13 @@ async function sendLink(
   letter.post();
 }
 
-function whyNobody(connection: Connection): string {
+function whyNoLink(connection: Connection): string {
   if (!changesPasswords(connection)) return 'there is no script change_password';
   return offersReset(connection) ? 'there is no such user' : 'the connection lets nobody ask for it';
 }
 
-/** Strangers share one limit; known callers have their own. */
-async function hasRoom(
+/** Counts a mail to a user. Strangers share one limit; each known caller has one of their own. @returns false beyond it. */
+async function spendMail(
   { rateLimits, callers }: ResetLinkDependencies,
   account: string,
   userId: string,

@@ -17,8 +17,14 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type VerifyElsewhereDependencies, verifyElsewhere } from './elsewhere.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
-import { isForOwn, MOVED, mayTakeOver, unlessMoved, withoutNumber } from './takeover.ts';
-import { namedBy, ticketOptions } from './ticket-link.ts';
+import {
+  ADDRESS_CHANGED,
+  isForOwnAddress,
+  mayTakeOver,
+  unlessAddressChanged,
+  unverifyNumber,
+} from './takeover.ts';
+import { mainIdentifier, ticketOptions } from './ticket-link.ts';
 
 export interface ResetDependencies extends VerifyElsewhereDependencies {
   config: Config;
@@ -28,27 +34,32 @@ export interface ResetDependencies extends VerifyElsewhereDependencies {
   callers: KnownCallers;
   messages: Messages;
   events: Events;
-  /** Ends pending enrolments and approvals, and forgets remembered browsers. */
+  /** Ends pending enrollments and approvals of second factors, and forgets remembered browsers. */
   endPending(userId: string): Promise<void>;
   /** Ends all sessions of a user, with their tokens. */
   endSessions(userId: string): Promise<void>;
-  /** The same, and removes second factors and consents. */
+  /** Does what `endSessions` does, and removes second factors and consents. */
   endAll(userId: string): Promise<void>;
-  /** Takes linked identities apart. */
+  /** Makes every linked identity a user of its own again. */
   detachLinked(userId: string): Promise<void>;
 }
 
 /** A reset that a link allows. */
 export interface OpenReset {
   user: User;
-  /** Whose password it is: the user's, or that of an identity that was linked to them. */
+  /** The id under which the password is stored: the user's, or that of an identity that was linked to them. */
   home: string;
   connection: Connection;
   options: DatabaseOptions;
   met: Met;
 }
 
-/** The reset of a valid link: its user still exists, with the address that it was sent to, or the name that it is for. */
+/**
+ * Returns the reset of a valid ticket.
+ * @param purpose of the ticket; by default that of a link.
+ * @returns undefined if the ticket is not valid, the user no longer exists or has another address or name, or the password
+ *   was changed since the ticket was issued.
+ */
 export async function openReset(
   deps: ResetDependencies,
   ticket: string,
@@ -58,28 +69,30 @@ export async function openReset(
   if (met?.userId === undefined) return undefined;
   const user = await deps.users.get(met.userId);
   const connection = await deps.config.connection(String(met.data.connection));
-  // Passwords may have been switched off since.
+  // Passwords may have been switched off since the link was mailed.
   if (user === undefined || connection === undefined || !passwordUse(connection).logsIn) return undefined;
-  // By the identity, not the user: one that was linked has an address and a password of its own.
+  // The identity is compared, not the user: a linked identity has an address and a password of its own.
   const identity = (await deps.users.identitiesOf(user.id)).find(
     (one) =>
       one.connection === connection.name &&
-      Object.entries(namedBy(one)).every(([kind, name]) => name !== undefined && met.data[kind] === name),
+      Object.entries(mainIdentifier(one)).every(
+        ([kind, name]) => name !== undefined && met.data[kind] === name,
+      ),
   );
   if (identity === undefined) return undefined;
-  // A link is good only while the password is the one that it was made for.
+  // A link is valid only until the password is changed.
   const version = versionOf(met);
   if (version !== undefined && (await deps.users.credentialVersion(user.id)) !== version) return undefined;
   return { user, home: homeOf(identity), connection, options: databaseOptions(connection), met };
 }
 
-/** The version of the credential that a link was made for; undefined for one that an older release made. */
+/** Returns the credential version that a link was issued for; undefined for a link of an older release. */
 function versionOf({ data: { credentialVersion } }: Met): number | undefined {
   return typeof credentialVersion === 'number' ? credentialVersion : undefined;
 }
 
 /** Records a refused reset. */
-export function tellRefusedReset(
+export function recordRefusedReset(
   { events }: Pick<ResetDependencies, 'events'>,
   open: OpenReset | undefined,
   { reason, ip }: { reason: ResetRefusal['reason']; ip: string },
@@ -95,10 +108,10 @@ export function tellRefusedReset(
   });
 }
 
-/** A new password, as the form has it. */
+/** A new password, and who sets it. */
 interface NewPassword {
   ticket: string;
-  /** What the ticket was made for, where it is no link. */
+  /** The ticket's purpose, if it is not a link. */
   purpose?: string;
   password: string;
   caller: Caller;
@@ -110,14 +123,14 @@ interface NewPassword {
 export type ResetRefusal =
   | PasswordRefusal
   | { reason: 'expired' }
-  /** It could not be set where it is kept. */
+  /** The custom database did not change it. */
   | { reason: 'not-changed' };
 
 /**
  * Sets the new password and consumes the link. Ends the user's sessions and tokens (unless the tenant keeps them), other
  * links and pending logins, and informs the user by mail. If the address was never verified, whoever set the old password
- * may not be its owner: then their second factors and consents are removed, too, and linked identities taken apart.
- * @returns the refusal; undefined when done.
+ * may not be its owner: then second factors and consents are removed, too, and linked identities are detached.
+ * @returns the refusal; undefined if the password was set.
  */
 export async function resetPassword(
   deps: ResetDependencies,
@@ -128,21 +141,21 @@ export async function resetPassword(
   if (refusal !== undefined) return refusal;
   if ((await deps.challenges.spendTicket(purpose, ticket)) === undefined) return { reason: 'expired' };
   const clientId = typeof met.data.clientId === 'string' ? met.data.clientId : undefined;
-  // Whoever asked for it by a login takes nothing over: what they have stays theirs.
+  // A user who requested the ticket while logged in does not take over the account: factors and identities stay.
   const isByLink = purpose === PASSWORD_RESET.purpose && ticketOptions(met)?.isOwn !== true;
   const isTakenOver = isByLink && mayTakeOver(user, met);
-  const also = [unlessMoved(user), ...(isTakenOver ? [withoutNumber(user.id)] : [])];
-  // Of several links that are used at one moment the first alone counts: who comes second was overtaken.
+  const also = [unlessAddressChanged(user), ...(isTakenOver ? [unverifyNumber(user.id)] : [])];
+  // Of several links used at the same time only the first sets a password; for the others the version has changed.
   const how = { home, asker: { ...asker, clientId }, version: versionOf(met), also };
   const outcome = await deps.users.setPassword(user.id, password, how).catch((thrown: unknown) => {
-    if (thrown === MOVED) return false;
+    if (thrown === ADDRESS_CHANGED) return false;
     if (thrown instanceof AuthError && thrown.error === 'temporarily_unavailable') return 'failed';
     throw thrown;
   });
   if (outcome === 'failed') return { reason: 'not-changed' };
   if (!outcome) return { reason: 'expired' };
   await endWhatWasBefore(deps, user, { met, isByLink });
-  // Callers known by the old password become strangers.
+  // Callers who became known by the old password are strangers again.
   await deps.callers.forgetAllOf(user.id);
   await deps.attempts.unlock(connection.name, user, caller);
   const application = clientId === undefined ? undefined : await deps.config.client(clientId);
@@ -167,7 +180,10 @@ export async function resetPassword(
   return undefined;
 }
 
-/** Order matters: the address is verified only after everything else has ended. */
+/**
+ * Ends everything the old password gave access to, and then verifies the address that the link was mailed to. The order
+ * matters: whether second factors are removed depends on whether the address was verified before.
+ */
 async function endWhatWasBefore(
   deps: ResetDependencies,
   user: User,
@@ -176,7 +192,7 @@ async function endWhatWasBefore(
   const { id: userId, email } = user;
   await deps.challenges.revokeAllOf(userId);
   await deps.endPending(userId);
-  // Where there is no address, it is nobody else's; and who is logged in takes nothing over.
+  // An account without an address cannot have been made with somebody else's.
   const isProved = email === undefined || (await deps.users.get(userId))?.email_verified === true;
   const ticket = ticketOptions(met);
   if (!isProved && isByLink && mayTakeOver(user, met)) await deps.detachLinked(userId);
@@ -184,15 +200,15 @@ async function endWhatWasBefore(
   else if (deps.config.settings().tenant.flags.keep_sessions_on_password_reset !== true) {
     await deps.endSessions(userId);
   }
-  if (email === undefined || !isForOwn(user, met)) return;
-  // The link was mailed to this address, which verifies it; a ticket may have come by any way, and its maker says.
-  if (ticket === undefined && !isProved) await tellProved(deps, userId, email);
+  if (email === undefined || !isForOwnAddress(user, met)) return;
+  // A mailed link proves its address. An application may hand out a ticket in any way, so it says whether the ticket does.
+  if (ticket === undefined && !isProved) await tryVerifyElsewhere(deps, userId, email);
   if (ticket === undefined) await deps.users.proveEmail(userId, email);
   else if (ticket.marksVerified) await deps.users.confirmEmail(userId, email);
 }
 
-/** Where the user is kept elsewhere; what fails is in the log, and the address is proved all the same. */
-async function tellProved(deps: ResetDependencies, userId: string, email: string): Promise<void> {
+/** Marks the address as verified in custom databases. A failure is in the log; the address is verified here all the same. */
+async function tryVerifyElsewhere(deps: ResetDependencies, userId: string, email: string): Promise<void> {
   try {
     await verifyElsewhere(deps, userId, email);
   } catch (thrown) {
@@ -201,8 +217,9 @@ async function tellProved(deps: ResetDependencies, userId: string, email: string
 }
 
 /**
- * Where a link's page leads, with the result; undefined when the tenant configures nothing.
- * @param target a ticket's own, before the tenant's.
+ * Returns the URL to redirect to after a link was used, with the result in its query.
+ * @param target the ticket's or an action's URL, which takes precedence over the e-mail template's.
+ * @returns undefined if none is configured.
  */
 export function resultUrl(
   deps: Pick<ResetDependencies, 'messages'>,

@@ -115,7 +115,7 @@ function refusalError(config: Config, connection: Connection, refusal: SignUpRef
   return signUpError(refusal, connection, flags.enable_public_signup_user_exists_error === true);
 }
 
-/** @throws LegacyError 400 when there is no such database connection, or it is not the application's. */
+/** @throws LegacyError 400 if there is no such database connection, or it is not enabled for the application. */
 async function databaseOf(
   config: Config,
   { connection: name, client_id: clientId }: Pick<SignUpBody, 'connection' | 'client_id'>,
@@ -137,7 +137,7 @@ function profileOf({ given_name, family_name, name, nickname, picture, user_meta
   );
 }
 
-/** The answer to a sign-up (docs/wire/database.md): what was supplied, and the id without its strategy. */
+/** Returns the response to a sign-up (docs/wire/database.md): what was sent, and the id without its strategy prefix. */
 function signUpResult(
   { user, identity }: { user: User; identity: Identity },
   body: SignUpBody,

@@ -1,4 +1,4 @@
-// The page at which the codes of a sign-up are typed.
+// The page at which the user types the codes of a sign-up.
 import type { Context } from 'koa';
 import { pageModel, type RequestPage, renderPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -9,23 +9,23 @@ import type { PasswordPagesDependencies } from './form-dependencies.ts';
 
 export const STEP = 'signup/code';
 
-/** A sign-up that waits for codes. */
+/** A sign-up that waits for codes, stored with its authorization request. */
 export interface WaitingSignUp {
   /** The connection's name. */
   connection: string;
-  /** In the form that they are kept in. */
+  /** In the form in which they are stored. */
   addresses: TypedAddresses;
   /** Undefined for a sign-up without a password. */
   passwordHash?: string | undefined;
-  /** What is still to be proved; the first was sent a code. */
+  /** The kinds of address still to be proved; a code was sent to the first. */
   left: CodeKind[];
   proved: CodeKind[];
-  /** The ticket that the code is good with. */
+  /** The ticket that the code is valid with. */
   session: string;
 }
 
-/** A request at the step. */
-export interface At {
+/** The request and the connection of a sign-up that waits for codes. */
+export interface SignUpRequest {
   page: RequestPage;
   connection: Connection;
 }
@@ -38,7 +38,7 @@ export interface At {
 export async function showCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  { page, connection }: At,
+  { page, connection }: SignUpRequest,
   { left, proved, addresses }: Pick<WaitingSignUp, 'left' | 'proved' | 'addresses'>,
   shown: { alert?: string; said?: string | undefined } = {},
   status = 200,

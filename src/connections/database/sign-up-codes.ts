@@ -1,5 +1,5 @@
-// Signing up on the hosted page where addresses are proved by a code: there is an account once all were, and not before, so
-// that nobody has one with somebody else's address. Until then what was typed waits with the request.
+// Sign-up on the hosted page with addresses that are proved by codes. The account is created only after all of them were
+// proved, so that nobody has one with somebody else's address. Until then the sign-up is stored with the request.
 import type { Context } from 'koa';
 import { waitsForLogin } from '../../flow/next.ts';
 import {
@@ -26,14 +26,14 @@ import { byOwnPassword, resolveConnection } from '../resolve.ts';
 import { loginBy } from '../strategy.ts';
 import type { PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen } from './pages.ts';
-import { type At, STEP, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
+import { type SignUpRequest, STEP, showCode, type WaitingSignUp } from './sign-up-code-page.ts';
 import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
 import { provedByCode } from './sign-up-proofs.ts';
 import { askNewToVerify } from './verification-link.ts';
 
 const PURPOSE = 'signup_code';
 
-/** Sends the first code. @throws AuthError as {@link start}. */
+/** Stores a sign-up with its request and sends the first code. @throws AuthError as {@link start}. */
 export async function beginSignUpCodes(
   deps: PasswordPagesDependencies,
   ctx: Context,
@@ -59,19 +59,20 @@ export const signUpCodePages: RouteDeclarations<PasswordPagesDependencies> = {
 type Handle = (
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: At,
+  at: SignUpRequest,
   waiting: WaitingSignUp,
 ) => Promise<void>;
 
-/** Opens the request and the sign-up that waits with it before a page is made. */
+/** Returns the declaration of a route at a waiting sign-up. */
 function opened(handle: Handle) {
   return {
     ...PAGE,
-    handle: (deps: PasswordPagesDependencies, ctx: Context) => atSignUp(deps, ctx, handle),
+    handle: (deps: PasswordPagesDependencies, ctx: Context) => openSignUp(deps, ctx, handle),
   };
 }
 
-async function atSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: Handle): Promise<void> {
+/** Opens the request and its waiting sign-up. Without one, or if signing up is no longer allowed, shows the sign-up form. */
+async function openSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: Handle): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   if (ctx.method === 'POST') deps.csrf.verify(ctx);
   const { pending } = page;
@@ -80,7 +81,7 @@ async function atSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: H
   const { connection: name, organization } = pending.params;
   const asked = { clientId: pending.clientId, connection: name ?? waiting.connection, organization };
   const found = await resolveConnection(deps.config, asked, byOwnPassword);
-  // It may have been closed since.
+  // The operator may have closed sign-ups since this one began.
   const isOpen =
     'strategy' in found &&
     found.connection.name === waiting.connection &&
@@ -90,21 +91,21 @@ async function atSignUp(deps: PasswordPagesDependencies, ctx: Context, handle: H
   await handle(deps, ctx, { page, connection: found.connection }, waiting);
 }
 
-/** The address that is proved next. */
+/** Returns the address that is proved next. */
 function provedNow({ left, addresses }: Pick<WaitingSignUp, 'left' | 'addresses'>) {
   const [kind = 'email'] = left;
   return { kind, address: addresses[kind] ?? '' };
 }
 
-/** Sends a code to the first address that is to be proved, also where a user has it: that is told after the proof alone. */
+/** Sends a code to the next address, even if it is taken: only somebody who has proved it learns that. */
 async function send(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  { page, connection }: At,
+  { page, connection }: SignUpRequest,
   waiting: Omit<WaitingSignUp, 'session'>,
 ): Promise<void> {
   const { kind, address } = provedNow(waiting);
-  // A sign-up has codes sent to any address: it is limited as other requests for codes are.
+  // A sign-up can have codes sent to any address, so it takes from the limit of requests for codes.
   await deps.rateLimits.takeFrom(ctx, 'passwordlessStart');
   const session = await start(deps, ctx, {
     client: page.client,
@@ -122,7 +123,7 @@ async function send(
 async function sendAgain(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: At,
+  at: SignUpRequest,
   waiting: WaitingSignUp,
 ): Promise<void> {
   const { address } = provedNow(waiting);
@@ -139,7 +140,7 @@ async function sendAgain(
 async function useCode(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  at: At,
+  at: SignUpRequest,
   waiting: WaitingSignUp,
 ): Promise<void> {
   // Codes may be typed with spaces or a dash.
@@ -158,11 +159,11 @@ async function useCode(
   }
 }
 
-/** Whether a code is right, which is good once. Wrong ones count against the address. */
+/** Returns whether a code is right, and uses it up. Wrong codes count against the address. */
 async function isRight(
   { attempts, challenges, random }: PasswordPagesDependencies,
   ctx: Context,
-  { page, connection }: At,
+  { page, connection }: SignUpRequest,
   { session, code, ...waiting }: WaitingSignUp & { code: string },
 ): Promise<boolean> {
   const { address } = provedNow(waiting);
@@ -180,11 +181,11 @@ async function isRight(
   return right === true;
 }
 
-/** Makes the user, who is logged in. That an address is taken is told to who has proved that it is theirs. */
+/** Creates the user and logs them in. By now they have proved the addresses, so the page may say that one is taken. */
 async function finish(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  { page, connection }: At,
+  { page, connection }: SignUpRequest,
   waiting: WaitingSignUp,
 ): Promise<void> {
   const { pending } = page;
@@ -214,8 +215,8 @@ async function finish(
 }
 
 /**
- * Takes an address that was just proved from who has it without a proof, where its owner could not come to that account: to
- * an e-mail address goes a link for a new password, by which the account is theirs.
+ * Removes a just proved address from an account that never proved it. An e-mail address in a connection with passwords stays:
+ * its owner can take over that account by a password reset.
  */
 async function releaseUnproved(
   { users }: PasswordPagesDependencies,

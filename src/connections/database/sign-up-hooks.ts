@@ -1,4 +1,4 @@
-// What the tenant's own code is told of who signs up on the page, and what the page says where it refuses them.
+// What the tenant's own code learns about a sign-up on the hosted page, and what the page shows if that code refuses it.
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import { anonymousSessionPart } from '../../engine/anonymous-transfer.ts';
@@ -11,7 +11,7 @@ import type { Asker } from '../../users/asker.ts';
 import { RegistrationRefused } from '../../users/registration.ts';
 import type { TypedAddresses } from '../../users/signup.ts';
 
-/** Who signs up, for the tenant's own code. */
+/** Returns the facts about a sign-up for the tenant's own code. */
 export function signUpAsker(
   config: Pick<Config, 'settings'>,
   ctx: Context,
@@ -28,7 +28,7 @@ export function signUpAsker(
   };
 }
 
-/** What the page says where the tenant's own code refuses a user, or cannot be asked. @throws whatever else was thrown */
+/** Returns what the page shows if the tenant's own code refuses a user or failed. @throws any other error, unchanged. */
 export function refusedByCode(thrown: unknown): { status: number; alert: string; said?: string | undefined } {
   const refused = { status: 400, alert: 'signup.refused' };
   if (thrown instanceof RegistrationRefused) return { ...refused, said: thrown.said };

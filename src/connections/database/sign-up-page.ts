@@ -1,4 +1,4 @@
-// Signing up on the hosted page.
+// Sign-up on the hosted page.
 import type { Context } from 'koa';
 import { type RequestPage, renderPage, requestLanguages, tooManyAlert } from '../../flow/request-page.ts';
 import { formFields } from '../../http/body-fields.ts';
@@ -7,19 +7,19 @@ import { passwordUse } from '../../records/database-options.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { type SignUpRefusal, signUp, signUpFault, signUpRefusal } from '../../users/signup.ts';
 import { loginBy } from '../strategy.ts';
-import type { Meant, PasswordPagesDependencies } from './form-dependencies.ts';
+import type { FormConnection, PasswordPagesDependencies } from './form-dependencies.ts';
 import { isSignUpOpen, signUpPage } from './pages.ts';
 import { beginSignUpCodes } from './sign-up-codes.ts';
 import { refusedByCode, signUpAsker } from './sign-up-hooks.ts';
 import { provedByCode, unprovable } from './sign-up-proofs.ts';
 import { askNewToVerify } from './verification-link.ts';
 
-/** Takes the form to sign up: a new user is logged in, or asked for a code first. */
+/** Handles the posted sign-up form: creates and logs in the user, or first asks for codes. */
 export async function postSignUp(
   deps: PasswordPagesDependencies,
   ctx: Context,
   page: RequestPage,
-  { connection, strategy }: Meant,
+  { connection, strategy }: FormConnection,
 ): Promise<void> {
   if (!isSignUpOpen(page, connection)) return deps.showNext(ctx, page, 'login');
   const typed = typedIn(ctx, page);
@@ -33,7 +33,7 @@ export async function postSignUp(
   }
 }
 
-/** What was typed: as it is shown again, and without what was left empty. */
+/** Reads the form: `shown` is what a repeated form contains, `given` is without the fields left empty. */
 function typedIn(ctx: Context, { pending }: RequestPage) {
   const fields = formFields(ctx, 'email', 'phone', 'username', 'password');
   const { phone, username, password } = fields;
@@ -50,7 +50,7 @@ function typedIn(ctx: Context, { pending }: RequestPage) {
 async function signUpAs(
   deps: PasswordPagesDependencies,
   ctx: Context,
-  { page, connection, strategy }: Meant & { page: RequestPage },
+  { page, connection, strategy }: FormConnection & { page: RequestPage },
   { shown, given, password }: ReturnType<typeof typedIn>,
 ): Promise<void> {
   const { clientId } = page.pending;

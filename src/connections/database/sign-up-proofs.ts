@@ -1,4 +1,4 @@
-// Which addresses of a sign-up are proved by codes before there is an account.
+// Decides which addresses of a sign-up codes must prove before the account is created.
 import type { Connection } from '../../records/collections.ts';
 import { attributesOf } from '../../records/database-attributes.ts';
 import {
@@ -10,18 +10,18 @@ import {
 } from '../../records/database-options.ts';
 import type { SignUpRefusal, TypedAddresses } from '../../users/signup.ts';
 
-/** The addresses of a sign-up that are proved by codes before there is an account. */
+/** Returns the kinds of the typed addresses that codes must prove. */
 export function provedByCode(connection: Connection, typed: TypedAddresses): CodeKind[] {
   if (customDatabase(connection) !== undefined) return [];
   const attributes = attributesOf(databaseOptions(connection));
-  // Without a password it is what they log in with.
+  // Users without a password log in by codes, so the address that receives them must be proved.
   const codes = passwordUse(connection).signsUp ? [] : codeKinds(connection);
   return (['email', 'phone_number'] as const).filter(
     (kind) => typed[kind] !== undefined && (attributes[kind].verification === 'code' || codes.includes(kind)),
   );
 }
 
-/** @returns a refusal where somebody signs up without a password, and without an address that codes are sent to. */
+/** Returns the refusal of a sign-up without a password if none of its addresses can receive codes. */
 export function unprovable(connection: Connection, proved: readonly CodeKind[]): SignUpRefusal | undefined {
   const [kind = 'email'] = codeKinds(connection);
   return proved.length === 0 ? { reason: 'missing-address', kind } : undefined;

@@ -1,4 +1,4 @@
-// What POST /dbconnections/signup takes (docs/wire/database.md), field by field.
+// The body of POST /dbconnections/signup (docs/wire/database.md).
 import { z } from 'zod';
 import { typeFault } from './errors.ts';
 
@@ -8,7 +8,7 @@ const METADATA_VALUE = 500;
 const TEXT = 300;
 const URL_LENGTH = 2048;
 
-/** Characters as the contract counts them: one outside the basic plane is one, too. */
+/** Counts code points: a character outside the Basic Multilingual Plane counts as one. */
 const characters = (value: string) => [...value].length;
 
 const text = (field: string) =>
@@ -43,7 +43,7 @@ const metadata = z
     }
   });
 
-/** What may be said of somebody who signs up, and where. */
+/** The members of the body. */
 export const signUpFields = {
   client_id: text('client_id').optional().describe('The application; the connection must be enabled for it.'),
   connection: required('connection').describe('The name of a database connection.'),
@@ -68,10 +68,10 @@ export const signUpFields = {
     ),
 };
 
-/** The schema, whose messages are the endpoint's. */
+/** The schema of the body. Its messages are those that SDKs expect. */
 export const signUpBody = z.object(signUpFields).refine(
   ({ email, username, phone_number }) => [email, username, phone_number].some((one) => one !== undefined),
-  // Also where other members are at fault: the answer names all that are missing.
+  // Checked even if other members are invalid: the response names all missing members.
   { path: ['email'], message: 'email is required', when: () => true },
 );
 
@@ -79,7 +79,7 @@ export type SignUpBody = z.output<typeof signUpBody>;
 
 const { client_id: _1, connection: _2, password: _3, ...told } = signUpFields;
 
-/** What is told of a new user. */
+/** The schema of the response. */
 export const signUpAnswer = z.object({
   ...told,
   _id: z.string().describe('The id, without the strategy before it.'),

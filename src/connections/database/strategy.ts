@@ -31,8 +31,8 @@ function describe(connection: Connection): object {
 }
 
 /**
- * Takes as long for an unknown user as for a wrong password. Where the users of a connection are in a database elsewhere, that
- * one is asked: always, or until a user's password is kept here.
+ * Verifies passwords. It takes as long for an unknown user as for a wrong password. A connection with a custom database asks
+ * that one: always, or, where users move here, until the user's password is stored here.
  */
 export const database = strategy(
   { name: 'auth0', amr: ['pwd'], page: 'form', managesPasswords: true, describe },
@@ -44,7 +44,7 @@ export const database = strategy(
     read: async ({ users }, { connection, identifier }, userId) => {
       const by = { connection, identifier };
       const elsewhere = customDatabase(connection);
-      // Whoever was not there a moment ago may be moving here just now: what was read of them fits only in part.
+      // A user who was not found above may be created by a concurrent login; then `user` and `verify` would not match.
       const isMoved = elsewhere === 'moves' && userId !== undefined;
       const [user, verify, isHere, version] = await Promise.all([
         users.get(userId ?? NOBODY),
@@ -58,8 +58,8 @@ export const database = strategy(
       const prove = () =>
         read.isHere ? proveHere(proof, read) : proveElsewhere(deps, proof, { ...read, use, explain });
       const isAsked = customDatabase(proof.connection) !== undefined;
-      const proved = await (isAsked ? deps.customDatabases.evenly(prove) : prove());
-      // Judged in any case, so that the time of the answer does not tell whether the password was right.
+      const proved = await (isAsked ? deps.customDatabases.padFailures(prove) : prove());
+      // The password is verified even if passwords are switched off, so that the time does not reveal whether it was right.
       return passwordUse(proof.connection).logsIn ? proved : undefined;
     },
     userOf: async (_deps, _proof, _read, proved) => (proved.userId === NOBODY ? undefined : proved),

@@ -1,28 +1,29 @@
-// Somebody else may have made an account with an address: what is taken from its maker when the address's owner sets a password.
+// An account may have been created with somebody else's e-mail address. When the owner of that address sets a password by a
+// mailed link, whoever created the account loses access to it.
 import type { Met } from '../../protection/challenges.ts';
 import type { Write } from '../../store/contract.ts';
 import type { User } from '../../users/user.ts';
 import { ticketOptions } from './ticket-link.ts';
 
-/** Whether a link was made for the user's own address: that of a linked identity says nothing about it. */
-export function isForOwn({ email }: User, met: Met): boolean {
+/** Returns whether a link was issued for the user's own address, rather than for that of a linked identity. */
+export function isForOwnAddress({ email }: User, met: Met): boolean {
   return met.data.email === email;
 }
 
 /**
- * Whether a new password by a link may be set by the address's owner, who did not make the account. A ticket that verifies no
- * address does not say so: it may have come to the maker.
+ * Returns whether the user of a link may be the owner of the address without having created the account. Not so for a ticket
+ * that does not verify the address: whoever created the account may have received it.
  */
 export function mayTakeOver(user: User, met: Met): boolean {
-  return isForOwn(user, met) && ticketOptions(met)?.marksVerified !== false;
+  return isForOwnAddress(user, met) && ticketOptions(met)?.marksVerified !== false;
 }
 
 /**
- * The write that makes a user's number unverified where their address is: the number may be that of whoever made the account,
- * and codes are sent to verified numbers alone. It goes with the write of the password, which also ends a login by such a code
- * that is under way.
+ * Returns the write that marks the phone number of a user with an unverified address as unverified. The number may belong to
+ * whoever created the account, and codes are sent only to verified numbers. It is made in one batch with the new password,
+ * which also ends a login by code that has begun.
  */
-export function withoutNumber(userId: string): Write {
+export function unverifyNumber(userId: string): Write {
   return {
     collection: 'users',
     update: userId,
@@ -33,19 +34,20 @@ export function withoutNumber(userId: string): Write {
   };
 }
 
-/** Thrown within a batch, which then changes nothing: the user has another address by now. */
-export const MOVED = new Error('the address has changed');
+/** Thrown within a batch, which then changes nothing, if the user's address has changed. */
+export const ADDRESS_CHANGED = new Error('the address has changed');
 
 /**
- * The write that fails where a user has another e-mail address by now. It goes with the write of the password: else the owner
- * of the old one would set it for an account that somebody has just moved to an address of theirs.
+ * Returns a write that throws {@link ADDRESS_CHANGED} if the user's e-mail address is no longer the given one. It is made in
+ * one batch with the new password: otherwise the owner of the old address could set the password of an account whose address
+ * was changed a moment before.
  */
-export function unlessMoved({ id, email }: User): Write {
+export function unlessAddressChanged({ id, email }: User): Write {
   return {
     collection: 'users',
     update: id,
     change: (before) => {
-      if (before.email !== email) throw MOVED;
+      if (before.email !== email) throw ADDRESS_CHANGED;
       return before;
     },
   };

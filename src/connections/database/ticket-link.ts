@@ -1,4 +1,4 @@
-// Links to the account pages that an application hands out itself, instead of the mail.
+// Links to the account pages that an application requests and delivers itself, instead of a mail.
 import type { Challenges, Met } from '../../protection/challenges.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -9,8 +9,8 @@ import type { Users } from '../../users/users.ts';
 import { PASSWORD_RESET } from './reset-link.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
-/** What a ticket says of whose password it is for: the address, else the username, else the number, as there may be no other. */
-export function namedBy({
+/** Returns the identifier that a ticket names its user by: the e-mail address, else the username, else the phone number. */
+export function mainIdentifier({
   email,
   username,
   phone_number,
@@ -21,7 +21,7 @@ export function namedBy({
 
 const PAGES = { reset: PASSWORD_RESET, verification: EMAIL_VERIFICATION } as const;
 
-/** Makes a ticket that can be used once. Those of mails, and other tickets, stay good. @returns its link. */
+/** Issues a ticket that can be used once, and returns its link. Mailed links and other tickets stay valid. */
 export async function issueTicketLink(
   {
     baseUrl,
@@ -44,7 +44,7 @@ export async function issueTicketLink(
     ...(session !== undefined && { session }),
     ttlSeconds,
     data: {
-      ...namedBy(user),
+      ...mainIdentifier(user),
       connection: connection.name,
       credentialVersion: await users.credentialVersion(user.id),
       ...(clientId !== undefined && { clientId }),
@@ -60,21 +60,21 @@ export async function issueTicketLink(
   return `${baseUrl}${path}?ticket=${secret}`;
 }
 
-/** What whoever made a ticket said of it. */
+/** The options that a ticket was requested with. */
 interface TicketOptions {
   resultUrl?: string;
   includeEmail: boolean;
   marksVerified: boolean;
-  /** Whether its user has asked for it themselves, by a login: it takes no account over. */
+  /** Whether the user requested it while logged in; it does not take over the account then. */
   isOwn?: boolean;
 }
 
-/** What a ticket's maker said of it; undefined for a link that was mailed. */
+/** Returns the options of a ticket; undefined for a link that was mailed. */
 export function ticketOptions({ data }: Met): TicketOptions | undefined {
   return data.ticket as TicketOptions | undefined;
 }
 
-/** Where a ticket's page leads: its own address, else where its application begins a login. */
+/** Returns the URL that a ticket's page redirects to: its own, else the application's `initiate_login_uri`. */
 export async function ticketTarget(
   config: Pick<Config, 'client'>,
   met: Met,

@@ -1,4 +1,4 @@
-// Unlocks an account after failed logins: a mailed link and its page.
+// Unlocks an account that was locked after failed logins: the mailed link and its page.
 import type { Context } from 'koa';
 import type { Deliveries } from '../../delivery/deliveries.ts';
 import type { Messages } from '../../delivery/messages.ts';
@@ -34,17 +34,17 @@ interface LockNoticeDependencies {
   rateLimits: RateLimits;
 }
 
-/** A lock whose owner is to be told, as it is kept. */
+/** A stored notice of a lock, until it was sent. */
 interface KeptLock
   extends Pick<Attempt, 'connection' | 'identifier' | 'userId' | 'ip'>,
     Pick<Lock, 'lockedFor'> {}
 
-/** Pauses between tries, milliseconds: only the store can fail. */
+/** Milliseconds between tries. Only the store can fail. */
 const PAUSES = [1_000, 5_000, 30_000, 120_000];
 
 /**
- * Mails the owner of a locked account a link that unlocks it, in the background so as not to reveal whether the account
- * exists. Once it resolves the lock is kept until that is done: of what is no account, too.
+ * Returns the handler of locks. It mails the owner of a locked account a link that unlocks it, in the background, so that the
+ * time does not reveal whether the account exists. When its promise resolves the notice is stored, even if there is no account.
  */
 export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['onLocked'] {
   const prepare = deps.deliveries.add<KeptLock>({
@@ -86,7 +86,7 @@ export function lockNotice(deps: LockNoticeDependencies): AttemptsDependencies['
   };
 }
 
-/** @param done what says that the owner is told. */
+/** Mails the link. @param done the write that marks the notice as sent. */
 async function sendLink(
   deps: LockNoticeDependencies,
   { connection: name, userId, ip, lockedFor }: KeptLock,
@@ -95,7 +95,7 @@ async function sendLink(
   const user = userId === undefined ? undefined : await deps.users.get(userId);
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('blocked_account');
   if (user?.email === undefined || !enabled) return;
-  // An attacker can lock an account at will; the mails to its owner are limited.
+  // An attacker can lock an account at will, so the mails to its owner are limited.
   const account = `${name}\n${user.id}`;
   const from = lockedFor === 'strangers' ? '' : addressKey(ip);
   const limits = limitsOf(account, from, lockedFor);
@@ -118,7 +118,7 @@ async function sendLink(
   try {
     await keep([letter.write, done]);
   } catch (error) {
-    // It is tried again, which must not find that the owner was told already.
+    // The notice is tried again, and must not be refused by the limits that this try has spent.
     for (const [limit, key] of limits) await deps.rateLimits.giveBack(limit, key);
     throw error;
   }
@@ -127,14 +127,14 @@ async function sendLink(
 
 type SpentLimit = readonly [limit: 'lockNotice' | 'lockNoticeAccount' | 'lockNoticeEverywhere', key: string];
 
-/** Strangers' locks have limits of their own and do not use up those of the owner's. */
+/** Returns the limits for a lock. Locks for strangers have limits of their own and do not use up those of the owner. */
 function limitsOf(account: string, from: string, lockedFor: Lock['lockedFor']): SpentLimit[] {
   if (lockedFor === 'strangers') return [['lockNoticeEverywhere', account]];
   const ofAddress: SpentLimit = ['lockNotice', `${account}\n${from}`];
   return lockedFor === 'known' ? [ofAddress] : [ofAddress, ['lockNoticeAccount', account]];
 }
 
-/** Spends one limit after the other, until there is nothing left of one. */
+/** Spends the limits in order. @returns false as soon as one is exhausted. */
 async function spendAll(rateLimits: RateLimits, limits: readonly SpentLimit[]): Promise<boolean> {
   for (const [limit, key] of limits) if (!(await rateLimits.spend(limit, key))) return false;
   return true;

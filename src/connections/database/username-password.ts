@@ -1,5 +1,5 @@
 // The two requests of a customized login page (docs/wire/legacy-pages.md): its script posts the password, gets a form with
-// a login ticket, and submits it. Nobody is logged in in between.
+// a login ticket, and submits it. The user is logged in only when the form is submitted.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired, type WaitingRequest } from '../../engine/pending-interaction.ts';
 import { uidOfState, waitingState } from '../../engine/repeat.ts';
@@ -23,7 +23,7 @@ export interface UsernamePasswordDependencies extends ProofDependencies, HostedD
   random: Random;
 }
 
-/** Where its form is posted to: providers elsewhere send their answers there, too (../upstream/routes.ts). */
+/** Path to which the form is posted. Upstream providers send their responses there, too (../upstream/routes.ts). */
 const CALLBACK = '/login/callback';
 
 /** The routes of customized login pages. */
@@ -31,7 +31,7 @@ export const usernamePasswordRoutes: RouteDeclarations<UsernamePasswordDependenc
   'POST /usernamepassword/login': { ...PAGE, errors: loginErrorShape, handle: verify },
 };
 
-/** `POST /usernamepassword/login`: answers an HTML form to be submitted unchanged. */
+/** `POST /usernamepassword/login`: verifies the password and responds with an HTML form to be submitted unchanged. */
 async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { state, client_id, connection: sent, username, email, password } = bodyTexts(ctx);
@@ -73,13 +73,13 @@ async function verify(deps: UsernamePasswordDependencies, ctx: Context): Promise
   ctx.body = form(`${deps.baseUrl}${CALLBACK}`, fields);
 }
 
-/** Whether what was posted to `/login/callback` is the form. */
+/** Returns whether a request to `/login/callback` contains that form. */
 export function isLoginForm(ctx: Context): boolean {
   const { wresult, wctx } = bodyTexts(ctx);
   return wresult !== undefined && wctx !== undefined;
 }
 
-/** `POST /login/callback`: takes the form; the login is completed at the request's page. */
+/** `POST /login/callback`: redirects to the page of the waiting request, which completes the login. */
 export async function takeLoginForm(
   deps: Pick<UsernamePasswordDependencies, 'interactions'>,
   ctx: Context,
@@ -89,7 +89,7 @@ export async function takeLoginForm(
   ctx.redirect(`${interactionPath(uid)}?${new URLSearchParams({ login_ticket: wresult })}`);
 }
 
-/** @throws AuthError 400 when no request waits for a login. */
+/** @throws AuthError 400 if no request with this state waits for a login. */
 async function waitingRequest(
   { interactions }: Pick<UsernamePasswordDependencies, 'interactions'>,
   ctx: Context,
@@ -120,7 +120,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 }
 
-/** Errors with the codes that the page's SDK knows. */
+/** Writes errors with the codes that the login page's SDK knows. */
 function loginErrorShape(ctx: Context, { status, error, error_description, extra }: AuthError): void {
   const isWrong = error === 'invalid_grant';
   const isOver = extra.reason === 'request_expired' || extra.reason === 'form_expired';

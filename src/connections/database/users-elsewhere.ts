@@ -1,5 +1,5 @@
-// Users of databases elsewhere: whatever makes one of them, changes their password or address, or removes them asks the
-// database first. It stands around the users that everybody is given, so that no way to a change goes past it.
+// Users of custom databases. Whatever creates one, changes their password or address, or removes them asks the database first.
+// This wraps the `users` that all features get, so that no change bypasses the database.
 import type { Connection } from '../../records/collections.ts';
 import { customDatabase } from '../../records/database-options.ts';
 import type { AddressKind } from '../../records/identities.ts';
@@ -15,7 +15,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from './custom.ts';
 import { type Asked, databaseFailed } from './custom-run.ts';
-import { foreignId, mirroredIn } from './elsewhere.ts';
+import { conflictReason, mirroredIn } from './elsewhere.ts';
 
 interface ElsewhereDependencies {
   config: Pick<Config, 'connection'>;
@@ -26,20 +26,20 @@ interface ElsewhereDependencies {
 
 type Made = Awaited<ReturnType<Users['create']>>;
 
-/** A user who is about to be made in a connection whose users are elsewhere. */
+/** A user to be created in a connection with a custom database. */
 interface NewElsewhere {
   connection: Connection;
   email: string | undefined;
   username: string | undefined;
-  /** None where nobody chose one: a token of others says that the user is there. */
+  /** Undefined for a user without a password, such as one that a custom token exchange creates. */
   password: string | undefined;
-  /** What they are to be called there, where that is known. */
+  /** The user's id in the database, if it is known already. */
   id?: string | undefined;
   profile: Profile;
   asker: Asker;
 }
 
-/** Users as everybody is given them. */
+/** Returns `users` with every change of a user in a custom database carried out there first. */
 export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies): Users {
   const databaseOf = (name: string) => deps.config.connection(name).then(customized);
   return {
@@ -61,7 +61,7 @@ export function withDatabasesElsewhere(users: Users, deps: ElsewhereDependencies
       if (identity === undefined || connection === undefined) return users.setPassword(userId, password, how);
       const asked = { ...askedOf(connection, asker), identifier: identity.email ?? identity.username ?? '' };
       let isSame = true;
-      // The password there cannot be compared and set in one step, so one is set at a time.
+      // A custom database cannot compare the version and set the password in one step, so changes run one after the other.
       await deps.leases.afterOthers(`password ${userId}`, async () => {
         isSame = version === undefined || (await users.credentialVersion(userId)) === version;
         if (!isSame) return;
@@ -92,7 +92,7 @@ function customized(connection: Connection | undefined) {
   return connection === undefined || mode === undefined ? undefined : { connection, mode };
 }
 
-/** The connection of an identity, where its user is kept elsewhere. */
+/** Returns the connection of an identity if its users stay in the custom database. */
 async function keptElsewhere(
   { config }: Pick<ElsewhereDependencies, 'config'>,
   identity: Pick<Identity, 'connection'> | undefined,
@@ -110,9 +110,9 @@ function askedOf(
 }
 
 /**
- * Makes a user whose addresses are nobody's here or elsewhere.
- * @param makeHere makes them here; without it they are made elsewhere, and written down here.
- * @throws AuthError as the scripts' answers do.
+ * Creates a user, unless an address is taken here or in the custom database.
+ * @param makeHere creates the user here; without it, the user is created in the custom database and mirrored here.
+ * @throws AuthError as {@link CustomDatabases} does.
  */
 async function makeIn(
   users: Users,
@@ -122,7 +122,7 @@ async function makeIn(
 ): Promise<Made> {
   const taken = await takenBy(users, deps, about, makeHere !== undefined);
   if (taken === undefined) return makeHere === undefined ? makeElsewhere(users, deps, about) : makeHere();
-  // As long as the hash of a new user's password takes.
+  // Takes as long as hashing a new user's password, so that the time does not reveal that the address is taken.
   await users.verifyPassword(undefined, about.password ?? '');
   return { taken };
 }
@@ -157,11 +157,11 @@ async function makeElsewhere(
     ...profile,
     ...addresses,
     ...(id !== undefined && { user_id: id }),
-    // Scripts hash it: one that nobody knows is as good as none.
+    // Scripts expect a password to hash; a random one that nobody knows cannot be used to log in.
     password: password ?? random(32).toString('base64url'),
   };
   if (!(await customDatabases.create(asked, told))) return { taken: 'email' };
-  // It gives the id, and shows that the user can log in.
+  // This gives the user's id, and shows that the user can log in.
   const there =
     password === undefined ? await customDatabases.find(asked) : await customDatabases.login(asked, password);
   if (there === undefined || there === 'failed' || 'wrong' in there) throw databaseFailed();
@@ -173,7 +173,7 @@ async function makeElsewhere(
   const mirrored = await users.mirror({ ...mirroredIn(connection, there), metadata });
   const identity = mirrored && (await users.identityInConnection(connection, name));
   if (mirrored === undefined || identity === undefined) {
-    customDatabases.refused(asked, 'login', foreignId(there));
+    customDatabases.refused(asked, 'login', conflictReason(there));
     throw databaseFailed();
   }
   const { blocked } = profile;
@@ -182,8 +182,8 @@ async function makeElsewhere(
 }
 
 /**
- * Changes the addresses of a user elsewhere, before they are changed here.
- * @throws UniqueKeyError when one is somebody else's here or there. @throws AuthError 503 where it was not changed there.
+ * Changes the addresses of a user in the custom database, before they are changed here.
+ * @throws UniqueKeyError if another user has one of them, here or there. @throws AuthError 503 if it was not changed there.
  */
 async function changeElsewhere(
   users: Users,
@@ -206,20 +206,20 @@ async function changeElsewhere(
     if ((there !== undefined && !isTheirs) || (here !== undefined && here.user_id !== userId))
       throw new UniqueKeyError('identities', kind);
     if (there === undefined) change[kind] = value;
-    // What was changed there first is not changed there again.
+    // The database has the new address already, such as when it was changed there first.
     else if (kind === 'email') change.email_verified = before.email_verified;
   }
-  if (found.mode === 'elsewhere') await tellChange(deps, found.connection, before, change);
+  if (found.mode === 'elsewhere') await changeAddresses(deps, found.connection, before, change);
 }
 
-/** What becomes different elsewhere: an address, or whether the one there is is verified. */
+/** What to change in the custom database; `email_verified` is that of the new or the present address. */
 interface Change {
   email?: string;
   username?: string;
   email_verified: boolean | undefined;
 }
 
-async function tellChange(
+async function changeAddresses(
   { customDatabases }: ElsewhereDependencies,
   connection: Connection,
   before: User,

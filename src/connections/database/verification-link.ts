@@ -7,7 +7,7 @@ import { attributesOf } from '../../records/database-attributes.ts';
 import { databaseOptions } from '../../records/database-options.ts';
 import type { User } from '../../users/user.ts';
 
-/** The challenge of an e-mail address, and where its link leads. */
+/** The purpose of an address's challenge, and the path of its link. */
 export const EMAIL_VERIFICATION = { purpose: 'email_verification', path: '/u/email-verification' } as const;
 
 export interface VerificationDependencies {
@@ -24,13 +24,13 @@ interface NewAddress {
   ip: string;
 }
 
-/** Asks a new user to verify their address, unless the connection says that sign-ups are not verified. */
+/** Mails a new user the link that verifies their address, unless the connection verifies no addresses at sign-up. */
 export async function askNewToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
   const { email } = attributesOf(databaseOptions(about.connection));
   if (email.verification !== 'none') await askToVerify(deps, about);
 }
 
-/** Mails the link, unless the tenant sends none or the address is verified. */
+/** Mails the link that verifies an address, unless the tenant has switched that mail off or the address is verified. */
 export async function askToVerify(deps: VerificationDependencies, about: NewAddress): Promise<void> {
   const { user, connection, client, languages, ip } = about;
   const { enabled, urlLifetimeInSeconds: ttlSeconds } = deps.messages.template('verify_email');

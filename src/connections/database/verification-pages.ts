@@ -1,4 +1,4 @@
-// The routes of the page that a mail to a new address leads to.
+// The routes of the page that the link in a verification mail opens.
 import type { Context } from 'koa';
 import { formFields } from '../../http/body-fields.ts';
 import { linkExpired } from '../../http/errors.ts';
@@ -9,7 +9,7 @@ import { ticketTarget } from './ticket-link.ts';
 import { discardAccount, openVerification, verifyEmail } from './verification.ts';
 import { EMAIL_VERIFICATION } from './verification-link.ts';
 
-/** The routes. */
+/** The routes of the verification page. */
 export const verificationPages: RouteDeclarations<AccountPagesDependencies> = {
   [`GET|HEAD ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: showVerification },
   [`POST ${EMAIL_VERIFICATION.path}` as const]: { ...PAGE, handle: handleVerification },

@@ -14,11 +14,11 @@ export interface VerificationDependencies extends VerifyElsewhereDependencies {
   challenges: Challenges;
   messages: Messages;
   events: Events;
-  /** Removes a user with all that is theirs. */
+  /** Removes a user with everything stored about them. */
   removeUser(userId: string): Promise<void>;
 }
 
-/** The user of a valid link, who still has the address that it was sent to. */
+/** Returns the user of a valid link; undefined if it is not valid, or the user's address is no longer the link's. */
 export async function openVerification(
   deps: VerificationDependencies,
   ticket: string,
@@ -30,8 +30,8 @@ export async function openVerification(
 
 /**
  * Consumes the link.
- * @returns the user, now verified; undefined when the link is invalid.
- * @throws AuthError 503 where a database elsewhere, which has to know, cannot be asked.
+ * @returns the user, now verified; undefined if the link is invalid.
+ * @throws AuthError 503 if a custom database could not be updated; the link stays valid then.
  */
 export async function verifyEmail(
   deps: VerificationDependencies,
@@ -39,12 +39,12 @@ export async function verifyEmail(
   ip: string,
 ): Promise<User | undefined> {
   const open = await openVerification(deps, ticket);
-  // Before the link is used up: it can be tried again where the database elsewhere cannot be asked.
+  // This comes before the link is used up: if the custom database fails, the user can try the link again.
   if (open !== undefined) await verifyElsewhere(deps, open.user.id, String(open.met.data.email));
   const met = open && (await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket));
   const user = met && (await deps.users.confirmEmail(open.user.id, String(met.data.email)));
   if (met === undefined || user === undefined) {
-    tellUnused(deps, open, ip);
+    recordInvalidLink(deps, open, ip);
     return undefined;
   }
   const connection = await deps.config.connection(String(met.data.connection));
@@ -65,9 +65,9 @@ export async function verifyEmail(
 }
 
 /**
- * Consumes the link to delete the account, which somebody else created with this address. Only while the address is
- * unverified: afterwards the account may be in use.
- * @returns false when the link is invalid, or the address was verified meanwhile.
+ * Consumes the link and deletes the account, which somebody else created with this address. This is possible only while the
+ * address is unverified: afterwards the account may be in use.
+ * @returns false if the link is invalid, or the address was verified meanwhile.
  */
 export async function discardAccount(
   deps: VerificationDependencies,
@@ -78,7 +78,7 @@ export async function discardAccount(
   const isUnproved = open?.user.email_verified === false;
   const met = isUnproved ? await deps.challenges.spendTicket(EMAIL_VERIFICATION.purpose, ticket) : undefined;
   if (open === undefined || met === undefined) {
-    tellUnused(deps, open, ip);
+    recordInvalidLink(deps, open, ip);
     return false;
   }
   const { id, email } = open.user;
@@ -94,7 +94,7 @@ export async function discardAccount(
   return true;
 }
 
-function tellUnused(
+function recordInvalidLink(
   { events }: VerificationDependencies,
   open: { user: User } | undefined,
   ip: string,

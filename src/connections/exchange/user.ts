@@ -19,7 +19,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import type { CustomDatabases } from '../database/custom.ts';
 import { hasScript } from '../database/custom-run.ts';
-import { foreignId, mirroredIn } from '../database/elsewhere.ts';
+import { conflictReason, mirroredIn } from '../database/elsewhere.ts';
 import { connectionsFor } from '../resolve.ts';
 import { strategyOf } from '../strategies.ts';
 import { userOf as userFromProvider } from '../upstream/user.ts';
@@ -131,7 +131,7 @@ async function brought(
   const { email: identifier } = addressesOf(connection, named.attributes);
   const asked = { connection, identifier, clientId: request.clientId, ip: request.ip };
   const foreign = (there: DatabaseUser) => {
-    customDatabases.refused(asked, 'get_user', foreignId(there));
+    customDatabases.refused(asked, 'get_user', conflictReason(there));
     return invalid('The user does not exist.');
   };
   const there = await customDatabases.find(asked);

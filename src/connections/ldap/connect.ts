@@ -1,4 +1,4 @@
-// One connection to a directory, to an address that was checked, with TLS before anything is said on it.
+// Connects to a directory: to an address that the outbound policy allows, and with TLS before any request.
 import { once } from 'node:events';
 import net, { isIP, type Socket } from 'node:net';
 import tls from 'node:tls';
@@ -7,11 +7,15 @@ import type { Outbound } from '../../http/outbound.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import { certificatesOf, type LdapOptions } from '../../records/ldap.ts';
 
-/** Time to connect, TLS included, milliseconds. */
+/** Milliseconds to connect, TLS included. */
 const CONNECT_TIMEOUT = 5000;
 const START_TLS = '1.3.6.1.4.1.1466.20037';
 
-/** @throws OutboundError, or the error of the socket. */
+/**
+ * Connects to the directory of a connection, with TLS unless the operator allows its host without.
+ * @param timeout of each request, milliseconds.
+ * @throws OutboundError if the address is not allowed; else the error of the socket.
+ */
 export async function connect(outbound: Outbound, options: LdapOptions, timeout: number): Promise<Client> {
   const url = new URL(options.LDAP_URL);
   const isLdaps = url.protocol === 'ldaps:';
@@ -38,8 +42,8 @@ export async function connect(outbound: Outbound, options: LdapOptions, timeout:
 }
 
 /**
- * A client of a socket. It never connects again by itself: that connection would have neither TLS nor a bind, and the next
- * password would go over it as it is.
+ * Returns a client on a socket. It never reconnects by itself: the new connection would have neither TLS nor a bind, and the
+ * next password would be sent over it in the clear.
  */
 function clientOn(socket: Socket, timeout: number): Client {
   let isUsed = false;
@@ -48,20 +52,20 @@ function clientOn(socket: Socket, timeout: number): Client {
     isUsed = true;
     return socket;
   };
-  // Its URL is never connected to.
+  // The URL is required but never used: createConnection returns the socket.
   return new Client({ url: 'ldap://directory', timeout, createConnection });
 }
 
 /**
- * StartTLS (RFC 4511 §4.14), by a client that is used for nothing else: what somebody in between put behind the answer
- * is read by nobody, and cannot answer what is asked with TLS.
+ * Sends StartTLS (RFC 4511 §4.14) by a client that is used for nothing else. Bytes that an attacker appends to the plain
+ * response are discarded with that client, so they cannot pass for the response to a request made under TLS.
  */
 async function askForTls(socket: Socket, timeout: number): Promise<void> {
   await clientOn(socket, timeout).exop(START_TLS);
   socket.removeAllListeners();
 }
 
-/** How the directory's certificate is verified: by the system's certificates and the connection's, for its host. */
+/** Returns the TLS options: the certificate must be valid for the host, by the system's certificates or the connection's. */
 function trust(host: string, { LDAP_CA: pem }: LdapOptions): tls.ConnectionOptions {
   const ca = pem === undefined ? {} : { ca: [...tls.getCACertificates('default'), ...certificatesOf(pem)] };
   return { host, ...(isIP(host) === 0 && { servername: host }), ...ca };

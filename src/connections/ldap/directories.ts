@@ -1,4 +1,4 @@
-// Asks directories who somebody is: finds the entry that a name means, and binds as it with the password.
+// Verifies passwords by a directory: finds the entry that a name stands for, and binds as it with the password.
 import { randomUUID } from 'node:crypto';
 import { type Client, type Entry, ResultCodeError, type SearchOptions, SizeLimitExceededError } from 'ldapts';
 import PQueue from 'p-queue';
@@ -12,38 +12,38 @@ import { filterFor } from './filter.ts';
 import { groupsOf } from './groups.ts';
 import { attributesOf, BINARY, idOf, profileOf } from './profile.ts';
 
-/** A user of a directory, who has just given the right password. */
+/** A user of a directory whose password was verified. */
 interface DirectoryUser {
-  /** What the directory calls them, for good. */
+  /** The stable id of the user in the directory. */
   id: string;
   profile: Record<string, unknown>;
 }
 
 export interface Directories {
   /**
-   * Looks at a name and a password.
-   * @returns undefined for a name that means nobody, or several, and for a wrong password.
-   * @throws AuthError 503 `temporarily_unavailable` when the directory cannot be asked.
+   * Verifies a name and a password.
+   * @returns undefined for a wrong password, and for a name that stands for no entry or for several.
+   * @throws AuthError 503 `temporarily_unavailable` if the directory cannot be asked.
    */
   prove(connection: Connection, name: string, password: string): Promise<DirectoryUser | undefined>;
-  /** Whether the directory can be asked, by the service account. @throws AuthError 503 with the cause when it cannot. */
+  /** Connects and binds as the service account. @throws AuthError 503 with the cause if that fails. */
   check(connection: Connection): Promise<void>;
-  /** Closes the connections that wait for their next use. */
+  /** Closes the idle connections. */
   close(): Promise<void>;
 }
 
-/** Time for one question, milliseconds. */
+/** Milliseconds for one request to a directory. */
 const TIMEOUT = 10_000;
-/** Connections that ask at once, of one directory, and logins that wait for one. */
+/** Logins that ask one directory at the same time, and logins that wait for their turn. */
 const MOST_AT_ONCE = 8;
 const MOST_WAITING = 200;
-/** Connections that are kept for the next login, and for how long, milliseconds: what is between may cut idle ones. */
+/** Idle connections that are kept, and for how many milliseconds: firewalls may cut longer idle ones. */
 const MOST_KEPT = 4;
 const KEPT_FOR = 60_000;
 
-/** The connections of one directory: those of the service account are kept, as they are bound. */
+/** The connections to one directory. Those bound as the service account are kept for the next login. */
 interface Pool {
-  /** The options it is for, as text. */
+  /** JSON of the connection's options that the pool was made with. */
   of: string;
   queue: PQueue;
   kept: { client: Client; since: number }[];
@@ -51,18 +51,18 @@ interface Pool {
 
 export interface DirectoriesDependencies {
   outbound: Outbound;
-  /** Elapsed time. */
+  /** Monotonic time, milliseconds. */
   clock: Clock;
 }
 
-/** The directories of a tenant. */
+/** Returns the directories of a tenant. */
 export function createDirectories(deps: DirectoriesDependencies): Directories {
   const pools = new Map<string, Pool>();
   const poolOf = ({ id, options }: Connection): Pool => {
     const of = JSON.stringify(options);
     const known = pools.get(id);
     if (known?.of === of) return known;
-    // Bound as the options before said.
+    // Its connections were bound with the previous options.
     if (known !== undefined) empty(known);
     const made = { of, queue: new PQueue({ concurrency: MOST_AT_ONCE }), kept: [] };
     pools.set(id, made);
@@ -105,7 +105,7 @@ function empty(pool: Pool): void {
   for (const { client } of pool.kept.splice(0)) end(client);
 }
 
-/** Nothing is to be learnt of how it ends. */
+/** Closes a connection. An error while it closes does not matter. */
 function end(client: Client): void {
   client.unbind().catch(() => undefined);
 }
@@ -117,7 +117,7 @@ async function look(
   { name, password }: { name: string; password: string },
 ): Promise<DirectoryUser | undefined> {
   const entry = await withService(deps, pool, options, (client) => find(client, name, options));
-  // For a name that means nobody, too, so that it takes as long as a wrong password.
+  // Without an entry a made-up DN is tried, so that an unknown name takes as long as a wrong password.
   const dn = entry?.dn ?? `cn=${randomUUID()},${options.LDAP_BASE}`;
   const isRight = await binds(deps, options, dn, password);
   if (!isRight || entry === undefined) return undefined;
@@ -127,7 +127,7 @@ async function look(
   return { id: idOf(entry), profile: profileOf(entry, options, groups) };
 }
 
-/** The one entry that a name means; undefined when there is none, or more. */
+/** Returns the entry that a name stands for; undefined if there is none, or more than one. */
 async function find(client: Client, name: string, options: LdapOptions): Promise<Entry | undefined> {
   const search: SearchOptions = {
     scope: 'sub',
@@ -147,7 +147,7 @@ async function find(client: Client, name: string, options: LdapOptions): Promise
   }
 }
 
-/** Whether a password is that of an entry, by a connection that is used for nothing else. */
+/** Returns whether a bind as an entry succeeds. It uses a connection of its own, which is closed afterwards. */
 async function binds(
   { outbound }: DirectoriesDependencies,
   options: LdapOptions,
@@ -166,7 +166,7 @@ async function binds(
   }
 }
 
-/** Asks by a connection of the service account: one that was kept, else a new one. */
+/** Makes requests on a connection bound as the service account: an idle one, else a new one. */
 async function withService<T>(
   { outbound, clock }: DirectoriesDependencies,
   pool: Pool,
@@ -192,14 +192,14 @@ async function withService<T>(
     try {
       return await asked(kept);
     } catch (thrown) {
-      // An answer of the directory is one; a connection that it closed meanwhile is not.
+      // An error response is final. If the directory had closed the idle connection, a new one is tried.
       if (thrown instanceof ResultCodeError) throw thrown;
     }
   }
   return asked(await service(outbound, options));
 }
 
-/** A connection that is bound as the service account. */
+/** Opens a connection and binds it as the service account, or leaves it anonymous if there is none. */
 async function service(outbound: Outbound, options: LdapOptions): Promise<Client> {
   const client = await connect(outbound, options, TIMEOUT);
   const { LDAP_BIND_USER: user, LDAP_BIND_PASSWORD: password } = options;
@@ -212,7 +212,7 @@ async function service(outbound: Outbound, options: LdapOptions): Promise<Client
   }
 }
 
-/** Result codes of a bind that say that it may not be (RFC 4511 appendix A.2); others say that it could not be tried. */
+/** Result codes that refuse a bind (RFC 4511 appendix A.2). Other codes mean that the directory could not try it. */
 const REFUSALS = new Set([32, 34, 48, 49, 50, 53]);
 
 function isRefusal(thrown: unknown): boolean {

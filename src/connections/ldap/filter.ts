@@ -1,10 +1,10 @@
-// Search filters with the text of somebody in them.
+// Search filters that contain a user's text.
 import { PLACEHOLDER } from '../../records/ldap.ts';
 
 /**
- * A filter for a value.
- * @param template with {@link PLACEHOLDER} where the value goes.
- * @param value anybody's text: escaped, it is compared and never read as a part of the filter (RFC 4515 §3).
+ * Returns a search filter for a value.
+ * @param template a filter with {@link PLACEHOLDER} where the value goes.
+ * @param value untrusted text; it is escaped, so that it is compared and never parsed as filter syntax (RFC 4515 §3).
  */
 export function filterFor(template: string, value: string): string {
   const escaped = value.replace(

@@ -1,15 +1,15 @@
-// The groups of a user: those that list them as a member, and those that list such a group.
+// The groups of a user: groups that list the user as a member, and groups that list such a group.
 import type { Client, Entry, SearchOptions } from 'ldapts';
 import type { LdapOptions } from '../../records/ldap.ts';
 import { filterFor } from './filter.ts';
 import { first } from './profile.ts';
 
-/** How far groups in groups are followed, and how many are; a circle ends by itself. */
+/** How deep nested groups are followed, and how many groups are collected. A cycle ends at a group already found. */
 const DEEPEST = 10;
 const MOST = 1000;
 const MEMBER = '(|(member={0})(uniqueMember={0}))';
 
-/** The names of the groups of a DN, in order. */
+/** Returns the names of the groups of an entry, sorted. @param dn of the entry. @throws the error of the client. */
 export async function groupsOf(client: Client, dn: string, options: LdapOptions): Promise<string[]> {
   const { LDAP_SEARCH_GROUPS: template, LDAP_GROUPS_BASE: base = options.LDAP_BASE } = options;
   const { GROUP_PROPERTY: property, GROUPS_TIMEOUT_SECONDS: timeLimit } = options;

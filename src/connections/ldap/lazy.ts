@@ -1,7 +1,7 @@
-// Directories, loaded with the first login that asks one: most tenants have none.
+// Loads the LDAP client at the first login that needs it, as most tenants have no directory.
 import type { Directories, DirectoriesDependencies } from './directories.ts';
 
-/** @see createDirectories */
+/** Returns directories as createDirectories does, but imports that module at the first call. */
 export function lazyDirectories(deps: DirectoriesDependencies): Directories {
   let loading: Promise<Directories> | undefined;
   const load = () => {

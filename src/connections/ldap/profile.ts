@@ -1,8 +1,8 @@
-// An entry of a directory as the profile of a user.
+// Maps an entry of a directory to the profile of a user.
 import type { Entry } from 'ldapts';
 import type { LdapOptions } from '../../records/ldap.ts';
 
-/** Attributes by the member of the profile that they set, the first that an entry has. */
+/** For each member of the profile, the attributes it is read from: the first one that the entry has. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   name: ['displayName', 'cn'],
   family_name: ['sn'],
@@ -16,24 +16,22 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   upn: ['userPrincipalName'],
 };
 
-/** Attributes that are bytes. */
+/** Attributes with binary values. */
 export const BINARY = ['objectGUID'];
 
-/** The attributes to ask for. */
+/** Returns the attributes to request. */
 export function attributesOf(options: LdapOptions): string[] {
   const named = [...Object.values(FIELDS), ...Object.values(options.fieldsMap)].flat();
   return [...new Set(['objectGUID', 'uid', ...named])];
 }
 
-/**
- * What a directory calls a user, for good: the GUID, else the uid, else the DN. Not the cn: two entries may have the same.
- */
+/** Returns the stable id of an entry: its GUID, else its uid, else its DN. Two entries may have the same cn. */
 export function idOf(entry: Entry): string {
   const guid = entry.objectGUID;
   return Buffer.isBuffer(guid) && guid.length === 16 ? guidOf(guid) : (first(entry, 'uid') ?? entry.dn);
 }
 
-/** The profile. @param groups names of the groups that the user is in; undefined where they are not asked for. */
+/** Returns the profile of an entry. @param groups names of the user's groups; undefined if they were not requested. */
 export function profileOf(
   entry: Entry,
   options: LdapOptions,
@@ -54,14 +52,14 @@ export function profileOf(
   };
 }
 
-/** The first value of an attribute; names are compared without case (RFC 4512 §2.5). */
+/** Returns the first value of an attribute if it is a non-empty string. Names are case-insensitive (RFC 4512 §2.5). */
 export function first(entry: Entry, name: string): string | undefined {
   const key = Object.keys(entry).find((one) => one.toLowerCase() === name.toLowerCase());
   const value = key === undefined ? undefined : [entry[key]].flat()[0];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A GUID as Active Directory writes it: its first three parts are little-endian (MS-DTYP §2.3.4.2). */
+/** Formats a GUID as Active Directory does: its first three parts are little-endian (MS-DTYP §2.3.4.2). */
 function guidOf(bytes: Buffer): string {
   const part = (from: number, to: number) => bytes.subarray(from, to);
   const swapped = (from: number, to: number) => Buffer.from(part(from, to)).reverse();

@@ -1,9 +1,9 @@
-// Connections to a directory: its users log in with the password that they have there.
+// The strategies of directory connections: users log in with their password of the directory.
 import { wrongCredentials } from '../database/prove-elsewhere.ts';
 import { type Proof, strategy } from '../strategy.ts';
 import { userOf } from '../upstream/user.ts';
 
-/** What a form outside must know: accounts and passwords are the directory's. */
+/** For login widgets: accounts and passwords are managed in the directory. */
 const DESCRIPTION = { showSignup: false, showForgot: false };
 
 const directory = (name: 'ad' | 'auth0-adldap') =>
@@ -27,5 +27,5 @@ const directory = (name: 'ad' | 'auth0-adldap') =>
     },
   );
 
-/** Both names that the hosted service has had for it. */
+/** The two strategy names that the hosted service uses for directories. */
 export const directoryStrategies = [directory('ad'), directory('auth0-adldap')];

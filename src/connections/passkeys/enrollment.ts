@@ -1,5 +1,5 @@
-// Who has logged in with a password is offered a passkey, before the login is answered; and who has come by a passkey of another
-// device, one for this device.
+// Offers users a passkey before their login completes: after a login with a password, and after a login with a passkey of
+// another device, one for this device.
 import type { SecondFactor } from '../../engine/second-factor.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import { passkeyOptions } from '../../records/database-options.ts';
@@ -15,17 +15,17 @@ export interface EnrollmentDependencies {
   secondFactor: Pick<SecondFactor, 'enrolled'>;
 }
 
-/** The cookie of a browser whose user wanted none just now, and for how long it is respected, milliseconds. */
+/** The cookie of a browser whose user declined for now, and its lifetime in milliseconds. */
 export const LATER = 'passkey_later';
 export const LATER_MS = 30 * 86_400_000;
 
-/** Of a request's state: that its login was by a passkey of another device, as the browser says. */
+/** The key in `ctx.state` of whether, as the browser says, the login was with a passkey of another device. */
 export const FROM_ELSEWHERE = 'passkeyFromElsewhere';
 
-/** More than that no user is offered. */
+/** Users with this many passkeys are not offered another. */
 const MOST = 20;
 
-/** Offers a passkey after what else follows a login. */
+/** Returns an `AfterLogin` that runs another one first and then, if the login goes on, may offer a passkey. */
 export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLogin): AfterLogin {
   return async (ctx, request, login) => {
     const after = await otherwise(ctx, request, login);
@@ -37,9 +37,9 @@ export function offerAfterLogin(deps: EnrollmentDependencies, otherwise: AfterLo
 }
 
 /**
- * Whether a login is one that a passkey may be made by. One with a password is: but who has a second factor has given it,
- * or the passkey would be a way around it. One with a passkey is both factors.
- * @param isLocal whether it was with a passkey of another device.
+ * Returns whether the user of a login may create a passkey. After a password, a user who has a second factor must have given
+ * it, because the passkey will replace both. A passkey counts as both factors.
+ * @param isLocal whether the login was with a passkey of another device, and the offer is one for this device.
  */
 export async function mayEnroll(
   deps: EnrollmentDependencies,
@@ -57,8 +57,8 @@ export async function mayEnroll(
 }
 
 /**
- * Whether a user has one, be it that nobody enrolled it (a verified address) or that the tenant takes none of its kind now:
- * another application, an action or a later policy may ask for it where this login was asked for none.
+ * Returns whether a user has any second factor, including a verified address that serves as one, and factors that the tenant
+ * has disabled. Another application, an action, or a later policy may require it even though this login did not.
  */
 async function hasSecondFactor(
   { store, users, secondFactor }: EnrollmentDependencies,

@@ -1,4 +1,4 @@
-// Passkeys (WebAuthn) as the way in to database connections.
+// Passkeys (WebAuthn): login and sign-up at database connections.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type PasskeyGrantDependencies, passkeyGrant } from './grant.ts';

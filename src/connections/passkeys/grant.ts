@@ -1,4 +1,4 @@
-// The grant of a ceremony that an application began (docs/wire/passkeys.md): a login, or a sign-up.
+// The passkey grant (docs/wire/passkeys.md): completes a login or a sign-up that an application began.
 import { z } from 'zod';
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
@@ -32,10 +32,10 @@ export interface PasskeyGrantDependencies
   users: Users;
 }
 
-/** A passkey was there, and whoever holds it was verified by it: two factors (RFC 8176 §2). */
+/** Possession of the passkey, and the user verification that it performed: two factors (RFC 8176 §2). */
 const PASSKEY_AMR = ['pop', 'user', 'mfa'] as const;
 
-const NOT_GOOD = () => new AuthError(403, 'invalid_grant', 'The passkey is not good for this login.');
+const invalidPasskey = () => new AuthError(403, 'invalid_grant', 'The passkey is not good for this login.');
 
 /** The passkey grant. */
 export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
@@ -54,9 +54,9 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
     const ended = await endSession(deps, requiredField(params, 'auth_session'), clientId);
     if (ended === undefined) throw new AuthError(403, 'invalid_grant', 'Invalid or expired auth_session.');
     const { session, challenge } = ended;
-    if (session.owner !== undefined) throw NOT_GOOD();
-    if (params.realm !== undefined && params.realm !== session.connection) throw NOT_GOOD();
-    // It may have been switched off since.
+    if (session.owner !== undefined) throw invalidPasskey();
+    if (params.realm !== undefined && params.realm !== session.connection) throw invalidPasskey();
+    // Passkeys may have been switched off for the connection since the ceremony began.
     const connection = await passkeyConnection(deps.config, clientId, session.connection);
     const { newUser, at } = session;
     const proved =
@@ -67,7 +67,7 @@ export const passkeyGrant: GrantDeclaration<PasskeyGrantDependencies> = {
   },
 };
 
-/** What every login with a passkey says of how and when it was proved. */
+/** Returns the authentication methods and the time of a login with a passkey. */
 export function provedNow({
   wallClock,
 }: Pick<PasskeyDependencies, 'wallClock'>): Pick<Login, 'amr' | 'authTime'> {
@@ -75,7 +75,7 @@ export function provedNow({
 }
 
 interface Answered {
-  /** JSON. */
+  /** The authenticator's response, JSON. */
   answered: string;
   challenge: string;
   connection: Connection;
@@ -92,9 +92,9 @@ async function logIn(
 ): Promise<Proved> {
   const assertion = readAssertion(answered);
   const client = await deps.config.client(clientId);
-  if (assertion === undefined || client === undefined) throw NOT_GOOD();
+  if (assertion === undefined || client === undefined) throw invalidPasskey();
   const used = await usePasskey(deps, relyingPartyFor(deps, client, at), assertion, challenge);
-  if (used === undefined || used.passkey.connection !== connection.name) throw NOT_GOOD();
+  if (used === undefined || used.passkey.connection !== connection.name) throw invalidPasskey();
   return { userId: used.user.id, credentialVersion: used.credentialVersion };
 }
 
@@ -105,12 +105,12 @@ async function signUp(
 ): Promise<Proved> {
   const registration = readRegistration(answered);
   const client = await deps.config.client(clientId);
-  if (registration === undefined || client === undefined) throw NOT_GOOD();
+  if (registration === undefined || client === undefined) throw invalidPasskey();
   const { handle, profile, ...typed } = newUser;
   const asked = passkeyRegistration(challenge, handle, calledAs(typed));
   const party = relyingPartyFor(deps, client, at);
   const credential = await verifyRegistration(party, registration, asked);
-  if (credential === undefined) throw NOT_GOOD();
+  if (credential === undefined) throw invalidPasskey();
   const seen = {
     client_id: clientId,
     connection: connection.name,
@@ -121,7 +121,7 @@ async function signUp(
     deps.events.record({ ...seen, type: 'fs', description });
     return new AuthError(400, 'invalid_request', 'Invalid sign up');
   };
-  // The rules may have changed since it was begun.
+  // The connection's rules may have changed since the ceremony began.
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refuse(refusal.reason);
   const made = await deps.users.create({
@@ -144,6 +144,6 @@ async function signUp(
   }
   deps.events.record({ ...seen, type: 'ss', user_id: user.id });
   await askNewToVerify(deps, { user, connection, client, languages: languagesOf(ctx), ip: ctx.ip });
-  // Of a user who was just made: a password that is set meanwhile ends the login.
+  // The version of a new user: if a password is set meanwhile, the login ends.
   return { userId: user.id, credentialVersion: FIRST_VERSION };
 }

@@ -1,4 +1,4 @@
-// The pages of passkeys: the login with one, and the offer to make one.
+// The hosted pages of passkeys: login with one, and the offer to create one.
 import type { Context } from 'koa';
 import type { Messages } from '../../delivery/messages.ts';
 import { tellOfMethod } from '../../delivery/method-notice.ts';
@@ -91,12 +91,12 @@ export const passkeyPages: RouteDeclarations<PasskeyPagesDependencies> = {
         sameSite: 'lax',
         path: '/u/',
       });
-      await goOn(deps, ctx, login);
+      await completeLogin(deps, ctx, login);
     },
   },
 };
 
-/** Logs in who holds a passkey of a connection that the request takes. */
+/** Logs in with a passkey of any connection that the request allows. */
 async function logIn(deps: PasskeyPagesDependencies, ctx: Context, page: RequestPage): Promise<void> {
   const { pending } = page;
   const { code, session: authSession } = formFields(ctx, 'code', 'session');
@@ -143,12 +143,12 @@ async function showAgain(
   await renderLogin(deps, ctx, page, connection, { username: '', alert: 'passkey.wrong' }, 400);
 }
 
-/** Whose login is complete but for the answer to the offer. */
+/** Returns the login that waits only for the user's answer to the offer. */
 function offeredTo({ pending }: RequestPage): Login | undefined {
   return pending.offer?.isAnswered === false && waitsForLogin(pending) ? pending.offer.login : undefined;
 }
 
-/** What is registered for a user; the handle says nothing of them. One for this device is none that the user has. */
+/** Returns the registration of a new passkey. One for this device excludes the passkeys that the user has already. */
 async function registrationFor(
   { users, store }: PasskeyPagesDependencies,
   userId: string,
@@ -192,7 +192,7 @@ async function showOffer(
   );
 }
 
-/** Keeps a new passkey. What allows it is judged anew: it was waited for the authenticator. */
+/** Stores a new passkey. Whether the user may create one is checked again, as time has passed since the offer. */
 async function enroll(
   deps: PasskeyPagesDependencies,
   ctx: Context,
@@ -214,13 +214,13 @@ async function enroll(
   if (credential === undefined || !(await mayEnroll(deps, login, isLocal)) || !(await isSame()))
     return showOffer(deps, ctx, page, 'passkey.failed');
   if (!(await keepPasskey(deps, credential, owner))) return showOffer(deps, ctx, page, 'passkey.failed');
-  // A new password that was set meanwhile did not find it.
+  // A password reset removes passkeys. One that ran between the check and the write above did not see this passkey.
   if (!(await isSame())) await endPasskey(deps, credential);
   else await tellOwner(deps, ctx, page, login);
-  await goOn(deps, ctx, login);
+  await completeLogin(deps, ctx, login);
 }
 
-/** Records a new passkey, and mails its owner: who had their password may have made it. */
+/** Records a new passkey and mails the user: somebody who knows the password may have created it. */
 async function tellOwner(
   deps: PasskeyPagesDependencies,
   ctx: Context,
@@ -242,8 +242,8 @@ async function tellOwner(
   });
 }
 
-/** The login goes on, and is judged as any. */
-async function goOn(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
+/** Completes the login, with the checks that apply to every login. */
+async function completeLogin(deps: PasskeyPagesDependencies, ctx: Context, login: Login): Promise<void> {
   await deps.interactions.keepOffer(ctx, { login, isAnswered: true });
   await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

@@ -1,4 +1,4 @@
-// Passkeys on the login page: what it shows, for a connection that takes them.
+// The part of the login page that offers passkeys.
 import type { Context } from 'koa';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -9,7 +9,7 @@ import { customOrigin, ownRelyingParty } from '../../webauthn/relying-party.ts';
 import { PASSKEY_VERIFICATION } from './passkeys.ts';
 import { beginSession, type SessionDependencies } from './session.ts';
 
-/** The step of the login page's form. */
+/** The path, below the waiting request, that the login page posts a passkey to. */
 export const PASSKEY_STEP = 'passkey';
 
 export interface OfferDependencies extends SessionDependencies {
@@ -17,20 +17,20 @@ export interface OfferDependencies extends SessionDependencies {
   config: Pick<Config, 'settings' | 'customOrigins'>;
 }
 
-/** What the login page shows of passkeys. */
+/** The part of the login page's model for passkeys. */
 interface PasskeyOffer {
   passkey: {
     action: string;
-    /** JSON, for the browser. */
+    /** The options of `navigator.credentials.get`, JSON. */
     options: string;
     session: string;
-    /** Whether browsers offer passkeys where an address is typed, and whether there is a button. */
+    /** Whether browsers offer passkeys at the address field (conditional mediation), and whether there is a button. */
     autofill: boolean;
     button: boolean;
   };
 }
 
-/** Begins a login with a passkey, beside that with a password. @returns nothing where the connection takes none. */
+/** Begins a login with a passkey beside the password form. @returns undefined if the connection has no passkeys. */
 export async function offerPasskey(
   deps: OfferDependencies,
   ctx: Context,

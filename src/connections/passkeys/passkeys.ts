@@ -1,4 +1,4 @@
-// The passkeys of users as they are kept, made and used.
+// Stores, removes, and verifies the passkeys of users.
 import type { PasskeyRecord } from '../../records/passkeys.ts';
 import type { Frozen } from '../../records/record.ts';
 import type { WebAuthnCredential } from '../../records/webauthn.ts';
@@ -23,16 +23,17 @@ export interface PasskeyDependencies {
   wallClock: Clock;
 }
 
-/** The unlocking that a passkey asks of its owner is a factor of its own. */
+/** User verification is always required: it is what makes a passkey two factors. */
 export const PASSKEY_VERIFICATION = 'required';
 
 const idOf = (credentialId: string) => sha256(`passkey\n${credentialId}`);
 
 /**
- * A registration of a passkey.
- * @param account what stands for the account: authenticators are told a hash of it, which says nothing of the person
+ * Returns the registration of a passkey.
+ * @param account id of the account. The user handle is a hash of it, so that it reveals nothing about the person
  *   (WebAuthn Level 3 §14.6.1).
- * @param exclude those that the account has.
+ * @param name that authenticators show.
+ * @param exclude credentials of authenticators that must not be registered again.
  */
 export function passkeyRegistration(
   challenge: string,
@@ -44,20 +45,20 @@ export function passkeyRegistration(
   return { challenge, user, exclude, discoverable: true, userVerification: PASSKEY_VERIFICATION };
 }
 
-/** Whose a new passkey is, and the browser that it was made with. */
+/** The owner of a new passkey, and how it was registered. */
 interface PasskeyOwner extends Pick<PasskeyRecord, 'user_id' | 'connection'> {
   userAgent: string;
-  /** What it was registered as. */
+  /** The registration that the authenticator answered. */
   registration: Registration;
   party: Pick<RelyingParty, 'id'>;
-  /** What it is called at first. */
+  /** The initial name of the passkey. */
   name?: string | undefined;
 }
 
-/** Browsers say who they are in fewer characters. */
+/** Characters of a `User-Agent` that are stored; those of browsers are shorter. */
 const LONGEST_USER_AGENT = 500;
 
-/** Gives a user a passkey that was verified. @returns false when it is somebody's already. */
+/** Stores a verified passkey for a user. @returns false if the credential is already registered. */
 export async function keepPasskey(
   { store, wallClock }: Pick<PasskeyDependencies, 'store' | 'wallClock'>,
   credential: WebAuthnCredential,
@@ -93,8 +94,9 @@ export async function endPasskey(
 }
 
 /**
- * Uses a passkey: of any number of racers with one answer of an authenticator that counts, one succeeds.
- * @returns whose it is, and of which connection; undefined when it is not good.
+ * Verifies an assertion, and stores its signature counter. If one assertion of an authenticator with a counter is used several
+ * times at once, one use succeeds.
+ * @returns the user, the passkey, and the credential version; undefined if the assertion is not valid.
  */
 export async function usePasskey(
   deps: PasskeyDependencies,
@@ -105,11 +107,11 @@ export async function usePasskey(
   const passkeys = deps.store.collection('passkeys');
   const found = await passkeys.get(idOf(answered.id));
   if (found === undefined) return undefined;
-  // Nobody has said who they are: the authenticator does, and has to mean the same (WebAuthn Level 3 §7.2, step 6). An older
-  // record does not say.
+  // The user is identified by the credential alone, so the user handle must match (WebAuthn Level 3 §7.2, step 6). Records of
+  // older releases have none.
   const { user_handle: handle } = found;
   if (handle !== undefined && answered.response.userHandle !== handle) return undefined;
-  // Read before the answer is judged: a password that is set meanwhile ends the login.
+  // The version is read before the assertion is verified: a password that is set meanwhile ends the login.
   const [user, credentialVersion] = await Promise.all([
     deps.users.get(found.user_id),
     deps.users.credentialVersion(found.user_id),

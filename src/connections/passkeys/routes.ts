@@ -1,5 +1,5 @@
-// POST /passkey/register and /passkey/challenge: what the SDKs of applications ask before they ask the authenticator
-// (docs/wire/passkeys.md).
+// POST /passkey/register and /passkey/challenge: SDKs of applications request the WebAuthn options there, and then call the
+// authenticator (docs/wire/passkeys.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { CLIENT_FIELDS, optional } from '../../http/described.ts';
@@ -17,7 +17,7 @@ import { signUpFields } from '../database/signup.ts';
 import { PASSKEY_VERIFICATION, passkeyRegistration } from './passkeys.ts';
 import { beginSession, calledAs, type SessionDependencies } from './session.ts';
 
-/** The grant that ends what is begun here. */
+/** The grant type that completes a ceremony begun here. */
 export const PASSKEY_GRANT = 'urn:okta:params:oauth:grant-type:webauthn';
 
 export interface PasskeyRoutesDependencies extends SessionDependencies {
@@ -77,7 +77,7 @@ async function beginLogin(
   const { client_id: clientId } = client;
   const at = customOrigin(ctx, deps);
   const { authSession, challenge } = await beginSession(deps, { clientId, connection: connection.name, at });
-  // No list of credentials: it would say who has an account.
+  // The options list no credentials, because that would reveal who has an account.
   const options = requestOptions(relyingPartyFor(deps, client, at), challenge, PASSKEY_VERIFICATION);
   ctx.body = { auth_session: authSession, authn_params_public_key: options };
 }
@@ -92,7 +92,7 @@ async function beginSignUp(
   const typed = { email: address, username: called, phone_number: phone };
   const refusal = signUpRefusal(connection, typed);
   if (refusal !== undefined) throw refused(refusal);
-  // A handle of its own, for an account that need not come to be (WebAuthn Level 3 §14.6.1).
+  // A random handle, as the account does not exist yet (WebAuthn Level 3 §14.6.1).
   const handle = deps.random(32).toString('base64url');
   const profile = definedOf({ ...said, user_metadata: metadata });
   const at = customOrigin(ctx, deps);
@@ -111,12 +111,12 @@ function definedOf(profile: { [Name in keyof Profile]?: Profile[Name] | undefine
   return Object.fromEntries(Object.entries(profile).filter(([, value]) => value !== undefined));
 }
 
-/** Whether an address is taken is said by the grant alone, to who has gone through the ceremony. */
+/** Returns the error of a refused sign-up. Only the grant, after the ceremony, refuses an address that is taken. */
 function refused({ reason }: SignUpRefusal): AuthError {
   return new AuthError(400, 'invalid_request', `Invalid sign up: ${reason}`);
 }
 
-/** The application, and the connection whose passkeys it asks for. @throws AuthError 400, 401 or 403. */
+/** Authenticates the application and returns it with the connection that it names. @throws AuthError 400, 401 or 403. */
 async function askedOf(
   deps: PasskeyRoutesDependencies,
   ctx: Context,
@@ -134,7 +134,7 @@ async function askedOf(
   return { client, connection: await passkeyConnection(deps.config, clientId, realm) };
 }
 
-/** The connection that is named, or the application's own. @throws AuthError 400 where it takes no passkeys. */
+/** Returns the connection of a realm, or the application's default. @throws AuthError 400 if it has no passkeys. */
 export async function passkeyConnection(
   config: Config,
   clientId: string,

@@ -1,23 +1,23 @@
-// A ceremony that an application has begun: a login, or the sign-up of somebody new. `auth_session` names it, is good once,
-// and for the application alone; what the authenticator signs is derived from it, so that neither tells the other.
+// WebAuthn ceremonies that have begun: a login, a sign-up, or a further passkey. An `auth_session` names one; it can be used
+// once, by its application only. The WebAuthn challenge is a hash of it, so that the challenge does not reveal it.
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import type { Profile } from '../../users/create.ts';
 import type { TypedAddresses } from '../../users/signup.ts';
 
-/** What was asked for. */
+/** What a ceremony was begun for. */
 export interface PasskeySession {
   clientId: string;
   /** The connection's name. */
   connection: string;
-  /** The origin of the custom domain that it was begun at. */
+  /** The origin of the custom domain at which it was begun. */
   at?: string | undefined;
-  /** The waiting request, where it was begun at our own pages. */
+  /** The uid of the waiting request, if it was begun at our own pages. */
   request?: string;
-  /** Of a further passkey: whose it will be, and the login that asked for it. */
+  /** For a further passkey: its user, and the login that requested it. */
   owner?: { userId: string; login: string };
-  /** Of a sign-up: who signs up. */
+  /** For a sign-up: the addresses, handle, and profile of the new user. */
   newUser?: TypedAddresses & { handle: string; profile: Profile };
 }
 
@@ -36,7 +36,7 @@ export async function beginSession(
 ): Promise<{ authSession: string; challenge: string }> {
   const { secret } = await challenges.issueTicket({
     purpose: PURPOSE,
-    // Each look at a page of a request ends what the one before began, and so does a login's next passkey.
+    // A ceremony replaces the one that the same request's page, or the same login, began before.
     subject: session.request ?? session.owner?.login ?? random(16).toString('base64url'),
     userId: session.owner?.userId,
     ttlSeconds: SECONDS,
@@ -46,8 +46,8 @@ export async function beginSession(
 }
 
 /**
- * Ends a ceremony: of any number of racers one gets it.
- * @returns undefined for one that is over, unknown, or another application's.
+ * Takes a ceremony, exactly once even if it is used several times at once.
+ * @returns undefined if it was used, has expired, is unknown, or is another application's.
  */
 export async function endSession(
   { challenges }: Pick<SessionDependencies, 'challenges'>,
@@ -64,7 +64,7 @@ function challengeOf(authSession: string): string {
   return sha256(`${PURPOSE} challenge\n${authSession}`);
 }
 
-/** The name that an authenticator shows for somebody who signs up. */
+/** Returns the name that an authenticator shows for a new user. */
 export function calledAs({ username, email, phone_number: phone }: TypedAddresses): string {
   return username ?? email ?? phone ?? '';
 }

@@ -1,4 +1,4 @@
-// Passwordless connections, and what their options say.
+// Passwordless connections and their options.
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { passwordlessOptions } from '../../records/passwordless.ts';
@@ -10,18 +10,18 @@ import { isPasswordless, type PasswordlessStrategy } from './strategy.ts';
 export interface PasswordlessConnection {
   record: Connection;
   strategy: PasswordlessStrategy;
-  /** Digits of a code. */
+  /** Number of digits of a code. */
   digits: number;
   /** Lifetime of a code or link. */
   ttlSeconds: number;
   disableSignup: boolean;
-  /** Parameters of a link's authorization request that the connection adds. */
+  /** Parameters that the connection adds to the authorization request of a link. */
   authParams?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The passwordless connection of that name or realm, where the application has it.
- * @throws AuthError 400 `bad.connection` when there is none.
+ * Returns the passwordless connection of a name or realm.
+ * @throws AuthError 400 `bad.connection` if there is none, or it is not enabled for the application.
  */
 export async function passwordlessConnection(
   config: Config,
@@ -38,7 +38,7 @@ export async function passwordlessConnection(
   return { record, strategy, digits: totp.length, ttlSeconds: totp.time_step, disableSignup, authParams };
 }
 
-/** In the hosted service's words. */
+/** The hosted service's messages. */
 const FAULTS: Record<ConnectionFault, string> = {
   unknown: 'Connection does not exist',
   strategy: 'Invalid connection strategy. It must either be a passwordless connection',

@@ -15,7 +15,7 @@ export interface PasswordlessGrantDependencies extends ProofDependencies {
   config: Config;
 }
 
-/** Its type, below the tenant's `vendor_host`. */
+/** The path of the grant type, below the tenant's `vendor_host`. */
 export const OTP_GRANT = '/oauth/grant-type/passwordless/otp';
 
 /** The `passwordless/otp` grant. */
@@ -47,7 +47,7 @@ export const passwordlessGrant: GrantDeclaration<PasswordlessGrantDependencies> 
   },
 };
 
-/** Required by the contract but sent by no SDK (docs/wire/token.md): checked if given. */
+/** Checks the redirect URI if there is one. The contract requires it, but no SDK sends it (docs/wire/token.md). */
 async function checkRedirectUri(config: Config, { clientId, params }: GrantRequest): Promise<void> {
   const { redirect_uri: redirectUri } = params;
   if (redirectUri === undefined) return;
@@ -56,7 +56,7 @@ async function checkRedirectUri(config: Config, { clientId, params }: GrantReque
   throw new AuthError(400, 'invalid_request', 'redirect_uri is not registered for this application.');
 }
 
-/** The connection, with the token endpoint's errors. */
+/** Returns the connection. @throws AuthError 400 `invalid_request`, as the token endpoint answers. */
 async function connectionOf(config: Config, clientId: string, realm: string) {
   try {
     return await passwordlessConnection(config, clientId, realm);

@@ -42,8 +42,10 @@ export interface PasswordlessPagesDependencies
   random: Random;
 }
 
-/** Opens the request and its connection before a page is made. */
-const opened = (handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: At) => Promise<void>) => ({
+/** Returns the declaration of a route that first opens the request and its connection. */
+const opened = (
+  handle: (deps: PasswordlessPagesDependencies, ctx: Context, at: OpenPage) => Promise<void>,
+) => ({
   ...PAGE,
   handle: async (deps: PasswordlessPagesDependencies, ctx: Context): Promise<void> => {
     const at = await open(deps, ctx);
@@ -63,21 +65,21 @@ export const passwordlessPages: RouteDeclarations<PasswordlessPagesDependencies>
   'POST /u/:uid/code/:connection/:channel/code': opened(useCode),
 };
 
-/** A request at a connection's pages. */
-interface At {
+/** The request and the connection of a page. */
+interface OpenPage {
   page: RequestPage;
   connection: PasswordlessConnection;
-  /** Of a database: what its codes are sent to. */
+  /** For a database connection: the kind of address that its codes are sent to. */
   kind?: CodeKind;
 }
 
-function showFirst(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+function showFirst(deps: PasswordlessPagesDependencies, ctx: Context, at: OpenPage): Promise<void> {
   const { pending } = at.page;
   return showAddress(deps, ctx, at, { address: identifierOf(at.page) ?? pending.params.login_hint ?? '' });
 }
 
-/** @returns undefined when the request waits for something else, and the browser was sent there. */
-async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<At | undefined> {
+/** Opens a page. @returns undefined if the browser was redirected because the request does not wait for this page. */
+async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<OpenPage | undefined> {
   const page = await openRequestPage(deps, ctx);
   if (!waitsForLogin(page.pending)) {
     ctx.redirect(`/u/${page.pending.uid}`);
@@ -97,7 +99,7 @@ async function open(deps: PasswordlessPagesDependencies, ctx: Context): Promise<
   return { page, connection: codesOf(record, kind, false), kind };
 }
 
-async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: OpenPage): Promise<void> {
   const { page, connection } = at;
   const { address: given } = formFields(ctx, 'address');
   const address = connection.strategy.normalize(given);
@@ -109,7 +111,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
   const cooling = await refusalOf(
     deps.rateLimits.take(ctx, 'passwordlessResend', `${subject}\n${addressKey(ctx.ip)}`),
   );
-  // A code was just sent: show where to type it.
+  // A code was sent a moment ago, so the page shows where to type it.
   if (cooling !== undefined)
     return showCode(deps, ctx, at, { address, alert: 'passwordless.tooSoon' }, cooling.status);
   try {
@@ -127,7 +129,7 @@ async function sendCode(deps: PasswordlessPagesDependencies, ctx: Context, at: A
 async function begin(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
-  { page, connection, kind }: At,
+  { page, connection, kind }: OpenPage,
   asked: { address: string; languages: Languages; caller: Caller },
 ): Promise<void> {
   const { client, pending } = page;
@@ -147,7 +149,7 @@ async function refusalOf(taken: Promise<void>): Promise<AuthError | undefined> {
   }
 }
 
-async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: At): Promise<void> {
+async function useCode(deps: PasswordlessPagesDependencies, ctx: Context, at: OpenPage): Promise<void> {
   const { page, connection } = at;
   const { address: given, code } = formFields(ctx, 'address', 'code');
   const address = connection.strategy.normalize(given);
@@ -189,7 +191,7 @@ function alertOf(thrown: AuthError, { strategy }: PasswordlessConnection): strin
 async function showAddress(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
-  at: At,
+  at: OpenPage,
   shown: { address: string; alert?: string },
   status = 200,
 ): Promise<void> {
@@ -216,7 +218,7 @@ async function showAddress(
 async function showCode(
   deps: PasswordlessPagesDependencies,
   ctx: Context,
-  at: At,
+  at: OpenPage,
   shown: { address: string; alert?: string; said?: string | undefined },
   status = 200,
 ): Promise<void> {
@@ -241,6 +243,6 @@ async function showCode(
   );
 }
 
-function stepOf({ connection: { record, strategy }, kind }: At): string {
+function stepOf({ connection: { record, strategy }, kind }: OpenPage): string {
   return kind === undefined ? strategy.step(record) : codeStep(record, kind);
 }

@@ -1,4 +1,4 @@
-// What a link is asked for with: the parameters of the login that it begins, and the query that it carries.
+// The parameters of a login link: those of its request to /passwordless/start, and those in its query.
 import { z } from 'zod';
 import type { Fields } from '../../http/body-fields.ts';
 import { optional, required } from '../../http/described.ts';
@@ -6,7 +6,7 @@ import { AuthError } from '../../http/errors.ts';
 import { authenticationMethod } from '../../records/client-authentication.ts';
 import type { Client } from '../../records/collections.ts';
 
-/** What a link carries. */
+/** The query of a link. */
 export const linkQuery = z.looseObject({
   client_id: required('The application.'),
   connection: required('The name of a passwordless connection.'),
@@ -15,7 +15,10 @@ export const linkQuery = z.looseObject({
   verification_code: required('The code.'),
 });
 
-/** Not settable by `authParams`: the link's own parameters, credentials, and prompts, because the user comes logged in. */
+/**
+ * Parameters that `authParams` cannot set: the link's own, credentials, and `prompt`, because the link itself logs the user
+ * in.
+ */
 const RESERVED = new Set([
   'client_id',
   'client_secret',
@@ -34,7 +37,7 @@ const RESERVED = new Set([
   'request_uri',
 ]);
 
-/** Parameters that are text by their standards (OpenID Connect Core §3.1.2.1, RFC 7636 §4.3) or by the contract. */
+/** Parameters that are strings by their standards (OpenID Connect Core §3.1.2.1, RFC 7636 §4.3) or by the contract. */
 const STANDARD = new Set([
   'scope',
   'redirect_uri',
@@ -71,9 +74,10 @@ export interface LinkParameters {
 }
 
 /**
- * The parameters for the authorization request, out of others: all that are not the link's own. Where nothing says
- * that one is text, numbers and booleans count as such, as they would in a query.
- * @throws AuthError 400 when one is something else, and when they are too many or too long.
+ * Returns the parameters of the authorization request: all fields that are not reserved for the link. Numbers and booleans
+ * become strings, as in a query, unless a standard defines the parameter as a string.
+ * @param error code of the error that is thrown.
+ * @throws AuthError 400 if a parameter has another type, or if they are too many or too long.
  */
 export function linkParameters(fields: Fields, error: string): LinkParameters {
   const params: LinkParameters = {};
@@ -95,8 +99,8 @@ export function linkParameters(fields: Fields, error: string): LinkParameters {
 }
 
 /**
- * Checks a link's callback before anything is sent.
- * @throws AuthError 400 when the application has no such callback.
+ * Checks a link's redirect URI before anything is sent.
+ * @throws AuthError 400 if it is not one of the application's callbacks, or it is missing and the application has none.
  */
 export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: LinkParameters): void {
   if (redirectUri === undefined ? client.callbacks.length > 0 : client.callbacks.includes(redirectUri))
@@ -109,9 +113,9 @@ export function checkRedirectUri(client: Client, { redirect_uri: redirectUri }: 
 }
 
 /**
- * Checks a link's response type before anything is sent, so that no link is sent that can only fail.
- * @param params with defaults.
- * @throws AuthError 400 when the application may not have such a response.
+ * Checks a link's response type before anything is sent: a link must not be sent if its authorization request would fail.
+ * @param params with the defaults filled in.
+ * @throws AuthError 400 if the application may not use that response type.
  */
 export function checkResponseType(client: Client, params: LinkParameters): void {
   const types = (params.response_type ?? '').split(' ');
@@ -133,7 +137,7 @@ function badLink(what: string): AuthError {
   return new AuthError(400, 'bad.authParams', `error in authParams - ${what}`);
 }
 
-/** The type of a JSON value as the errors name it: as `typeof` gives it, and `array` for arrays. */
+/** Returns the type of a JSON value as errors name it: `array` for arrays, else that of `typeof`. */
 export function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }

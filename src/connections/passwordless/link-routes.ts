@@ -1,4 +1,4 @@
-// The link of a passwordless mail, followed by a browser (docs/wire/passwordless.md).
+// The routes of the link in a passwordless mail (docs/wire/passwordless.md).
 import type { Context } from 'koa';
 import { askerOf } from '../../engine/action-event.ts';
 import type { AuthorizationEndpoint } from '../../engine/authorize.ts';
@@ -27,11 +27,11 @@ export interface LinkDependencies extends ProofDependencies {
   views: Views;
   csrf: Csrf;
   random: Random;
-  /** Answers at the application. */
+  /** Redirects to the application with an error. */
   refuse: AuthorizationEndpoint['refuse'];
 }
 
-/** A link, checked without consuming it. */
+/** A link whose parameters were checked; its code is not yet used. */
 interface Link {
   client: Client;
   connection: PasswordlessConnection;
@@ -53,7 +53,7 @@ async function readLink(deps: LinkDependencies, fields: Fields): Promise<Link> {
   return { client, connection, address: connection.strategy.normalize(given), secret, params };
 }
 
-/** `GET /passwordless/verify_redirect`: a link that is expected is followed; other browsers are asked first. */
+/** `GET /passwordless/verify_redirect`: follows an expected link; otherwise shows a page that asks for confirmation. */
 export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<void> {
   const link = await readLink(deps, ctx.query);
   const { client, connection, address, secret } = link;
@@ -78,13 +78,13 @@ export async function handleLink(deps: LinkDependencies, ctx: Context): Promise<
   );
 }
 
-/** `POST /passwordless/verify_redirect`: the user has confirmed the link. */
+/** `POST /passwordless/verify_redirect`: follows a link that the user has confirmed. */
 export async function handleConfirmed(deps: LinkDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   await follow(deps, ctx, await readLink(deps, bodyObject(ctx, FIELD_ERRORS)));
 }
 
-/** Consumes a link: on to the authorization request, or back to the application with an error. */
+/** Consumes a link and redirects to its authorization request, or to the application with an error. */
 async function follow(
   deps: LinkDependencies,
   ctx: Context,

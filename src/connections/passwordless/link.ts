@@ -1,4 +1,4 @@
-// Passwordless links: where they lead, and which browser need not confirm (docs/wire/passwordless.md).
+// Passwordless links: their URLs, and which browsers need not confirm them (docs/wire/passwordless.md).
 import type { Context } from 'koa';
 import { browserOf, markBrowser, type NamedBrowser } from '../../http/browser.ts';
 import { callerKeys } from '../../protection/callers.ts';
@@ -10,10 +10,10 @@ import { isOriginOf } from '../../tenant/snapshot.ts';
 import type { PasswordlessConnection } from './connection.ts';
 import type { LinkParameters } from './link-request.ts';
 
-/** Where the link of a mail leads. */
+/** Path of the link in a mail. */
 export const LINK_PATH = '/passwordless/verify_redirect';
 
-/** The address of a link; its host is the configured one, never the request's. */
+/** Returns a function from a secret to the URL of its link. The host is the configured one, never that of the request. */
 export function linkTo(
   baseUrl: string,
   {
@@ -36,8 +36,8 @@ export function linkTo(
 }
 
 /**
- * Fills in what the application left out: its first callback, and a response type that it can use. A code if it can redeem
- * one (by a secret, or the verifier of the link's `code_challenge`), else tokens.
+ * Adds defaults to a link's parameters: the application's first callback, and a response type. That is `code` if the
+ * application can redeem one (by its secret, or because the link has a `code_challenge`), else `token`.
  */
 export function withDefaults(client: Client, params: LinkParameters): LinkParameters {
   const [callback] = client.callbacks;
@@ -51,10 +51,10 @@ export function withDefaults(client: Client, params: LinkParameters): LinkParame
 }
 
 /**
- * The browser that starts a login from a page of ours or of the application; it may use the link without confirming. Any
- * page can post a form and plant a link to its own account later, but JSON only from an allowed origin (Fetch §3.3), and
- * browsers send `Origin` with every post (Fetch §3.2).
- * @returns undefined for all others, which get no cookie.
+ * Returns the browser that starts a login from a page of ours or of the application; it may use the link without confirming.
+ * A page of an attacker could post a form and later plant a link to the attacker's account. It cannot post JSON, which only
+ * allowed origins can (Fetch §3.3), and browsers send `Origin` with every POST (Fetch §3.2).
+ * @returns undefined for other requests; no cookie is set for them.
  */
 export function startingBrowser(
   ctx: Context,
@@ -65,8 +65,8 @@ export function startingBrowser(
   return isOurs && ctx.is('json') ? markBrowser(ctx, random) : undefined;
 }
 
-/** A link that a browser has come by. */
-interface ComingLink {
+/** A link that a browser has followed. */
+interface FollowedLink {
   client: Client;
   purpose: string;
   subject: string;
@@ -74,18 +74,19 @@ interface ComingLink {
 }
 
 /**
- * Whether a link may be used without confirming: as a top-level page in the browser that asked for it, so not by mail
- * scanners or links planted by others. A referring page of the application proves nothing: it may show users' content.
+ * Returns whether a link may be used without confirmation: as a top-level page in the browser that requested it. This excludes
+ * mail scanners, and links that others planted. A `Referer` of the application alone proves nothing, because the application
+ * may show content of its users.
  *
- * Without third-party cookies, address and referring page together suffice for a code typed at the application's page: the
- * browser SDK's `passwordlessVerify` comes so. An attacker would need the same address and a page of the application.
+ * A code typed at a page of the application (the browser SDK's `passwordlessVerify`) may come without our cookie where
+ * browsers block third-party cookies. Then IP address and `Referer` together suffice; an attacker would need both.
  */
 export async function isExpected(
   ctx: Context,
   challenges: Pick<Challenges, 'askedBy'>,
-  { client, purpose, subject, secret }: ComingLink,
+  { client, purpose, subject, secret }: FollowedLink,
 ): Promise<boolean> {
-  // Fetch Metadata §2.1: not as an image or in a frame of another page.
+  // Fetch Metadata §2.1: not as an image, and not in a frame.
   if (ctx.method !== 'GET' || !['', 'document'].includes(ctx.get('Sec-Fetch-Dest'))) return false;
   const browser = browserOf(ctx);
   const [own = ''] = callerKeys({ ip: ctx.ip, browser });
@@ -96,7 +97,7 @@ export async function isExpected(
   return (await challenges.askedBy(purpose, subject, address)).some(({ data }) => data.byPage === true);
 }
 
-/** The authorization request that uses the login ticket. */
+/** Returns the path and query of the authorization request with a login ticket. */
 export function authorizationUrl(
   client: Client,
   connection: PasswordlessConnection,

@@ -1,5 +1,5 @@
-// Customized login pages ask for codes by the browser SDK, which has no client secret: the waiting request in this browser
-// and its CSRF token authenticate the page instead.
+// Customized login pages request codes with the browser SDK, which has no client secret. The request that waits in this
+// browser and its CSRF token authenticate the page instead.
 import type { Context } from 'koa';
 import type { Interactions } from '../../engine/pending-interaction.ts';
 import { uidOfState } from '../../engine/repeat.ts';
@@ -14,10 +14,10 @@ export interface OwnPageDependencies {
 }
 
 /**
- * The application whose login page of ours sent the request.
- * @param fields of the request; its `authParams` are the page's.
- * @returns undefined when no page of ours did: the application must say who it is.
- * @throws AuthError 400, 403 when a page of ours is meant whose request waits no more, or not in this browser.
+ * Returns the application of the customized login page that sent a request.
+ * @param fields of the request; `authParams` contains the page's `state` and `_csrf`.
+ * @returns undefined if the request did not come from a customized login page; the client must authenticate then.
+ * @throws AuthError 400 or 403 if the page's authorization request no longer waits, or not in this browser.
  */
 export async function clientOfOwnPage(
   { config, interactions, csrf }: OwnPageDependencies,

@@ -1,12 +1,11 @@
-// Bodies of the passwordless endpoints (docs/wire/passwordless.md), with the hosted service's error codes
-// (docs/wire/passwordless.md).
+// The bodies of the passwordless endpoints, with the hosted service's error codes (docs/wire/passwordless.md).
 import { z } from 'zod';
 import { type FieldErrors, type Fields, requiredField, textField } from '../../http/body-fields.ts';
 import { CLIENT_FIELDS, optional, required, unchecked } from '../../http/described.ts';
 import { AuthError } from '../../http/errors.ts';
 import { type LinkParameters, linkParameters, typeOf } from './link-request.ts';
 
-/** What POST /passwordless/start may carry; what SDKs add to every body is let through. */
+/** The body of POST /passwordless/start. `auth0Client`, which SDKs add to every body, is ignored. */
 export const startBody = z.strictObject({
   ...CLIENT_FIELDS,
   connection: required('The name of a passwordless connection.'),
@@ -20,7 +19,7 @@ export const startBody = z.strictObject({
   auth0Client: unchecked('What SDKs say of themselves.'),
 });
 
-/** What it answers. */
+/** The response of POST /passwordless/start. */
 export const startAnswer = z.object({
   _id: z.string().describe('Stands for the address, whether or not it has a user.'),
   email: z.string().optional(),
@@ -30,7 +29,7 @@ export const startAnswer = z.object({
   request_language: z.string().nullable().optional(),
 });
 
-/** What POST /passwordless/verify may carry: the one form or the other. */
+/** The body of POST /passwordless/verify: a login as the contract has it, or the browser SDK's check of a code. */
 export const verifyBody = z.union([
   z.object({
     ...CLIENT_FIELDS,
@@ -58,7 +57,7 @@ export interface StartRequest {
   authParams: LinkParameters;
 }
 
-/** The hosted service's codes name the field: `bad.<field>`. */
+/** Errors whose codes name the field, `bad.<field>`, as the hosted service's do. */
 export const FIELD_ERRORS: FieldErrors = {
   noObject: () => new AuthError(400, 'bad.request', 'The request body must be an object.'),
   missing: (name) => new AuthError(400, `bad.${name}`, `Missing required property: ${name}`),
@@ -71,7 +70,7 @@ export const FIELD_ERRORS: FieldErrors = {
 
 /**
  * Reads a start request.
- * @throws AuthError 400 `bad.<field>` naming the field that is wrong.
+ * @throws AuthError 400 `bad.<field>` for an invalid field; `bad.request` for unknown ones.
  */
 export function readStart(fields: Fields): StartRequest {
   const unknown = Object.keys(fields).filter((name) => !Object.hasOwn(startBody.shape, name));
@@ -91,7 +90,7 @@ export function readStart(fields: Fields): StartRequest {
   };
 }
 
-/** null means link; so do the variants of old mobile SDKs. */
+/** Returns how to send. A missing value means a link, and so do the variants that old mobile SDKs send. */
 function sendOf(send: string | undefined): StartRequest['send'] {
   if (send === undefined || send === 'link' || send === 'link_ios' || send === 'link_android') return 'link';
   if (send === 'code') return 'code';
@@ -99,7 +98,7 @@ function sendOf(send: string | undefined): StartRequest['send'] {
 }
 
 function readAuthParams(value: unknown): LinkParameters {
-  // A form has no objects: there it is JSON text.
+  // A form cannot contain objects; there the value is JSON text.
   const given = typeof value === 'string' && value.startsWith('{') ? parseObject(value) : value;
   if (given === undefined) return {};
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {

@@ -28,7 +28,7 @@ import { check } from './verify.ts';
 export interface PasswordlessDependencies extends StartDependencies, LinkDependencies, OwnPageDependencies {
   baseUrl: string;
   store: Pick<Store, 'collection'>;
-  /** Authenticates the client. @returns its client_id. */
+  /** Authenticates the application that sent the request. @returns its client_id. */
   authenticateClient(ctx: Context): Promise<string>;
   /** Answers as the token endpoint does. */
   tokenEndpoint(ctx: Context, fields: Record<string, string>): Promise<void>;
@@ -37,7 +37,7 @@ export interface PasswordlessDependencies extends StartDependencies, LinkDepende
 const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
 const link = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
-/** The routes of passwordless login, the hosted pages apart. */
+/** The routes of passwordless login, except the hosted pages. */
 export const passwordlessRoutes: RouteDeclarations<PasswordlessDependencies> = {
   'POST /passwordless/start': {
     ...api,
@@ -87,7 +87,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   const link = connection.strategy.sendsLinks && request.send === 'link';
   const params = link ? linkParametersOf(connection, request) : request.authParams;
   if (link || params.redirect_uri !== undefined) checkRedirectUri(client, params);
-  // The request of a customized page was already checked.
+  // The authorization request of a customized login page was checked when it came in.
   if (link && ofOwnPage === undefined) checkResponseType(client, withDefaults(client, params));
   const { organization } = params;
   await start(deps, ctx, {
@@ -99,7 +99,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
     languages: languagesOf(ctx),
     ...(link && { link: linkTo(deps.baseUrl, { client, connection, address, params }) }),
   });
-  // The `_id` of an answer must not reveal the user's, and is the same whichever process answers.
+  // The `_id` must not reveal whether there is a user, and must be the same from every process.
   const pseudonym = createHmac('sha256', await sharedSecret(deps, 'passwordless-pseudonyms'))
     .update(`${connection.record.name}\n${address}`)
     .digest('hex');
@@ -109,7 +109,7 @@ async function handleStart(deps: PasswordlessDependencies, ctx: Context): Promis
   ctx.body = { _id, ...connection.strategy.sent(address, language) };
 }
 
-/** What the request says comes before what the connection adds. @throws AuthError 400 for what no link can carry. */
+/** Returns a link's parameters; those of the request override those of the connection. @throws AuthError 400 */
 function linkParametersOf({ authParams = {} }: PasswordlessConnection, request: StartRequest) {
   return linkParameters({ ...authParams, ...request.authParams }, 'bad.authParams');
 }
@@ -128,7 +128,7 @@ function addressOf({ strategy }: PasswordlessConnection, request: StartRequest):
   return address;
 }
 
-/** Two bodies: the contract's logs in, the browser SDK's only checks a code. */
+/** `POST /passwordless/verify`: the contract's body logs in; the browser SDK's body only checks a code. */
 async function handleVerify(deps: PasswordlessDependencies, ctx: Context): Promise<void> {
   await deps.rateLimits.takeFrom(ctx, 'passwordlessVerify');
   const fields = bodyObject(ctx, FIELD_ERRORS);

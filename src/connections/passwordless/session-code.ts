@@ -1,5 +1,5 @@
-// A code by e-mail or SMS in place of the password of a database connection: it is good with the `auth_session` that who asked
-// for it holds, once, and dead after three wrong tries.
+// A code by e-mail or SMS in place of the password of a database connection. It is valid once, together with the
+// `auth_session` that its request returned, until three wrong tries.
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
 import { type RequestPage, stepPath } from '../../flow/request-page.ts';
@@ -22,43 +22,43 @@ import { email } from './email.ts';
 import { sms } from './sms.ts';
 import type { PasswordlessStrategy } from './strategy.ts';
 
-/** The challenge of such a login. */
+/** The purpose of the challenges of such codes. */
 export const SESSION_PURPOSE = 'database_code';
 
-/** What is kept beside an `auth_session`. */
+/** The data stored with an `auth_session`. */
 export interface KeptSession {
   clientId: string;
   /** The connection's name. */
   connection: string;
-  /** What the code was sent to; `email` where nothing is said. */
+  /** The kind of address; `email` if absent. */
   kind?: CodeKind;
-  /** In the form that it is kept in. */
+  /** Normalized. */
   address: string;
-  /** Whether it was asked for somebody new, too. */
+  /** Whether the code may create a user. */
   mayCreate: boolean;
 }
 
-/** By what a code comes, what it proves, and what is answered to a wrong one. */
+/** For each kind of address: the strategy that sends codes, and the member of a user that a code verifies. */
 const BY_KIND = {
   email: { by: email, verified: 'email_verified' },
   phone_number: { by: sms, verified: 'phone_verified' },
 } as const;
 
-/** The member of a user that says that an address of a kind is theirs. */
+/** Returns the member of a user that says whether an address of a kind is verified. */
 export const verifiedBy = (kind: CodeKind) => BY_KIND[kind].verified;
 
-/** How codes are sent to addresses of a kind. */
+/** Returns the strategy that sends codes to addresses of a kind. */
 export const strategyFor = (kind: CodeKind): PasswordlessStrategy => BY_KIND[kind].by;
 
 /**
- * Whose address it is, as far as anybody knows: of one that nobody has verified the account may be a stranger's, who would
- * keep their password beside the owner's code.
+ * Returns whether a user has proved that an address is theirs. A stranger may have created an account with an unverified
+ * address; if its owner could log in there by a code, the stranger could still log in by the password.
  */
 export function isProvedOwner(user: User, kind: CodeKind, address: string): boolean {
   return user[kind] === address && user[BY_KIND[kind].verified] === true;
 }
 
-/** Whether a code may make a user, who then has no password and this one address alone. */
+/** Returns whether a code may create a user, who has no password and only this address. */
 export function mayMakeUsers(connection: Connection, kind: CodeKind, address: string): boolean {
   return signUpRefusal(connection, { [kind]: address }) === undefined;
 }
@@ -69,8 +69,8 @@ const NOT_ENABLED: Record<CodeKind, string> = {
 };
 
 /**
- * The connection that is named, or the application's own.
- * @throws AuthError 400 `invalid_request` where it has no such codes.
+ * Returns the connection of a realm, or the application's default.
+ * @throws AuthError 400 `invalid_request` if it has no codes for this kind of address.
  */
 export async function codeConnection(
   config: Config,
@@ -82,14 +82,14 @@ export async function codeConnection(
   throw new AuthError(400, 'invalid_request', NOT_ENABLED[kind]);
 }
 
-/** What is given: the ticket, and the code that was sent. */
+/** The credentials: the ticket, and the code that was sent. */
 interface Given {
   session: string;
   code: string;
   mayCreate: boolean;
 }
 
-/** How such a code is judged: wrong ones count for the account and the address, as wrong passwords do. */
+/** The strategy of such codes. Wrong codes count against the account and the caller's address, as wrong passwords do. */
 const sessionCode = (kind: CodeKind) =>
   strategy(
     {
@@ -106,8 +106,8 @@ const sessionCode = (kind: CodeKind) =>
       find: ({ users }, { connection, identifier: address }: Proof<Given>) =>
         users.idByAddress({ connection: connection.name, kind, address }),
       read: async ({ users }, _proof, userId) => {
-        // The version is read first: a new password raises it in the write that may take the number from the user, so that a
-        // login that still sees the number has the version from before.
+        // The version is read first. A password reset may mark the number as unverified, and raises the version in the same
+        // batch; so a login that still sees the verified number has the old version, and ends.
         const version = await users.credentialVersion(userId ?? NOBODY);
         return { user: await users.get(userId ?? NOBODY), version };
       },
@@ -121,7 +121,7 @@ const sessionCode = (kind: CodeKind) =>
           return isProvedOwner(user, kind, address)
             ? { userId: user.id, credentialVersion: version }
             : undefined;
-        // The rules may have changed since it was asked for.
+        // The connection's rules may have changed since the code was requested.
         if (!credentials.mayCreate || !mayMakeUsers(connection, kind, address)) return undefined;
         return makeUser(deps, kind, proof);
       },
@@ -148,16 +148,16 @@ async function makeUser(
   return { userId: made.user.id, credentialVersion: FIRST_VERSION };
 }
 
-/** A code that is given, with the ticket that it is good with. */
+/** A code, with the ticket that it is valid with. */
 interface GivenCode extends Pick<Proof<Given>, 'clientId' | 'caller'> {
   session: string;
   code: string;
-  /** @param typed whose the code is. */
+  /** Returns the facts for the tenant's own code, if a user is created. @param typed the address that the code proves. */
   askedBy(typed: Partial<Record<CodeKind, string>>): Asker;
 }
 
 /**
- * Logs in who gives the code of an `auth_session`; of any number of racers one.
+ * Logs in by the code of an `auth_session`, exactly once even if it is used several times at once.
  * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 after too many wrong codes.
  */
 export async function proveSession(
@@ -168,7 +168,7 @@ export async function proveSession(
   const kept = found?.data as KeptSession | undefined;
   const kind = kept?.kind ?? 'email';
   if (kept === undefined || kept.clientId !== clientId) throw strategyFor(kind).wrong();
-  // It may have been switched off since.
+  // Codes may have been switched off for the connection since this one was sent.
   const connection = await codeConnection(deps.config, clientId, { realm: kept.connection, kind });
   const { address: identifier, mayCreate } = kept;
   return CODES[kind].prove(deps, {
@@ -195,12 +195,12 @@ export async function redeemSession(
   });
 }
 
-/** Where the pages of such codes are in a browser login. */
+/** Returns the path, below the waiting request, of the pages for such codes. */
 export function codeStep(connection: { name: string }, kind: CodeKind): string {
   return `code/${connection.name}/${strategyFor(kind).name}`;
 }
 
-/** The ways to log in with a code, as the pages of a database connection offer them. */
+/** Returns the links to the code pages that the pages of a database connection show. */
 export function codeChoices({ pending }: RequestPage, connection: Connection): LoginChoice[] {
   return codeKinds(connection).map((kind) => {
     const { text, icon } = strategyFor(kind);

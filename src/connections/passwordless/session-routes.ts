@@ -21,7 +21,7 @@ import {
 } from './session-code.ts';
 import { type StartDependencies, start } from './start.ts';
 
-/** What POST /otp/challenge may carry. */
+/** The body of POST /otp/challenge. */
 export const sessionBody = z.object({
   ...CLIENT_FIELDS,
   connection: optional("The name of a database connection; the application's own where none is named."),
@@ -31,7 +31,7 @@ export const sessionBody = z.object({
   delivery_method: z.enum(['text', 'voice']).optional().describe('Of a phone number: `text`.'),
 });
 
-/** What it answers, whoever the address belongs to. */
+/** The response of POST /otp/challenge, the same whether the address has a user or not. */
 export const sessionAnswer = z.object({
   auth_session: z.string().describe('For the grant, with the code that was sent.'),
 });
@@ -41,13 +41,13 @@ interface SessionDependencies extends StartDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-/** Seconds until another code may be asked for; pages count them down, the limit enforces them. */
+/** Seconds until another code can be requested. Pages count them down; the rate limit enforces them. */
 export const RESEND_SECONDS = 30;
 
 const DIGITS = 6;
 const SECONDS = 180;
 
-/** Sends a code to a user of a database, or to whom may sign up; without telling which. */
+/** `POST /otp/challenge`: sends a code to a user, or to an address that may sign up. The response does not tell which. */
 export async function handleSession(
   deps: SessionDependencies,
   ctx: Context,
@@ -73,11 +73,11 @@ interface AskedSession extends Pick<Parameters<typeof start>[2], 'client' | 'cal
   record: Connection;
   kind: CodeKind;
   address: string;
-  /** Whether somebody new is made a user, where the connection lets them sign up so. */
+  /** Whether the request allows the code to create a user; the connection must allow it, too. */
   isAllowed: boolean;
 }
 
-/** Sends the code. @returns the ticket that it is good with. @throws AuthError as {@link start}. */
+/** Sends a code. @returns the ticket that it is valid with. @throws AuthError as {@link start}. */
 export function beginSession(
   deps: StartDependencies,
   ctx: Context,
@@ -96,7 +96,7 @@ export function beginSession(
   });
 }
 
-/** Where the code goes. @throws AuthError 400 for none, for both, and for what is none. */
+/** Returns the address to send the code to. @throws AuthError 400 if there is none, there are both kinds, or it is invalid. */
 function addressOf({ email, phone_number: phone, delivery_method: method }: z.output<typeof sessionBody>): {
   kind: CodeKind;
   address: string;
@@ -121,7 +121,7 @@ const MUST_BE = {
   },
 };
 
-/** The connection as one by which codes are sent. */
+/** Returns a database connection in the form of a passwordless one, which sends its codes. */
 export function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean): PasswordlessConnection {
   return {
     record,
@@ -132,7 +132,7 @@ export function codesOf(record: Connection, kind: CodeKind, mayCreate: boolean):
   };
 }
 
-/** @throws AuthError 401; 403 for an application without the grant. */
+/** Authenticates the application. @throws AuthError 401; 403 for an application without the grant. */
 async function clientOf({ config, authenticateClient }: SessionDependencies, ctx: Context): Promise<Client> {
   const client = await config.client(await authenticateClient(ctx));
   const grantType = grantTypeOf(OTP_GRANT, config.settings().vendor_host);

@@ -6,7 +6,7 @@ import { passwordlessStrategy } from './strategy.ts';
 export const sms = passwordlessStrategy({
   name: 'sms',
   kind: 'phone_number',
-  // A number is proved by what came by SMS (RFC 8176 §2).
+  // `sms`: the code proves the phone number (RFC 8176 §2).
   amr: ['otp', 'sms'],
   text: 'login.smsCode',
   icon: 'phone',

@@ -33,26 +33,30 @@ export interface StartDependencies {
 interface Start {
   client: Client;
   connection: PasswordlessConnection;
-  /** Normalised. */
+  /** Normalized. */
   address: string;
-  /** Makes a link from its secret; without it a code is sent. */
+  /** Returns the link of a secret; if absent, a code is sent. */
   link?: (secret: string) => string;
-  /** Of a database: the code is good with a ticket alone, which who asks is given; and for whom it is sent. */
+  /**
+   * For codes of a database: the code is valid only with a ticket, which {@link start} returns. `isFor` says whether a code is
+   * sent to an existing user.
+   */
   session?: { purpose: string; data: Record<string, unknown>; isFor(user: User): boolean };
   caller: Caller;
   organization?: Organization | undefined;
   languages: Languages;
 }
 
-/** A start, and the caller's `User-Agent`. */
+/** A start, with the caller's `User-Agent`. */
 type Asked = Start & { userAgent: string };
 
 /**
- * Creates and sends a code or link, which replaces the same caller's earlier one. Without telling the caller, nothing is
- * sent to an unknown address on a connection without sign-up, or when strangers have used up their messages.
- * @returns the ticket of a {@link Start.session}, where nothing is sent a made-up one.
- * @throws AuthError 429 when this caller has asked too often, 400 when the provider says the address is none, 503
- *   when it cannot be reached; the code is then not valid.
+ * Creates and sends a code or link, which replaces the same caller's earlier one. Nothing is sent to an unknown address on a
+ * connection without sign-up, to a user whom `session.isFor` excludes, or after strangers have used up their messages to the
+ * address; the caller cannot see that.
+ * @returns the ticket if there is a {@link Start.session}, even if nothing was sent.
+ * @throws AuthError 429 if this caller has requested too many; 400 if the provider rejects the address, 503 if it cannot be
+ *   reached. The code is not valid then.
  */
 export async function start(
   deps: StartDependencies,
@@ -66,7 +70,7 @@ export async function start(
   const destination = `${strategy.name}\n${address}`;
   const user = await deps.users.findByAddress({ connection: record.name, kind, address });
   const known = await deps.callers.recognize(user?.id, caller);
-  // By address for strangers, whose browser could be a new one each time.
+  // Strangers are counted by IP address, because they can send a new browser cookie each time.
   const own = known?.by === 'browser' ? known.room : addressKey(caller.ip);
   await deps.rateLimits.take(ctx, 'passwordlessDestination', `${destination}\n${own}`);
   const isOpen = await deps.rateLimits.spend('passwordlessDestination', destination);
@@ -74,17 +78,17 @@ export async function start(
   const subject = subjectOf(client.client_id, record, address);
   const challenge: NewChallenge = {
     purpose: session?.purpose ?? PURPOSE,
-    // Where too many were asked for under another, so that earlier codes stay valid.
+    // If too many were requested, another subject is used, so that earlier codes stay valid.
     subject: isRefused ? `${subject}\nrefused` : subject,
     askers: askersOf(caller),
-    // Servers' calls and forms of other sites have no browser.
+    // Requests of servers and forms of other sites have no browser; see startingBrowser.
     data: session?.data ?? { byPage: caller.browser !== undefined },
     ttlSeconds,
     userId: user?.id,
   };
   const issued = prepared(deps, request, { ...challenge, digits });
   const isFor = user === undefined ? !disableSignup : session?.isFor(user) !== false;
-  if (isRefused) tellRefused(deps, request);
+  if (isRefused) recordRefused(deps, request);
   if (isRefused || !isFor) await sendNothing(deps, request, challenge, issued);
   else {
     const letter = deps.messages.letter(...message(request, issued.sent, user), {
@@ -92,14 +96,14 @@ export async function start(
       ttlSeconds,
     });
     await issued.keep([letter.write]);
-    // In the background where the provider's time would reveal an account or a known caller.
+    // In the background if waiting for the provider would reveal whether there is an account, or a known caller.
     if (disableSignup || session !== undefined || !isOpen) letter.post();
     else await sendNow(letter);
   }
   return issued.ticket;
 }
 
-/** What is sent, and the ticket that it is good with, where it takes one. */
+/** Prepares the code or the link's secret (`sent`), and the ticket of a {@link Start.session}. */
 function prepared(
   { challenges }: StartDependencies,
   { session, link }: Start,
@@ -114,7 +118,7 @@ function prepared(
   return { ...rest, sent: secret };
 }
 
-/** @throws AuthError 400, 503 */
+/** Waits until the provider has accepted a message. @throws AuthError 400 or 503, as {@link start}. */
 async function sendNow(letter: Letter): Promise<void> {
   try {
     await letter.send();
@@ -123,7 +127,7 @@ async function sendNow(letter: Letter): Promise<void> {
   }
 }
 
-/** Sends nothing, and writes as much as where something is sent: neither time nor answer tells. */
+/** Sends nothing, but writes as much as if something were sent, so that neither time nor response reveals it. */
 async function sendNothing(
   { challenges, messages }: StartDependencies,
   request: Asked,
@@ -131,13 +135,13 @@ async function sendNothing(
   { ticket, keep }: ReturnType<typeof prepared>,
 ): Promise<void> {
   const letter = messages.decoy(...message(request, '', undefined));
-  // A ticket is asked about when a code is tried with it: one that is not there would tell by time and by what is counted.
+  // The ticket is stored, because its absence would show in the time and the counting of a later try.
   await (ticket === undefined ? challenges.issueDecoy(challenge, [letter.write]) : keep([letter.write]));
   letter.post();
 }
 
-/** Records that nothing was sent, because too many were asked for. */
-function tellRefused({ events }: StartDependencies, { client, connection, address, caller }: Start): void {
+/** Records that nothing was sent because too many messages were requested. */
+function recordRefused({ events }: StartDependencies, { client, connection, address, caller }: Start): void {
   events.record({
     type: 'fn',
     client_id: client.client_id,
@@ -148,7 +152,7 @@ function tellRefused({ events }: StartDependencies, { client, connection, addres
   });
 }
 
-/** Characters that a gateway is told of. */
+/** Characters of the `User-Agent` that an SMS gateway is sent. */
 const LONGEST_USER_AGENT = 512;
 
 function message(

@@ -1,4 +1,4 @@
-// The strategies of passwordless connections: whoever reads what is sent to an address is its user.
+// The strategies of passwordless connections: a user proves that they receive what is sent to an address.
 
 import type { MessageKind } from '../../delivery/messages.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -10,58 +10,57 @@ import { NOBODY } from '../../users/identities.ts';
 import { FIRST_VERSION } from '../../users/login.ts';
 import { type Proof, type StepStrategy, type Strategy, strategy } from '../strategy.ts';
 
-/** The challenge of a passwordless login. */
+/** The purpose of the challenges of passwordless logins. */
 export const PURPOSE = 'passwordless';
 
-/** What a passwordless challenge is about: one application's login with one address. */
+/** Returns the subject of a passwordless challenge: one application's logins with one address. */
 export function subjectOf(clientId: string, connection: { name: string }, address: string): string {
   return `${connection.name}\n${address}\n${clientId}`;
 }
 
-/** How a passwordless strategy reaches its users. */
-interface Reach {
+/** The properties of a passwordless strategy. */
+interface Traits {
   name: StrategyName;
-  /** The kind of address, and the field that has it in requests. */
+  /** The kind of address, and the name of its field in requests. */
   kind: 'email' | 'phone_number';
   amr: readonly string[];
-  /** The message key of the way to its pages, and the icon beside it. */
+  /** The message key of the link to its pages, and the icon beside it. */
   text: string;
   icon: string;
-  /** What is sent. */
   message: MessageKind;
   /** Whether a link may be sent in place of a code. */
   sendsLinks: boolean;
-  /** The form in which an address is kept and sent to; undefined when it is none. */
+  /** Returns the form in which an address is stored and sent to; undefined if it is not valid. */
   normalize(text: string): string | undefined;
-  /** The answer for an address that is none, where one is asked to send to it. */
+  /** Returns the error for an invalid address at /passwordless/start. */
   invalid(given: string): AuthError;
-  /** What is answered of an address that was sent to. @param language that the request asked for, if any */
+  /** Returns the response of /passwordless/start. @param language of the request's `X-Request-Language`, if any. */
   sent(address: string, language: string | undefined): object;
-  /** The answer for a wrong code; SDKs compare it. */
+  /** The message for a wrong code. SDKs compare it. */
   wrong: string;
 }
 
 /** A passwordless strategy; its credentials are a code, or the secret of a link. */
-export type PasswordlessStrategy = StepStrategy<string> & Omit<Reach, 'wrong'> & { wrong(): AuthError };
+export type PasswordlessStrategy = StepStrategy<string> & Omit<Traits, 'wrong'> & { wrong(): AuthError };
 
-/** Whether a strategy is one of these. */
+/** Returns whether a strategy is a passwordless one. */
 export function isPasswordless(strategy: Strategy): strategy is PasswordlessStrategy {
   return 'sendsLinks' in strategy;
 }
 
 /**
- * Makes a passwordless strategy. A proof's identifier is the address, normalised. Its user is made at the first login,
- * with the address verified; of any number of racers with one code exactly one logs in.
+ * Returns a passwordless strategy. The identifier of a proof is the normalized address. The first login creates the user, with
+ * the address verified. A code logs in exactly once, even if it is used several times at once.
  */
-export function passwordlessStrategy({ wrong: description, ...reach }: Reach): PasswordlessStrategy {
-  const { name, kind } = reach;
+export function passwordlessStrategy({ wrong: description, ...traits }: Traits): PasswordlessStrategy {
+  const { name, kind } = traits;
   const wrong = () => new AuthError(403, 'invalid_grant', description);
   const step = (connection: { name: string }) => `passwordless/${connection.name}`;
   return strategy(
-    { ...reach, page: 'step', step, wrong },
+    { ...traits, page: 'step', step, wrong },
     {
       what: 'code',
-      // No number of wrong links stands in the way of the right one.
+      // Wrong secrets of links are not counted: a link cannot be guessed, and the right one must stay usable.
       isGuessable: (secret) => !isTicket(secret),
       find: ({ users }, { connection, identifier: address }: Proof<string>) =>
         users.idByAddress({ connection: connection.name, kind, address }),
@@ -78,7 +77,7 @@ export function passwordlessStrategy({ wrong: description, ...reach }: Reach): P
       userOf: async ({ users, events }, proof, { user: seen, version }) => {
         const { clientId, connection, identifier: address, caller, asker } = proof;
         const { disable_signup } = passwordlessOptions(connection);
-        // A user who was removed since the code was sent does not come back where nobody may sign up.
+        // A user who was removed since the code was sent is not created again if sign-up is disabled.
         const identity = { connection: connection.name, provider: name, kind, address };
         const mayCreate = !disable_signup;
         const proved = await users.whoProved({ ...identity, mayCreate, seen: { user: seen }, asker });

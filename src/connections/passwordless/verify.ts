@@ -1,4 +1,4 @@
-// Using a code or link: whether it is right, and who has thereby logged in.
+// Checks and redeems the code or link of a passwordless login.
 import type { Caller } from '../../protection/callers.ts';
 import type { Asker } from '../../users/asker.ts';
 import type { Login } from '../../users/login.ts';
@@ -8,26 +8,25 @@ import type { PasswordlessConnection } from './connection.ts';
 interface PasswordlessProof {
   clientId: string;
   connection: PasswordlessConnection;
-  /** Normalised; undefined when what was sent is no address. */
+  /** Normalized; undefined if the request's address is not valid. */
   address: string | undefined;
   /** A code, or the secret of a link. */
   secret: string;
-  /** Who sends it. */
   caller: Caller;
 }
 
 /**
- * Whether a proof is right, without using it up; a wrong one counts.
- * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 when there were too many.
+ * Checks a proof without using it up. A wrong one is counted.
+ * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 after too many wrong ones.
  */
 export async function check(deps: ProofDependencies, proof: PasswordlessProof): Promise<void> {
   await proof.connection.strategy.check(deps, proofOf(proof));
 }
 
 /**
- * Uses a proof up: of any number of racers exactly one gets through.
- * @returns the login; its user is made at the first one, with the address verified.
- * @throws AuthError as {@link check}, and where the tenant's own code refuses a new user.
+ * Redeems a proof, exactly once even if it is used several times at once.
+ * @returns the login; the first one creates the user, with the address verified.
+ * @throws AuthError as {@link check}, or if the tenant's own code refuses a new user.
  */
 export async function redeem(
   deps: ProofDependencies,
