@@ -1,5 +1,4 @@
-// What all routes of the console share: they find the administrator's session, check scopes, and verify that a form
-// or script is the console's own.
+// What all routes of the console share: finding the session, checking scopes, and verifying that a form is our own.
 import type { Context } from 'koa';
 import { formFields } from '../http/body-fields.ts';
 import { AuthError } from '../http/errors.ts';

@@ -1,7 +1,7 @@
 // What the console says of declared resources in the reader's own language.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { fieldsOf as optionsOf } from '../../src/console/connections/options.ts';
+import { fieldsOf as optionsOf } from '../../src/console/connections/option-fields.ts';
 import { groupOf, placesOf, titleOf } from '../../src/console/resources/declared.ts';
 import { type Field, fieldsOf } from '../../src/console/resources/fields.ts';
 import { STRATEGIES } from '../../src/records/connections.ts';

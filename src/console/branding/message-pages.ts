@@ -7,21 +7,14 @@ import { bodyTexts } from '../../http/body-fields.ts';
 import { AuthError } from '../../http/errors.ts';
 import { ask } from '../ask.ts';
 import type { FormFault } from '../form-fault.ts';
-import { refusalOf, told, withoutReturns } from '../forms.ts';
+import { refusalOf, withoutReturns } from '../forms.ts';
 import { back } from '../page.ts';
-import { renderConsole, type Words } from '../render.ts';
+import { renderConsole } from '../render.ts';
 import { roleRefusal } from '../roles.ts';
 import type { AtConsole } from '../session.ts';
-import {
-  draftOf,
-  EMAILS,
-  isOfConnection,
-  type Message,
-  messageAt,
-  type Written,
-  writeMessage,
-} from './message.ts';
-import { type BrandingDependencies, languageOf, languagesOf, PATH } from './shared.ts';
+import { EMAILS, isOfConnection, type Message, messageAt, type Written, writeMessage } from './message.ts';
+import { changeScope, drafted, type Editor, pathOf, showEditor, shownMessage } from './message-editor.ts';
+import { type BrandingDependencies, PATH } from './shared.ts';
 
 /** Shows the list of messages. */
 export async function showMessages(deps: BrandingDependencies, ctx: Context, here: AtConsole): Promise<void> {
@@ -112,15 +105,10 @@ async function messageOf(deps: BrandingDependencies, ctx: Context, here: AtConso
   return messageAt(deps, ctx, here, name);
 }
 
-const changeScope = ({ connection }: Message) =>
-  connection === undefined ? 'update:email_templates' : 'update:connections';
-
 /** Requires a scope. @throws AuthError 403 */
 function requireScope(here: AtConsole, scope: string): void {
   if (!here.can(scope)) throw roleRefusal();
 }
-
-const pathOf = ({ name }: Message) => `${PATH}/messages/${name}`;
 
 function typedOf(ctx: Context, { connection, written }: Message): Written {
   const { from = '', subject = '', body = '', enabled, switches } = bodyTexts(ctx);
@@ -128,31 +116,6 @@ function typedOf(ctx: Context, { connection, written }: Message): Written {
   return connection === undefined
     ? { ...texts, enabled: switches === '1' ? enabled === 'true' : written.enabled === true }
     : texts;
-}
-
-function drafted(
-  deps: BrandingDependencies,
-  ctx: Context,
-  here: AtConsole,
-  message: Message,
-  written: Written,
-): Promise<Draft> {
-  const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  return draftOf(deps, message, { written, language, to: here.administrator.email });
-}
-
-interface Editor {
-  message: Message;
-  written: Written;
-  draft?: Draft;
-  /** Whether an action was refused because the template is broken. */
-  isRefused?: boolean;
-  /** The refusal, by the Management API or by the page. */
-  fault?: FormFault;
-  /** Another error message for the whole page. */
-  alert?: Words;
-  /** The address or number that it was sent to. */
-  sent?: string;
 }
 
 /** Sends the message as entered: an e-mail only to the administrator's own address, an SMS to an entered number. */
@@ -183,74 +146,4 @@ async function send(
   }
 }
 
-const FIELDS = ['from', 'subject', 'body', 'number'] as const;
-type FieldName = (typeof FIELDS)[number];
-
 const NO_NUMBER: FormFault = { status: 400, field: 'number', key: 'console.branding.noNumber' };
-
-/** Returns the faults by field: errors of rendering, and a refusal. */
-function faultsOf(broken: Draft['faults'], fault?: FormFault): Partial<Record<FieldName, FormFault>> {
-  const rendered = Object.entries(broken).map(([name, message]) => [
-    name,
-    { status: 400, message, isEnglish: true },
-  ]);
-  // For a connection's message the API names the option: `options.email.subject`, and `options.template` for the
-  // text.
-  const [last = ''] = /\w+$/.exec(fault?.at ?? fault?.field ?? '') ?? [];
-  return { ...Object.fromEntries(rendered), ...(fault && { [last === 'template' ? 'body' : last]: fault }) };
-}
-
-function labelOf(name: FieldName, isSms: boolean): Words {
-  if (name === 'number') return 't:console.branding.number';
-  if (name === 'body') return isSms ? 't:console.branding.message.text' : 't:console.branding.message.html';
-  return `t:console.branding.message.${name}`;
-}
-
-async function showEditor(
-  deps: BrandingDependencies,
-  ctx: Context,
-  here: AtConsole,
-  { message, written, draft, isRefused = false, fault, alert, sent }: Editor,
-): Promise<void> {
-  const language = languageOf(deps, bodyTexts(ctx).language ?? ctx.query.language);
-  const { message: shown, faults: broken } = draft ?? (await drafted(deps, ctx, here, message, written));
-  const isSms = shown.channel === 'sms';
-  const faults = faultsOf(broken, fault);
-  const [first] = FIELDS.filter((name) => faults[name] !== undefined);
-  const refused = fault ?? (isRefused && first !== undefined ? faults[first] : undefined);
-  const query = new URLSearchParams({ language, _csrf: here.token });
-  await renderConsole(deps, ctx, here, {
-    template: 'console/branding-message',
-    title: 't:console.branding.tab.messages',
-    ...(alert === undefined
-      ? told(refused, first && { id: first, label: labelOf(first, isSms) })
-      : { alert, status: 400 }),
-    model: {
-      tab: 'messages',
-      path: PATH,
-      message: shownMessage(message),
-      isSms,
-      written,
-      faults,
-      subject: shown.channel === 'email' ? shown.subject : undefined,
-      from: shown.from,
-      language,
-      languages: languagesOf(deps).filter(({ isEnabled }) => isEnabled),
-      mayChange: here.can(changeScope(message)),
-      sent,
-      number: bodyTexts(ctx).number,
-      frameUrl: `${pathOf(message)}/preview?${query}`,
-    },
-  });
-}
-
-function shownMessage({ name, kind, connection, isOwn, written }: Message) {
-  return {
-    name,
-    kind,
-    connection: connection?.name,
-    path: `${PATH}/messages/${name}`,
-    isOwn,
-    isOff: written.enabled === false,
-  };
-}
