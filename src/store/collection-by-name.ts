@@ -1,22 +1,22 @@
-// Collections whose names are not known where they are used: of a list, or of a map.
+// Access to collections whose names are known only at run time.
 import type { CollectionName } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { Collection, Store } from './contract.ts';
 
 /**
- * A collection by a name that only the running program knows. What is written there must have been read there, or be of the same
- * collection elsewhere.
+ * Returns the collection with a name that is only known at run time. The caller must write only records that it read
+ * from this collection, or from the same collection of another store.
  */
 export function collectionByName<Record extends Stored = Stored>(
   store: Store,
   name: CollectionName,
 ): Collection<Record> {
-  // To the types a collection of one of several names takes only what all of them take, which is nothing.
+  // The type of a collection whose name is one of several accepts only what all of them accept, which is nothing.
   return store.collection(name) as unknown as Collection<Record>;
 }
 
-/** `Store.collection` of a store that has its collections in a map: below the contract all records are alike. */
+/** Returns the `Store.collection` method of a store that keeps its collections in a map. */
 export function collectionsIn(all: ReadonlyMap<string, object>): Store['collection'] {
-  // A collection holds only what came in as its own.
+  // Each collection of the map holds only the records that were written to it under its own type.
   return ((name: CollectionName) => all.get(name)) as unknown as Store['collection'];
 }

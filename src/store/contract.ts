@@ -1,4 +1,4 @@
-// What every store engine promises. Features see only this file and collections.ts; every engine must pass
+// What every store engine must do. Features import only this file and collections.ts; every engine must pass
 // test/store/contract.ts.
 import { AuthError } from '../http/errors.ts';
 import type { CollectionName, Records } from '../records/collections.ts';
@@ -26,9 +26,9 @@ export class QueryTimeout extends Error {
   }
 }
 
-/** Thrown where a store that must be there is opened, and is not. */
+/** Thrown when a store must already exist and does not. */
 export class StoreAbsent extends Error {
-  /** @param where one would be. */
+  /** @param where the directory or database that was looked in. */
   constructor(where: string) {
     super(`${where}: there is no store`);
     this.name = 'StoreAbsent';
@@ -36,14 +36,14 @@ export class StoreAbsent extends Error {
 }
 
 /**
- * Thrown by every method when the database is not fit to answer: it cannot be reached, restarts, or is overloaded. What
- * a write was to do may have been done. The same may be asked again in a moment, and a caller is told so.
+ * Thrown by every method while the database cannot answer: it is unreachable, restarting or overloaded. A write that throws this
+ * may or may not have been made. The caller is asked to try again (status 503).
  */
 export class StoreUnavailable extends AuthError {
-  /** What the database, or the way to it, said. */
+  /** The error of the database or of the connection to it. */
   readonly database: unknown;
 
-  /** @param reason for the log, with what was the cause. */
+  /** @param reason for the log, together with `cause`. */
   constructor(reason: string, cause?: unknown) {
     super(503, 'temporarily_unavailable', 'The server is busy. Try again in a moment.', {
       cause: new Error(`the database cannot be used: ${reason}`, { cause }),
@@ -54,25 +54,25 @@ export class StoreUnavailable extends AuthError {
 }
 
 /**
- * A page of records, in id order (by character code, not by locale) unless `sort` says otherwise; in id order
- * `next` (an id) is passed back as `after` for the page that follows.
+ * A page of records, in id order (by character code, not by locale) unless `sort` says otherwise. In id order, pass `next` (an id)
+ * as `after` to read the following page.
  */
 export interface Page<T> {
   records: Frozen<T>[];
   next?: string;
-  /** How many records match, on all pages; where it was asked for. */
+  /** How many records match on all pages, if the query asked for it. */
   total?: number;
-  /** Whether others may match, which were not looked at: of a query that `isBounded`. */
+  /** Whether more records may match that were not examined; only for a query with `isBounded`. */
   isCut?: true;
 }
 
-/** What a filter compares a field with. */
+/** The values that a filter can compare a field with. */
 export type FieldValue = string | number | boolean;
 
 /**
- * Which records are meant, by fields that collections.ts declares (and `id`). A record without the field, or with
- * another kind of value there, matches no comparison with it. Ranges and prefixes are by character code. Where a
- * field is a member at any depth of an object (`user_metadata.city`), one element of an array is enough.
+ * Selects records by fields that collections.ts declares, or by `id`. A record without the field, or with a value of another type
+ * there, matches no comparison with it. Ranges and prefixes compare character codes. Where a field is a member at any depth of an
+ * object (`user_metadata.city`), it is enough that one element of an array matches.
  */
 export type Filter =
   | { field: string; equals: FieldValue }
@@ -89,17 +89,16 @@ export type Filter =
   | { not: Filter };
 
 /**
- * Records one of whose values of a declared index is so; after `prefix` the rest of the value may have to hold or end
- * with something. An index whose values are folded is how capitals are disregarded. `isSingle`: no record has two values
- * that begin so.
+ * Selects records by the values of a declared index. After `prefix`, the rest of the value may have to contain or end with a text.
+ * To ignore case, declare an index whose values are lower-cased. `isSingle`: no record has two values with this prefix.
  */
 export type IndexFilter =
   | { index: string; equals: string }
   | { index: string; prefix: string; contains?: string; suffix?: string; isSingle?: true };
 
 /**
- * Records that a record of another collection is of: that one's index has the value `equals`, a line feed, and the id
- * of the record that is looked for. Both collections must be in the database.
+ * Selects the records that a record of the collection `of` refers to: the value of its index is `equals`, a line feed, and the id
+ * of the selected record. Both collections must be kept in the database.
  */
 export interface ReferenceFilter {
   of: CollectionName;
@@ -107,38 +106,38 @@ export interface ReferenceFilter {
   equals: string;
 }
 
-/** What `list` gives of a collection. */
+/** Selects, orders and pages the records that `list` returns. */
 export interface Query {
   where?: Filter;
-  /** By a declared field that is no member at any depth; records without it come last, and the id decides between equals. */
+  /** A declared field that is not a member of an open object. Records without it come last; ties are broken by id. */
   sort?: { field: string; descending?: boolean };
   /**
-   * In whichever order the store finds them soonest, which stays the same as long as nothing is written: of many that match no
-   * more are looked at than the pages so far need. Goes with neither `sort` nor `after`.
+   * The order in which the store finds the records fastest; it is stable while nothing is written. Where many records match, the
+   * store reads only as many as the pages so far need. Not together with `sort` or `after`.
    */
   order?: 'any';
   /**
-   * Of a query in any order: where indexes do not tell which records match, and those that they tell are many, only the first
-   * of these are looked at.
+   * Only with `order: 'any'`: where the indexes alone cannot decide which records match, and select many candidates, only the first
+   * of these candidates are examined.
    */
   isBounded?: true;
-  /** Those after this id: only in id order. */
+  /** Returns only records after this id; only in id order. */
   after?: string;
-  /** The page, counted from 0, in place of `after`. */
+  /** The number of the page, from 0, instead of `after`. */
   page?: number;
-  /** The most records of a page (default 50). */
+  /** The maximum number of records on a page (default 50). */
   limit?: number;
-  /** Whether to count what matches on all pages; a number is the most that is counted. */
+  /** Whether to count all matching records; a number is the maximum to count to. */
   total?: boolean | number;
 }
 
-/** A record, and those that it names. */
+/** A record and the records that it names. */
 interface WithNamed<T> {
   record: Frozen<T>;
   named: readonly { collection: CollectionName; record: Frozen<Stored> }[];
 }
 
-/** A record on its way in: the caller's own, or one made of what the store gave. */
+/** A record that is written: the caller's own object, or one derived from a record of the store. */
 export type Incoming<T> = T | Frozen<T>;
 
 /** One write of a batch. */
@@ -147,98 +146,99 @@ export type Write = {
     | { collection: N; insert: Incoming<Records[N]> }
     | { collection: N; put: Incoming<Records[N]> }
     | { collection: N; delete: string }
-    /** As {@link Collection.update}; nothing is written where there is no such record. */
+    /** As {@link Collection.update}; does nothing when there is no such record. */
     | { collection: N; update: string; change(current: Frozen<Records[N]>): Incoming<Records[N]> };
 }[CollectionName];
 
 /**
- * One kind of record. All writes resolve only when the change is durable; all reads see every write
- * that has resolved, and show no record that is not durable. An expired record is invisible to every
- * method, from the second it expires, and its id and unique keys are free.
+ * One kind of record. A write resolves only when the change is durable. A read sees every write that has resolved, and never
+ * returns a record that is not durable. An expired record is invisible to every method from the second it expires, and its id and
+ * unique keys are free.
  *
- * Records are JSON data, copied on the way in: a property that is undefined is not kept. What is no
- * record (an object with an `id` that is not empty) is refused with a TypeError. A write that is refused,
- * for whatever reason, changes nothing.
+ * Records are JSON data and are copied when written: properties that are undefined are dropped. Anything but an object with a
+ * non-empty `id` is refused with a TypeError. A write that is refused, for whatever reason, changes nothing.
  */
 export interface Collection<T extends Stored> {
   /** Adds a record. @throws UniqueKeyError when its id or one of its unique keys is taken. */
   insert(record: Incoming<T>): Promise<void>;
-  /** Adds the record or replaces the one with its id. @throws UniqueKeyError as `insert`, other than for the id. */
+  /** Adds the record or replaces the one with its id. @throws UniqueKeyError when another record has one of its unique keys. */
   put(record: Incoming<T>): Promise<void>;
   /** The record with this id. */
   get(id: string): Promise<Frozen<T> | undefined>;
   /**
-   * The record with this id, and those that it names (`named` in collections.ts), all as they are at one moment: one
-   * question in place of several. Of those that are named some may be left out, by ids that no index takes. Only engines
-   * that ask another process have it.
+   * Returns the record with this id and the records that it names (`named` in collections.ts), all as of the same moment and in one
+   * query. A named record may be missing when its id is too long for an index. Only engines that query another process have this
+   * method.
    */
   getWithNamed?(id: string): Promise<WithNamed<T> | undefined>;
   /**
-   * All records whose index or unique key `index` (declared in collections.ts) has this value, in
-   * id order. @throws Error when no such index is declared.
+   * All records whose index or unique key `index` (declared in collections.ts) has this value, in id order.
+   * @throws Error when no such index is declared.
    */
   findBy(index: string, value: string): Promise<Frozen<T>[]>;
   /**
-   * Replaces a record by what `change` makes of it; atomic: no other write comes between the read and
-   * the write. `change` is synchronous and keeps the id; what it throws leaves the record as it was and
-   * is thrown on. It is called again where another process was quicker: its last call counts.
-   * @returns the new record, or undefined when there is none: `change` is then not called, or was called of one that is
-   *   gone since. What it decides is taken from `updateWithResult`, and not from a variable that it sets.
+   * Replaces a record by what `change` returns. Atomic: no other write happens between the read and the write. `change` is
+   * synchronous and must keep the id; if it throws, the record stays as it was and the error is thrown on. It is called again when
+   * another process changed the record first; only its last call counts.
+   * @returns the new record, or undefined when there is none. `change` may have been called even then, if the record was deleted
+   * meanwhile: to return a decision from it, use `updateWithResult` rather than a variable that it sets.
    */
   update(id: string, change: (current: Frozen<T>) => Incoming<T>): Promise<Frozen<T> | undefined>;
   /**
-   * As `update`, and adds what `change` makes of undefined where there is no record; of two that do so at once the
-   * second changes what the first has added. @returns the new record.
+   * As `update`, but adds what `change` returns for undefined when there is no record. When two callers do so at once, the second
+   * one changes what the first has added.
+   * @returns the new record.
    */
   upsert(id: string, change: (current: Frozen<T> | undefined) => Incoming<T>): Promise<Frozen<T>>;
-  /** Reads and deletes: of any number of racers exactly one gets the record, the others undefined. */
+  /** Reads and deletes a record: of any number of concurrent callers exactly one gets it, the others undefined. */
   take(id: string): Promise<Frozen<T> | undefined>;
-  /** Deletes; true when there was a record. */
+  /** Deletes a record; returns whether there was one. */
   delete(id: string): Promise<boolean>;
-  /** Deletes all records that `findBy` would give; returns how many. */
+  /** Deletes all records that `findBy` would return; returns how many. */
   deleteBy(index: string, value: string): Promise<number>;
-  /** A page of the records that a query means; without one of all. @throws Error for a field that is not declared. */
+  /** Returns a page of the records that a query selects, or of all records. @throws Error for a field that is not declared. */
   list(query?: Query): Promise<Page<T>>;
   /** How many records there are. */
   count(): Promise<number>;
 }
 
-/** The records of a store as they were at one snapshot. */
+/** The records of a store as of one moment. */
 export interface Snapshot {
   /** Epoch milliseconds. */
   at: number;
-  /** Those of a collection that had not expired, some at a time. Counters that need not survive are none. */
+  /** The records of a collection that had not expired, in batches. Collections that are kept in memory only yield nothing. */
   records(collection: CollectionName): AsyncIterable<readonly Frozen<Stored>[]>;
 }
 
 /** An open store. */
 export interface Store {
-  /** That no other process can have it open: what an earlier one was at is nobody's any more. */
+  /** True when no other process can have the store open, so that work left by an earlier process has no owner. */
   readonly exclusive?: true;
   /**
-   * What time it is for all processes that have it open, epoch milliseconds: their own clocks may differ. Without it one's own
-   * clock is that. It may be set right, back and forth.
+   * The time shared by all processes that have the store open, in epoch milliseconds; their own clocks may differ. Without it, a
+   * process uses its own clock. It may be adjusted forward and back.
    */
   readonly sharedClock?: Clock;
   collection<N extends CollectionName>(name: N): Collection<Records[N]>;
   /**
-   * How often the configuration was written: it has risen before a write to a collection that is `cached` resolves.
-   * Asked at each request: an engine answers from memory, and hears of other processes' writes by itself.
+   * A counter of writes to the configuration: it has risen before a write to a collection that is `cached` resolves. It is read at
+   * each request, so an engine answers from memory and learns of other processes' writes by itself.
    */
   revision(): number;
   /**
-   * Makes several writes as one: all or none, in one commit, in this order. Not for collections of the
-   * configuration, each of which is a file of its own. @throws as the single writes do.
+   * Makes several writes as one, in this order: all or none, in one commit. Not for collections of the configuration, each of which
+   * is a file of its own.
+   * @throws as the single writes do.
    */
   batch(writes: readonly Write[]): Promise<void>;
   /**
-   * Writes anew what is on disk, so that nothing of a deleted record is left in it: for when what was deleted should
-   * never have been stored. Deleting alone overwrites a record where it lies, and not where it lay before.
+   * Rewrites the data on disk so that nothing of a deleted record remains in it, for data that should never have been stored. A
+   * plain deletion overwrites a record in its present place only, not in places where it was stored before.
    */
   compact(): Promise<void>;
   /**
-   * Calls `work` with all records as they are now, while others go on writing; resolves with what it does. However long it
-   * takes, it sees nothing that is written meanwhile.
+   * Calls `work` with all records as of now and resolves with its result. Writes go on meanwhile, but `work` does not see them,
+   * however long it takes.
    */
   withSnapshot<T>(work: (snapshot: Snapshot) => Promise<T>): Promise<T>;
   /** Resolves when the store can be read and written, throws the reason otherwise (for /readyz). */

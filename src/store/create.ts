@@ -1,5 +1,5 @@
-// Making a store: beside the place where it will be, and moved there when it is whole. So a store that is there has
-// all its files, and one of them that is missing is damage.
+// Creates a store beside its final place and moves it there when it is complete. So a store that exists has all its
+// files, and a missing file means damage.
 import { chmod, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StoreAbsent } from './contract.ts';
@@ -9,15 +9,15 @@ import { openConfiguration, type Texts } from './lowdb/file.ts';
 import { fillDatabase } from './sql/fill.ts';
 import { createDatabase, namingDatabase } from './sql/sqlite-file.ts';
 
-/** The database of a store. */
+/** Returns the path of a store's database. */
 export const databaseFile = (directory: string) => join(directory, 'gatehouse.db');
 
-/** The collections that are configuration. */
+/** Returns the collections that are configuration. */
 export function configurationSpecs() {
   return collectionSpecs().filter(([, spec]) => spec.kept === 'configuration');
 }
 
-/** Whether there is a store in a directory, or what is left of one. */
+/** Returns whether a directory contains a store, or the remains of one. */
 export async function holdsStore(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -26,14 +26,14 @@ export async function holdsStore(directory: string): Promise<boolean> {
   return names.length > 0;
 }
 
-/** @throws StoreAbsent where there is no store in a directory. */
+/** Does nothing if a directory contains a store. @throws StoreAbsent otherwise. */
 export async function expectStore(directory: string): Promise<void> {
   if (!(await holdsStore(directory))) throw new StoreAbsent(directory);
 }
 
 /**
- * Makes a store that holds these records, by collection and id, whole or not at all.
- * @param directory where it will be; there is nothing there, or an empty directory
+ * Creates a store with these records (JSON texts by collection and id), completely or not at all.
+ * @param directory must not exist yet, or be empty
  */
 export async function createStore(directory: string, records: ReadonlyMap<string, Texts>): Promise<void> {
   const making = `${directory}.new`;
@@ -45,7 +45,7 @@ export async function createStore(directory: string, records: ReadonlyMap<string
   await syncDirectory(dirname(directory));
 }
 
-/** Makes a store in a directory of that name, in place of what is left there of an earlier try. */
+/** Creates a store in the directory `making`; what an earlier attempt left there is deleted first. */
 export async function prepareStore(making: string, records: ReadonlyMap<string, Texts>): Promise<void> {
   await rm(making, { recursive: true, force: true });
   await mkdir(making, { recursive: true, mode: directoryMode });

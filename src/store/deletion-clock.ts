@@ -1,54 +1,58 @@
-// The clock by which expired records are deleted, and what a store keeps of it for the processes that open it next.
+// The clock by which expired records are deleted, and what is stored of it for the processes that open the store next.
 import { readFile, writeFile } from 'node:fs/promises';
 import type { Clock } from '../runtime/clock.ts';
 import { fileMode } from './files.ts';
 import type { StoreOptions } from './store-options.ts';
 
-/** How far a clock may leap ahead at once and be believed, milliseconds: corrections of NTP are smaller. */
+/** The largest jump ahead of a clock that is trusted at once, in milliseconds: corrections by NTP are smaller. */
 const LEAP = 60_000;
-/** How long it must then stay there, and how long the clock of a process that begins is watched, milliseconds. */
+/**
+ * How long the clock must stay there after a larger jump, and how long a starting process watches its clock first, in
+ * milliseconds.
+ */
 const WATCHED = 3_600_000;
 
-/** What processes of a store leave to those after them of the time; epoch milliseconds, but for `watched`. */
+/** What the processes of a store record about the time, for those that follow. */
 export interface DeletionClockState {
-  /** By when records were deleted last; 0 where none were. */
+  /** The last time by which records were deleted, in epoch milliseconds; 0 if none were. */
   believed: number;
-  /** A time that the clock has shown. */
+  /** A time that the clock has shown, in epoch milliseconds. */
   since: number;
-  /** How long processes have run since, while the clock showed nothing earlier; milliseconds. */
+  /** How long processes have run since then without the clock showing an earlier time, in milliseconds. */
   watched: number;
 }
 
-/** Where it is left. */
+/** Where the state is stored. */
 export interface DeletionClockStorage {
   read(): Promise<DeletionClockState | undefined>;
   write(state: DeletionClockState): Promise<void>;
 }
 
-/** What tells by when records have expired that are deleted. */
+/** The clocks and the stored state that a deletion clock is made from. */
 interface DeletionClocks {
-  /** Epoch milliseconds; may be wrong, and may be set right. */
+  /** Epoch milliseconds; may be wrong, and may be corrected. */
   wall: Clock;
   /** Monotonic milliseconds. */
   elapsed: () => number;
-  /** What processes before this one have left. */
+  /** The state that earlier processes have stored. */
   left?: DeletionClockState | undefined;
 }
 
-/** The time by which records may be deleted: epoch milliseconds; 0 as long as none is known. */
+/** Returns the time by which expired records may be deleted, in epoch milliseconds; 0 while none is trusted. */
 export interface DeletionClock extends Clock {
   state(): DeletionClockState;
 }
 
 /**
- * The time by which records may be deleted. What a clock that is ahead hides is there again when it is put right, but what was
- * deleted is not: so a leap ahead counts only when the clock has stayed there for an hour, and so does the time that the process
- * began at, of which nobody knows whether it is right, unless another process believed it a moment before. Where none lives for an
- * hour, a time counts that they have run for an hour since, all together.
+ * Returns the clock by which expired records may be deleted. Records that a clock running ahead merely hides reappear
+ * when it is corrected, but deleted ones do not. So a jump ahead is trusted only after the clock has stayed there for
+ * an hour. The time at which the process starts is treated the same way, unless an earlier process trusted a time just
+ * before it. Where no process lives for an hour, a time is trusted once processes have run for an hour in total since
+ * it.
  */
 export function deletionClock({ wall, elapsed, left }: DeletionClocks): DeletionClock {
   const seen = watching({ since: left?.since ?? wall(), watched: left?.watched ?? 0, at: elapsed() });
-  // As if no time had passed while no process ran.
+  // Counts on from the stored time as if no time had passed while no process ran.
   let believed = left && left.believed > 0 ? left.believed - elapsed() : Number.NEGATIVE_INFINITY;
   let leapt: { to: number; at: number } | undefined;
   const look = () => {
@@ -68,13 +72,16 @@ export function deletionClock({ wall, elapsed, left }: DeletionClocks): Deletion
   return Object.assign(look, { state });
 }
 
-/** Watches for how long the clock shows nothing earlier than a time. @param begun `at`: monotonic milliseconds. */
+/** Measures for how long the clock has shown no time before `since`. @param begun `at` is in monotonic milliseconds. */
 function watching(begun: { since: number; watched: number; at: number }) {
   let from = begun;
   let before: number | undefined;
   const watchedAt = (passed: number) => from.watched + passed - from.at;
   return {
-    /** @param ahead of monotonic time. @returns a time that was watched for long enough, if there is one. */
+    /**
+     * @param ahead the clock's time minus the monotonic time.
+     * @returns a time that has been watched for long enough, if any.
+     */
     look: (passed: number, ahead: number): number | undefined => {
       const now = ahead + passed;
       const hasLeapt = before !== undefined && Math.abs(ahead - before) > LEAP;
@@ -89,10 +96,13 @@ function watching(begun: { since: number; watched: number; at: number }) {
   };
 }
 
-/** How often it is noted what time is believed, milliseconds. */
+/** How often the state is stored, in milliseconds. */
 const NOTED = 20_000;
 
-/** The clock by which a store deletes what has expired, and what is left of it to the processes that follow. */
+/**
+ * Returns the clock by which a store deletes expired records, and the function that stores its state for later
+ * processes.
+ */
 export async function openDeletionClock(
   {
     clock,
@@ -103,7 +113,7 @@ export async function openDeletionClock(
   storage: DeletionClockStorage,
 ) {
   const elapsed = given ?? (() => performance.now());
-  // In one that is filled time stands still.
+  // While a store is being filled its clock stands still, so there is nothing to store.
   if (isFilling) return { deletion: deletionClock({ wall: wallClock, elapsed }) };
   const deletion = deletionClock({ wall: wallClock, elapsed, left: await storage.read() });
   let last = elapsed();
@@ -115,7 +125,7 @@ export async function openDeletionClock(
   return { deletion, saveTime };
 }
 
-/** Notes in a file. What a crash loses of them is no harm: it is waited for longer. */
+/** Stores the state in a file. A state lost in a crash only delays deletion. */
 export function stateInFile(file: string): DeletionClockStorage {
   return {
     read: async () => parseState(await readFile(file, 'utf8').catch(() => undefined)),
@@ -123,7 +133,7 @@ export function stateInFile(file: string): DeletionClockStorage {
   };
 }
 
-/** The note that a text is; undefined for every other. */
+/** Returns the state in a JSON text; undefined for any other text. */
 export function parseState(text: string | undefined): DeletionClockState | undefined {
   try {
     const { believed, since, watched } = JSON.parse(text ?? '') as Record<string, unknown>;

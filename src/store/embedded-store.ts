@@ -1,4 +1,4 @@
-// One store of what is kept in files, in memory, and in the database.
+// The embedded store, made of the collections in files, in memory and in the SQLite database.
 
 import { isCached } from '../records/collection-spec.ts';
 import type { Stored } from '../records/record.ts';
@@ -16,17 +16,17 @@ import type { SqliteStore } from './sql/sqlite-store.ts';
 
 const purgedAtOnce = 500;
 
-/** What is kept in memory alone is as durable as it gets. */
+/** The commit of collections that are kept in memory only: there is nothing to wait for. */
 export const noCommit: Commit = () => undefined;
 
-/** The tables of all collections that are kept in memory alone, empty. */
+/** Creates empty tables for the collections that are kept in memory only. */
 export function memoryTables(clock: Clock): Table[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === 'memory')
     .map(([name, spec]) => createTable(name, spec, clock));
 }
 
-/** Deletes some records that have expired. @returns what does so, and says whether there may be more. */
+/** Returns a function that deletes some expired records, and returns whether there may be more. */
 export const purger = (table: Table, commit: Commit, now: Clock) => async () => {
   const ids = expired(table, purgedAtOnce, now());
   if (ids.length > 0) await commit(remove(table, ids));
@@ -36,12 +36,12 @@ export const purger = (table: Table, commit: Commit, now: Clock) => async () => 
 interface Parts {
   database: SqliteStore;
   check(): void;
-  /** What is there now, all of it in one turn of the event loop. */
+  /** Takes a snapshot of everything, in one turn of the event loop. */
   takeSnapshot(): Snapshot & { close(): void };
   close(): Promise<void>;
 }
 
-/** A copy of the configuration beside the database as it is. */
+/** Combines a copy of the configuration with a snapshot of the database. */
 export function snapshotOf(
   configuration: readonly Configuration[],
   database: DatabaseSnapshot,
@@ -59,9 +59,9 @@ export function snapshotOf(
 }
 
 /**
- * The store of some collections.
+ * Returns the store of some collections.
  * @param collections by name.
- * @param parts what its methods that are of no single collection call; `check` throws when the store is not to be used.
+ * @param parts what the methods that concern no single collection call; `check` throws when the store is closed.
  */
 export function storeOf(
   collections: [string, Collection<Stored>][],

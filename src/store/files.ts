@@ -1,4 +1,4 @@
-// The few file operations that durability rests on.
+// File operations that durability depends on.
 import type { Stats } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
@@ -7,8 +7,8 @@ export const fileMode = 0o600;
 export const directoryMode = 0o700;
 
 /**
- * Waits for work on a file; a fault then names the file. What the system says of a write or a sync (such as "no
- * space left on device, write") does not.
+ * Waits for work on a file and adds the file's path to an error's message. The system's own message for a write or a
+ * sync (such as "no space left on device, write") does not contain it.
  */
 export async function naming<T>(path: string, work: Promise<T>): Promise<T> {
   try {
@@ -20,7 +20,7 @@ export async function naming<T>(path: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Writes all of it, however many writes the system makes of that. */
+/** Writes all of `data`: one call of the system may write only a part of it. */
 export async function writeAll(handle: FileHandle, data: Buffer): Promise<void> {
   let written = 0;
   while (written < data.length) {
@@ -28,7 +28,7 @@ export async function writeAll(handle: FileHandle, data: Buffer): Promise<void> 
   }
 }
 
-/** Makes what was written to a file durable. */
+/** Syncs a file to disk. */
 export async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r+');
   try {
@@ -38,7 +38,7 @@ export async function syncFile(path: string): Promise<void> {
   }
 }
 
-/** Makes created, renamed and deleted names in a directory durable (Windows has no such call). */
+/** Makes created, renamed and deleted names in a directory durable. Windows has no such call. */
 export async function syncDirectory(directory: string): Promise<void> {
   const sync = await directorySync(directory);
   try {
@@ -48,7 +48,7 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** What syncs a directory later on, with the descriptor that this takes already there. */
+/** Opens a directory so that it can be synced later without needing another file descriptor then. */
 export async function directorySync(
   directory: string,
 ): Promise<{ now(): Promise<void>; end(): Promise<void> }> {
@@ -57,7 +57,7 @@ export async function directorySync(
   return { now: () => naming(directory, handle.sync()), end: () => handle.close() };
 }
 
-/** What a path leads to, where there is something. */
+/** Returns what `stat` says of a path; undefined if nothing exists there. */
 export async function statOf(path: string): Promise<Stats | undefined> {
   return stat(path).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'ENOENT') return undefined;

@@ -1,15 +1,15 @@
-// What a filter means, once: checked against the declared fields, and told of a record in memory. The SQL engines
-// say the same in SQL (sql/filter.ts), and the contract's tests hold them together.
+// The meaning of filters: checks them against the declared fields and evaluates them for a record in memory. The SQL
+// engines express the same in SQL (sql/filter.ts); the contract's tests compare the two.
 import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from './contract.ts';
 import { type AnySpec, collectionSpecs } from './keys.ts';
 import { type AnyRecord, compareIds, isObject } from './record.ts';
 
 export const defaultLimit = 50;
 
-/** The kind of a field's values; `any` of a member of an open object. */
+/** The type of a field's values; `any` for a member of an open object. */
 type FieldKind = 'text' | 'number' | 'boolean' | 'any';
 
-/** The kind of a field's values. @throws Error when the collection declares no such field. */
+/** Returns the type of a field's values. @throws Error when the collection declares no such field. */
 export function fieldKind(spec: AnySpec, field: string): FieldKind {
   if (field === 'id') return 'text';
   const declared = (name: string) =>
@@ -18,16 +18,19 @@ export function fieldKind(spec: AnySpec, field: string): FieldKind {
   if (kind !== undefined && kind !== 'members') return kind;
   const names = field.split('.');
   const isWithin = names.some((_, n) => declared(names.slice(0, n).join('.')) === 'members');
-  // Where a path names them in SQL there is no escaping these.
+  // These characters cannot be escaped in a JSON path in SQL.
   if ((isWithin || kind === 'members') && names.every((name) => /^[^"\\\p{Cc}]+$/u.test(name))) return 'any';
   throw new Error(`there is no field "${field}" to filter or sort by`);
 }
 
-/** Whether a query's records come in the order of their ids, so that the next page can begin after the last of them. */
+/** Returns whether a query's records come in id order, so that the next page can begin after the last of them. */
 export const isInIdOrder = ({ sort, order, page }: Query): boolean =>
   sort === undefined && order === undefined && page === undefined;
 
-/** @throws Error when a query names a field that is not declared, or asks for what cannot be together. */
+/**
+ * Checks a query.
+ * @throws Error when it names a field that is not declared, or combines options that exclude each other.
+ */
 export function checkQuery(spec: AnySpec, { where, sort, order, after, page, limit = 1 }: Query): void {
   if (where !== undefined) checkFilter(spec, where);
   if (sort !== undefined && fieldKind(spec, sort.field) === 'any') {
@@ -58,7 +61,7 @@ function checkIndex(spec: AnySpec, index: string): void {
   if (!Object.hasOwn(spec.indexes, index)) throw new Error(`there is no index "${index}" to filter by`);
 }
 
-/** Only a database can look into two collections at once. */
+/** Only a database can look into two collections in one query. */
 function checkReference(spec: AnySpec, { of, index }: ReferenceFilter): void {
   const other = collectionSpecs().find(([name]) => name === of)?.[1];
   if (other === undefined || other.kept !== undefined || spec.kept !== undefined) {
@@ -67,10 +70,10 @@ function checkReference(spec: AnySpec, { of, index }: ReferenceFilter): void {
   checkIndex(other, index);
 }
 
-/** Whether another collection has a record that a filter means and that is of the record with that id. */
+/** Returns whether a record that the filter selects, of another collection, refers to the record with this id. */
 export type IsReferenced = (filter: ReferenceFilter, id: string) => boolean;
 
-/** Whether a record is one that a filter means. */
+/** Returns whether a record matches a filter. */
 export function matches(
   spec: AnySpec,
   record: AnyRecord,
@@ -114,7 +117,7 @@ function compares(value: unknown, filter: Comparison): boolean {
   return atLeast(value, filter.from) && atMost(value, filter.to);
 }
 
-/** What is at a path, with the elements of arrays on the way; null is nothing. */
+/** Returns the values at a path, where each array on the way stands for its elements; null counts as no value. */
 function memberValues(record: AnyRecord, path: string[]): unknown[] {
   let values: unknown[] = [record];
   for (const name of path) {
@@ -123,7 +126,7 @@ function memberValues(record: AnyRecord, path: string[]): unknown[] {
   return values.filter((one) => one !== null && one !== undefined);
 }
 
-/** The value of a declared field; undefined where there is none, or one of another kind. */
+/** Returns the value of a declared field; undefined if there is none, or one of another type. */
 export function fieldValue(spec: AnySpec, record: AnyRecord, field: string): FieldValue | undefined {
   const kind = fieldKind(spec, field);
   let value: unknown = record;
@@ -134,7 +137,7 @@ export function fieldValue(spec: AnySpec, record: AnyRecord, field: string): Fie
   return typeof value === type ? (value as FieldValue) : undefined;
 }
 
-/** The order that a query asks for. */
+/** Returns the comparison for the order that a query asks for. */
 export function comparator(spec: AnySpec, sort: Query['sort']): (a: AnyRecord, b: AnyRecord) => number {
   if (sort === undefined) return (a, b) => compareIds(a.id, b.id);
   const direction = sort.descending === true ? -1 : 1;

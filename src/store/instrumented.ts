@@ -1,4 +1,4 @@
-// A store with something done around each of its operations: what stands around another one while somebody watches.
+// Stores that wrap another store to measure or trace its operations.
 
 import type { CollectionName } from '../records/collections.ts';
 import type { Measures } from '../runtime/measures.ts';
@@ -9,7 +9,7 @@ import { collectionSpecs } from './keys.ts';
 
 type Method = (...parameters: unknown[]) => Promise<unknown>;
 
-/** Does something around an operation, by the name that the contract gives it; of no collection for what is of several. */
+/** Runs an operation of the contract; `collection` is undefined for operations on several collections. */
 type Around = (
   operation: string,
   collection: CollectionName | undefined,
@@ -36,7 +36,7 @@ function wrapped(store: Store, around: Around): Store {
   };
 }
 
-/** Times each operation of a store. */
+/** Returns a store that measures the duration of each operation, in seconds. */
 export function measuredStore(store: Store, { storeOperation }: Pick<Measures, 'storeOperation'>): Store {
   return wrapped(store, async (operation, _collection, run) => {
     const began = performance.now();
@@ -48,7 +48,7 @@ export function measuredStore(store: Store, { storeOperation }: Pick<Measures, '
   });
 }
 
-/** Makes a span of each operation of a store. */
+/** Returns a store that records a span for each operation. */
 export function tracedStore(store: Store, { span }: Pick<Tracing, 'span'>): Store {
   return wrapped(store, (operation, collection, run) => {
     const of = collection === undefined ? {} : { 'db.collection.name': collection };

@@ -4,16 +4,16 @@ import { collections } from '../records/collections.ts';
 import type { Stored } from '../records/record.ts';
 import type { AnyRecord } from './record.ts';
 
-/** A collection's declaration, seen without its record type: engines treat all records alike. */
+/** The declaration of a collection without its record type: engines treat all records alike. */
 export type AnySpec = CollectionSpec<Stored>;
 
-/** Every collection that is declared, by name. */
+/** Returns every declared collection, by name. */
 export function collectionSpecs(): [name: string, spec: AnySpec][] {
   return Object.entries(collections).map(([name, spec]) => [name, spec as AnySpec]);
 }
 
 /**
- * The values a record has for each of the keys, without repetition (a user with two identities in one
+ * Returns the values a record has for each of the keys, without duplicates (a user with two identities in one
  * connection has that connection's key once).
  */
 export function keyValues(keys: AnySpec['unique'], record: AnyRecord): [key: string, value: string][] {
@@ -24,23 +24,23 @@ export function keyValues(keys: AnySpec['unique'], record: AnyRecord): [key: str
   });
 }
 
-/** Whether a record has a value of a key. */
+/** Returns whether a record has a value of a key. */
 export function hasKey({ unique, indexes }: AnySpec, record: AnyRecord, key: string, value: string): boolean {
   const values = (unique[key] ?? indexes[key])?.(record) ?? [];
   return typeof values === 'string' ? values === value : values.includes(value);
 }
 
 /**
- * The part of a declaration that is new, where all it has more than before is indexes: then the other keys that are there are
- * left as they are. Undefined where anything else differs.
- * @param before the names of the keys that there are.
+ * Returns the added part of a declaration if it only adds indexes, so that the existing keys need not be written again;
+ * undefined if anything else differs.
+ * @param before the names of the keys that exist.
  */
 export function addedIndexes(
   { unique, indexes }: AnySpec,
   before: { unique: readonly string[]; indexes: readonly string[] },
 ): AnySpec | undefined {
   const isKnown = (name: string) => before.indexes.includes(name);
-  // Of what the oldest releases have made no names were noted.
+  // The oldest releases did not record the names of keys.
   if (before.indexes.length === 0) return undefined;
   if (JSON.stringify(before.unique) !== JSON.stringify(Object.keys(unique))) return undefined;
   if (!before.indexes.every((name) => Object.hasOwn(indexes, name))) return undefined;

@@ -1,4 +1,5 @@
-// Work that must be done by one process at a time: who does it has a lease in the store, which ends soon after the process.
+// Work that only one process may do at a time: it holds a lease in the store, which expires soon after the process has
+// ended.
 import { isDeepStrictEqual } from 'node:util';
 import type { LeaseRecord } from '../records/leases.ts';
 import type { Frozen } from '../records/record.ts';
@@ -9,31 +10,35 @@ import { updateWithResult } from './update-with-result.ts';
 
 export interface Leases {
   /**
-   * Does some work, unless somebody is at it.
-   * @param name of the work.
-   * @param work told by a signal when the lease was lost: it must then leave all as it is.
-   * @returns whether it was done here. @throws what the work throws.
+   * Does some work unless another process, or another call, is doing it.
+   * @param name identifies the work.
+   * @param work must stop and change nothing more when its signal says that the lease was lost.
+   * @returns whether the work was done here.
+   * @throws what `work` throws.
    */
   ifFree(name: string, work: (lost: AbortSignal) => Promise<void>): Promise<boolean>;
-  /** The same, after whoever is at it. */
+  /** As `ifFree`, but waits until the work is free. */
   afterOthers(name: string, work: (lost: AbortSignal) => Promise<void>): Promise<void>;
 }
 
-/** How long a lease is good, seconds, and how often it is renewed, milliseconds. */
+/** How long a lease is valid (seconds), and how often it is renewed (milliseconds). */
 const GOOD = 30;
 const RENEWED = 10_000;
-/** How often it is looked whether somebody is done, milliseconds. */
+/** How often to check whether a lease is free, in milliseconds. */
 const LOOK = 100;
 
-/** When a lease ended that was given back, by whichever clock, epoch seconds. */
+/** The end of a lease that was returned, in epoch seconds: past by any clock. */
 const LONG_AGO = 1;
-/** After its end one stays so long, unless it is given back, seconds: a clock that is less ahead than this does not hide it. */
+/**
+ * How long an expired lease stays stored, in seconds: it stays visible to processes whose clock is ahead by less than
+ * this.
+ */
 const KEPT = 366 * 86_400;
 
-/** Until when one is good, epoch milliseconds. */
+/** Returns when a lease ends, in epoch milliseconds. */
 const endOf = ({ until, expiresAt = 0 }: Frozen<LeaseRecord>) => until ?? expiresAt * 1000;
 
-/** The leases of one process. A store that no other process can have open needs none of them in it. */
+/** Returns the leases of one process. A store that no other process can open needs no records of them. */
 export function createLeases(deps: { store: Store; clock: Clock; random: Random }): Leases {
   const held = new Set<string>();
   const taken = deps.store.exclusive === true ? alone : shared(deps);
@@ -105,22 +110,22 @@ function shared({
       return true;
     } finally {
       clearInterval(renewal);
-      // What cannot be given back ends by itself.
+      // If this fails, the lease expires by itself.
       await change({ until: 0, expiresAt: LONG_AGO }).catch(() => undefined);
     }
   };
 }
 
 /**
- * What takes a lease that a process has left whose clock was ahead: it is good for as long as that clock was wrong, a year perhaps,
- * and it is known by that nobody renews it.
- * @returns whether it was taken.
+ * Returns a function that takes over a lease left by a process whose clock was ahead. Such a lease would stay valid for
+ * as long as that clock was wrong, perhaps a year; it is recognized by not being renewed.
+ * @returns whether it was taken over.
  */
 function leftAhead(leases: Collection<LeaseRecord>, clock: Clock): (lease: LeaseRecord) => Promise<boolean> {
   const seen = new Map<string, { held: Frozen<LeaseRecord>; at: number }>();
   return async (lease) => {
     const held = await leases.get(lease.id);
-    // Others end by themselves.
+    // A lease with a plausible end expires by itself.
     if (held === undefined || endOf(held) <= clock() + 2 * GOOD * 1000) return false;
     const before = seen.get(lease.id);
     if (before === undefined || !isDeepStrictEqual(before.held, held)) {

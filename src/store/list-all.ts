@@ -1,11 +1,11 @@
-// Reads a whole collection: for the few that are small by nature (applications, connections, APIs).
+// Reads a whole collection, for those that are small by nature (applications, connections, APIs).
 
 import type { Frozen, Stored } from '../records/record.ts';
 import type { Collection } from './contract.ts';
 
 const PAGE = 500;
 
-/** All records of a collection, in id order. */
+/** Returns all records of a collection, in id order. */
 export async function listAll<T extends Stored>(collection: Collection<T>): Promise<Frozen<T>[]> {
   const records: Frozen<T>[] = [];
   for (let after: string | undefined; ; ) {

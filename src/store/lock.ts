@@ -1,8 +1,8 @@
-// One process at a time on a directory, by a lock of the operating system that ends with the process,
-// however it ends: no file to go stale, no process id to be taken for another's (in a container every
-// server may be number 1), no gap between looking and locking. Node has no call for such a lock, but the
-// SQLite inside it takes one on any file: its exclusive transaction is a POSIX record lock (LockFileEx on
-// Windows). It holds between containers that share the volume too. Nothing is ever written to the file.
+// A lock on a directory for one process at a time. It is a lock of the operating system that ends with the process,
+// however the process ends: no file goes stale, no process id is mistaken for another (in a container every server may
+// be number 1), and there is no gap between checking and locking. Node has no call for such a lock, but its SQLite
+// takes one on any file: an exclusive transaction is a POSIX record lock (LockFileEx on Windows). It also works between
+// containers that share the volume. Nothing is ever written to the file.
 import { closeSync, lstatSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -24,9 +24,10 @@ export function lockDirectory(directory: string): () => void {
 }
 
 /**
- * Locks a name, by a file of that name that goes with the lock, until the returned function is called or the process ends. What a
- * killed process leaves of it locks nothing.
- * @returns undefined when it is locked already. @throws Error when there is something else of that name.
+ * Locks a name, by a file that is deleted with the lock, until the returned function is called or the process ends. A
+ * file left by a killed process locks nothing.
+ * @returns undefined when it is locked already.
+ * @throws Error when there is something else of that name.
  */
 export function lockName(path: string): (() => void) | undefined {
   for (;;) {
@@ -35,10 +36,10 @@ export function lockName(path: string): (() => void) | undefined {
     if (made !== undefined && (!made.isFile() || made.size > 0)) throw new Error(`${path}: this is no lock`);
     const database = lockedFile(path);
     if (database === undefined) return undefined;
-    // Whoever had it may have removed it meanwhile: what is locked then is a file without a name.
+    // If the previous holder deleted the file meanwhile, the lock is on a file without a name: try again.
     if (made !== undefined && lstatSync(path, { throwIfNoEntry: false })?.ino === made.ino)
       return () => {
-        // Windows removes no file that is open; left there it does no harm.
+        // Windows does not delete an open file; a file that stays does no harm.
         if (process.platform !== 'win32') rmSync(path, { force: true });
         database.close();
       };
@@ -46,17 +47,17 @@ export function lockName(path: string): (() => void) | undefined {
   }
 }
 
-/** What holds a file's lock. @returns undefined when somebody else does. */
+/** Returns the connection that holds a file's lock; undefined when another one holds it. */
 function lockedFile(path: string): DatabaseSync | undefined {
   let database: DatabaseSync;
   try {
     database = new DatabaseSync(path);
   } catch (thrown) {
-    // What SQLite says does not name it.
+    // SQLite's own message does not contain the path.
     throw new Error(`${path}: ${thrown instanceof Error ? thrown.message : thrown}`, { cause: thrown });
   }
   try {
-    // A journal in memory: the lock alone is wanted, not a file next to it.
+    // The journal is kept in memory because only the lock is needed.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     return database;
   } catch (error) {
@@ -66,7 +67,7 @@ function lockedFile(path: string): DatabaseSync | undefined {
   }
 }
 
-/** Never opens a file that is there: closing it again would end a lock that this process holds on it. */
+/** Never opens an existing file: closing it again would release a lock that this process holds on it (POSIX). */
 function createLockFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', fileMode));

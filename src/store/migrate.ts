@@ -1,4 +1,4 @@
-// Brings what an older release has stored to its present form.
+// Converts what older releases have stored to the present form.
 
 import type { Logger } from 'pino';
 import { type Migration, migrations } from '../records/migrations.ts';
@@ -8,8 +8,8 @@ import type { Store } from './contract.ts';
 const recordsAtOnce = 500;
 
 /**
- * Makes the changes that this store has not seen, once. What belongs to a record is written as one, and a record that
- * has been changed is left as it is, so that a start that is cut short goes on with the next one.
+ * Applies the migrations that this store has not had yet. What belongs to one record is written in one batch, and a
+ * record that is already converted is left alone, so an interrupted start is continued by the next one.
  */
 export async function migrate(store: Store, log?: Pick<Logger, 'warn'>): Promise<void> {
   const made = store.collection('migrations');

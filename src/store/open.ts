@@ -1,5 +1,5 @@
-// The embedded store, for one process: configuration in JSON files (lowdb), what grows in SQLite, and counters that
-// need not survive in memory. In `<dataDir>/store`; `<dataDir>/lock` is held while it is open.
+// The embedded store, for one process: configuration in JSON files (lowdb), growing collections in SQLite, and counters
+// that may be lost in memory. Its files are in `<dataDir>/store`; `<dataDir>/lock` is locked while it is open.
 import { chmod, mkdir, readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Stored } from '../records/record.ts';
@@ -29,10 +29,10 @@ import { FILLING } from './transfer/parts.ts';
 const defaultCheckBytes = 64 << 20;
 
 /**
- * Opens the store: that of a database where one is given, otherwise the embedded one, creating it where there is none
- * and taking over one of the old format.
- * @throws Error when another process has it open, a file in it is missing, damaged or of a newer format, or the database
- * cannot be used.
+ * Opens the store in the given database, or else the embedded one. Creates it if there is none, and converts one of the
+ * legacy format.
+ * @throws Error when another process has it open, a file in it is missing, damaged or of a newer format, or the
+ * database cannot be used.
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const store = await openWhole(options);
@@ -47,7 +47,7 @@ async function openWhole(options: StoreOptions): Promise<Store> {
   const { databaseUrl, dataDir } = options;
   if (databaseUrl !== undefined) {
     await mkdir(dataDir, { recursive: true, mode: directoryMode });
-    // The embedded store has no use for the client of the other.
+    // Imported here because the embedded store does not need the PostgreSQL client.
     const { openPostgres } = await import('./sql/postgres-store.ts');
     return openPostgres({ ...options, url: databaseUrl });
   }
@@ -88,7 +88,7 @@ async function openLocked(directory: string, unlock: () => void, options: StoreO
   const check = () => {
     if (closing !== undefined) throw new Error('the store is closed');
   };
-  // Each file of the configuration is whole before anything is changed.
+  // Checks all files of the configuration before anything is changed.
   const absent = await checkConfiguration(directory);
   const { checked } = await checkDatabase(file, checkBytes);
   await addConfiguration(directory, file, absent);

@@ -1,20 +1,20 @@
-// Expired records are invisible at once; this takes them out of memory and off the disk, a slice at a time so that
-// no backlog holds up the event loop.
+// Removes expired records from memory and disk. They are invisible as soon as they expire; they are removed in small
+// batches so that a backlog does not block the event loop.
 import type { Logger } from 'pino';
 
 const everyMilliseconds = 1000;
 
 interface Purging {
-  /** Each deletes some records that have expired, and says whether there may be more. */
+  /** Each deletes some expired records and returns whether there may be more. */
   purges: (() => Promise<boolean>)[];
-  /** Notes what time is believed, now and then. */
+  /** Stores the state of the deletion clock, if it is due. */
   saveTime?: (() => Promise<void>) | undefined;
   log: Pick<Logger, 'error'> | undefined;
 }
 
 /**
  * Purges once a second, without keeping the process alive, until it is stopped.
- * @returns what stops it, and waits for what is under way.
+ * @returns a function that stops it and waits for a purge under way.
  */
 export function purgeRegularly({
   purges,

@@ -1,4 +1,4 @@
-// A record as the store keeps it: JSON data, checked once, cloned on the way in, frozen on the way out.
+// A record as the store keeps it: JSON data, checked and copied when written, frozen when read.
 import type { Frozen, Stored } from '../records/record.ts';
 
 /** A record of any collection, as it is kept in memory. */
@@ -21,13 +21,13 @@ export function encodeRecord(record: unknown): Encoded {
   return { json, record: parseRecord(json) };
 }
 
-/** The record of a JSON text; throws as {@link decodeRecord}, and a SyntaxError for what is not JSON. */
+/** Parses the JSON text of a record. @throws as {@link decodeRecord}, and SyntaxError for text that is not JSON. */
 export function parseRecord(json: string): AnyRecord {
   return decodeRecord(JSON.parse(json));
 }
 
 /**
- * Takes parsed JSON as a record and freezes it.
+ * Checks that parsed JSON is a record, and freezes it.
  * @throws TypeError when it is not an object with a string `id` and, if any, a numeric `expiresAt`.
  */
 export function decodeRecord(parsed: unknown): AnyRecord {
@@ -41,17 +41,20 @@ export function decodeRecord(parsed: unknown): AnyRecord {
   return parsed;
 }
 
-/** Whether a parsed value is a JSON object (not null, not an array). */
+/** Returns whether a parsed value is a JSON object (not null, not an array). */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a record is gone at a time in epoch milliseconds: from the second it expires. */
+/**
+ * Returns whether a record has expired at a time in epoch milliseconds; it is expired from the second in `expiresAt`
+ * on.
+ */
 export function isExpired(record: AnyRecord, now: number): boolean {
   return record.expiresAt !== undefined && record.expiresAt * 1000 <= now;
 }
 
-/** Orders ids as every engine must: by character code, not by locale. */
+/** Compares ids as every engine must: by character code, not by locale. */
 export function compareIds(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// `gatehouse repair`: what is damaged or missing in a store is given up, knowingly, and the rest is kept. Each file
-// that was damaged is left beside its successor under the name `….damaged`.
+// `gatehouse repair`: gives up what is damaged or missing in a store and keeps the rest. Each damaged file stays beside
+// its replacement under the name `….damaged`.
 import { readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { configurationSpecs, databaseFile, expectStore } from './create.ts';
@@ -13,7 +13,7 @@ import { checkDatabase, createDatabase, DatabaseFault } from './sql/sqlite-file.
 
 /**
  * Repairs the store of a data directory.
- * @returns what was damaged or missing, and what was kept of it; a line each, none where all is well.
+ * @returns one line for each thing that was damaged or missing, with what was kept of it; none if the store is intact.
  * @throws Error when a server has it open, when there is none, or when a newer release wrote it.
  */
 export async function repairStore(dataDir: string): Promise<string[]> {
@@ -45,7 +45,9 @@ async function repairConfiguration(directory: string, name: string): Promise<str
   return [`${fault.message}; kept ${kept.size} records`];
 }
 
-/** The records of a file whose digest does not match or that is cut off: line by line where it is no JSON. */
+/**
+ * Returns the records of a file that is cut off or whose digest does not match; line by line if it is not valid JSON.
+ */
 async function readable(file: string): Promise<Texts> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const whole = parsed(text);
@@ -53,7 +55,7 @@ async function readable(file: string): Promise<Texts> {
     try {
       return textsOf(whole.records);
     } catch {
-      // One of them is no record.
+      // An element is not a record: read line by line.
     }
   }
   const kept = new Map<string, string>();

@@ -1,11 +1,12 @@
-// The revision of the configuration: it rises with every write to a collection that is read through a cache.
+// The revision of the configuration: a counter that rises with every write to a collection that is read through a
+// cache.
 import type { Stored } from '../records/record.ts';
 import type { Collection } from './contract.ts';
 
-/** A collection whose writes are counted, by `count`, before they resolve. */
+/** Returns the collection with `count` called at each write, before the write resolves. */
 export function countWrites<T extends Stored>(collection: Collection<T>, count: () => void): Collection<T> {
   const counted = async <R>(write: Promise<R>): Promise<R> => {
-    // A write that failed is counted, too: nobody knows here how far it got.
+    // A failed write is counted, too, because it may have been made.
     try {
       return await write;
     } finally {

@@ -1,4 +1,4 @@
-// Secrets that all processes of a tenant have in common, each made when it is first asked for.
+// Secrets that all processes of a tenant share. Each is created when it is first requested.
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { Random } from '../runtime/random.ts';
 import { type Store, UniqueKeyError } from './contract.ts';
@@ -8,11 +8,11 @@ interface SecretDependencies {
   random: Random;
 }
 
-/** The secret of a purpose, as a key to seal by. @param id what for. */
+/** Returns the shared secret of a purpose as a key for encryption. @param id names the purpose. */
 export const sharedKey = async (deps: SecretDependencies, id: string): Promise<KeyObject> =>
   createSecretKey(await sharedSecret(deps, id));
 
-/** The secret of a purpose. @param id what for. @returns 32 bytes. */
+/** Returns the shared secret of a purpose, 32 bytes. @param id names the purpose. */
 export async function sharedSecret({ store, random }: SecretDependencies, id: string): Promise<Buffer> {
   const secrets = store.collection('sharedSecrets');
   const found = await secrets.get(id);
@@ -20,7 +20,7 @@ export async function sharedSecret({ store, random }: SecretDependencies, id: st
   try {
     await secrets.insert({ id, value: random(32).toString('base64url') });
   } catch (thrown) {
-    // Another process was first.
+    // Another process has created it first.
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
   return sharedSecret({ store, random }, id);

@@ -1,4 +1,4 @@
-// With what a store is opened.
+// The options for opening a store.
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
@@ -6,30 +6,33 @@ import type { Random } from '../runtime/random.ts';
 import type { SpareThreads } from '../runtime/spare-threads.ts';
 
 export interface StoreOptions {
-  /** The directory of all that the server keeps; the store's files are in `store` below it. */
+  /** The data directory of the server; the store's files are in `store` below it. */
   dataDir: string;
-  /** What expiry goes by. */
+  /** The clock that decides whether a record has expired. */
   clock: Clock;
-  /** What deletion of what has expired goes by, as far as it is to be believed (`clock` unless said otherwise). */
+  /** The clock that decides whether an expired record is deleted, as far as it is trusted; `clock` by default. */
   wallClock?: Clock | undefined;
-  /** That of the machine, where it is not the system's. */
+  /** The clock of the machine, if not the system's. */
   machineClock?: Clock | undefined;
-  /** Monotonic milliseconds: how long that has been so. */
+  /** A monotonic clock in milliseconds, by which `wallClock` is checked. */
   elapsed?: (() => number) | undefined;
   log?: Pick<Logger, 'warn' | 'error'>;
-  /** The key that the setting SECRETS_KEY gives; otherwise it is in a file, which is made where there is none. */
+  /** The key from the setting SECRETS_KEY; without it the key is read from a file, or created there. */
   secretsKey?: KeyObject | undefined;
   random?: Random;
-  /** A PostgreSQL database that the store is in, in place of the embedded one. */
+  /** The URL of a PostgreSQL database to use instead of the embedded store. */
   databaseUrl?: string | undefined;
-  /** It is being filled from elsewhere; one that is half filled is not opened otherwise. */
+  /** True while the store is filled from another one; a store whose filling was interrupted is not opened otherwise. */
   isFilling?: boolean;
-  /** Whoever reads what is in it finds nothing in a new one: where there is none, none is made, and that is said. */
+  /** Throw StoreAbsent instead of creating a store, for commands that only read. */
   mustBeThere?: boolean;
-  /** A database of more bytes is read through for damage while it serves, not before (64 MiB unless said otherwise). */
+  /**
+   * A database larger than this many bytes is checked for damage in the background, not before it is opened (default 64
+   * MiB).
+   */
   checkBytes?: number;
-  /** How long a search in the embedded store may take, milliseconds (5 s unless said otherwise). */
+  /** The time limit of a search in the embedded store, in milliseconds (default 5 s). */
   searchMs?: number | undefined;
-  /** Where the thread comes from that commits; its own unless said otherwise. */
+  /** Where to take the thread that commits from; by default a new one is started. */
   spareThreads?: SpareThreads | undefined;
 }

@@ -1,4 +1,4 @@
-// Updates of a record that also return what was decided about it, for what may be done once.
+// Updates that also return a decision about the record, for what may happen only once.
 import type { Frozen, Stored } from '../records/record.ts';
 import type { Collection, Incoming } from './contract.ts';
 
@@ -9,8 +9,8 @@ interface Decision<T extends Stored, R> {
 }
 
 /**
- * Updates a record and returns the result that `decide` gave for it. A variable that `decide` sets is not reliable instead:
- * another process may delete the record after `decide` was called, and then nothing is written.
+ * Updates a record and returns the result that `decide` gave for it. Setting a variable in `decide` would not be
+ * reliable: another process may delete the record after `decide` was called, and then nothing is written.
  * @param decide called again when another process changed the record first; without `next` the record stays as it is.
  * @returns the result for the record as it was when it was replaced; undefined when there is no such record.
  */

@@ -1,4 +1,5 @@
-// Files that a command writes have their names only when they are whole, so that nobody takes one that was cut short for it.
+// Writes files under a temporary name until they are complete, so that an incomplete file is never taken for a whole
+// one.
 import { createWriteStream } from 'node:fs';
 import { link, lstat, open, realpath, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,17 +8,19 @@ import { pipeline } from 'node:stream/promises';
 import { fileMode, naming, statOf, syncDirectory } from './files.ts';
 import { lockName } from './lock.ts';
 
-/** What file systems without a second name for a file say (FAT, some of networks). */
+/** Errors of `link` on file systems without hard links (FAT, some network file systems). */
 const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
-/** The mode of a directory like /tmp: everybody makes files there, and nobody removes another's. */
+/** The mode bits of a directory like /tmp: everybody may create files there, and only delete their own. */
 const OF_ALL = 0o1002;
 
 /**
- * Writes a file, named `FILE.unfinished` until it is whole. One of that name that a killed command has left is taken over.
- * @param options.replaces whether it comes in the place of a file that has the name already.
- * @param write is given that other name, and what to write to, which it ends.
- * @returns what `write` does. @throws Error when another command is writing it, and when there is one that is to stay.
+ * Writes a file, named `FILE.unfinished` until it is complete. A file of that name left by a killed command is
+ * replaced.
+ * @param options.replaces whether an existing file with the name is replaced.
+ * @param write gets the temporary name and the stream to write to, which it must end.
+ * @returns the result of `write`.
+ * @throws Error when another command is writing the file, or when it exists and must not be replaced.
  */
 export async function writeWhole<T>(
   file: string,
@@ -28,10 +31,10 @@ export async function writeWhole<T>(
   const unlock = lockName(`${unfinished}.lock`);
   if (unlock === undefined) throw new Error(`${unfinished}: another command is writing it`);
   try {
-    // Whoever wrote it has ended.
+    // The lock shows that the command that wrote it has ended.
     await rm(unfinished, { force: true });
     if (!replaces) await refusePresent(file);
-    // Whoever may not read the data may not read what is written of it, from the first byte on.
+    // The mode is set when the file is created: nobody else may read it at any time.
     const handle = await open(unfinished, 'wx', fileMode);
     try {
       const written = await write(unfinished, handle.createWriteStream({ flush: true }));
@@ -47,7 +50,7 @@ export async function writeWhole<T>(
   }
 }
 
-/** Gives a file its name, which no other has: one that came there meanwhile stays. */
+/** Gives a file its final name; a file of that name that appeared meanwhile is kept. */
 async function nameAnew(unfinished: string, file: string): Promise<void> {
   try {
     await link(unfinished, file);
@@ -66,7 +69,10 @@ async function refusePresent(file: string): Promise<void> {
   if ((await statOf(file)) !== undefined) throw new Error(present(file));
 }
 
-/** Writes what a command puts out: a file as a whole, in place of one that is there; a pipe or a device as it comes. */
+/**
+ * Writes the output of a command: a regular file is written completely, replacing an existing one; a pipe or a device
+ * is written directly.
+ */
 export async function writeOutput(
   output: string,
   pieces: Iterable<string> | AsyncIterable<string>,
@@ -74,18 +80,19 @@ export async function writeOutput(
   await refuseAnothers(output);
   const there = await statOf(output);
   if (there !== undefined && !there.isFile()) return pipeline(pieces, createWriteStream(output));
-  // A link stays one.
+  // Writes to the target of a symbolic link and keeps the link.
   const file = there === undefined ? output : await realpath(output);
   await writeWhole(file, { replaces: true }, (unfinished, to) => naming(unfinished, pipeline(pieces, to)));
 }
 
 /**
- * Whoever puts a link or a pipe in a directory of all would have users written where they want, or to themselves. Linux refuses as
- * much where `fs.protected_symlinks` and `fs.protected_fifos` say so.
- * @throws Error for what belongs neither to this user nor to the owner of such a directory.
+ * Refuses to write through a link or pipe that another user has put in a directory like /tmp: it could redirect the
+ * output (users' data) to a place they choose. Linux does the same where `fs.protected_symlinks` and
+ * `fs.protected_fifos` are set.
+ * @throws Error for an output that belongs neither to this user nor to the owner of such a directory.
  */
 async function refuseAnothers(output: string): Promise<void> {
-  // What cannot be looked at is told by whoever opens it.
+  // Other errors are reported when the output is opened.
   const there = await lstat(output).catch(() => undefined);
   const directory = there && (await statOf(dirname(output)));
   if (directory === undefined || (directory.mode & OF_ALL) !== OF_ALL) return;

@@ -1,5 +1,5 @@
-// Taking over a store of the old format at the first start, once. The old one is kept aside as `store.old`; a start
-// that is cut short at any point goes on with the next one.
+// Converts a store of the legacy format at the first start. The old store is kept as `store.old`; a start that is
+// interrupted at any point is continued by the next one.
 import { rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Logger } from 'pino';
@@ -9,8 +9,8 @@ import { lockDirectory } from '../lock.ts';
 import { isLegacyStore, readLegacyStore } from './read.ts';
 
 /**
- * Makes a store of the present format out of one of the old format, where there is one.
- * @throws Error naming the file that is damaged or missing in the old one, or when an old server has it open.
+ * Converts a store of the legacy format, if there is one, to the present format.
+ * @throws Error naming the file that is damaged or missing in the old store, or when an old server has it open.
  */
 export async function convertLegacyStore(
   directory: string,
@@ -20,7 +20,7 @@ export async function convertLegacyStore(
   const aside = `${directory}.old`;
   const making = `${directory}.new`;
   if (!(await exists(directory)) && (await exists(aside)) && (await exists(making))) {
-    // The last start came as far as moving the old one: then the new one is whole.
+    // An earlier start was interrupted after it had moved the old store: the new one is complete.
     await rename(making, directory);
     await syncDirectory(dirname(directory));
   }

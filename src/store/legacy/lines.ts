@@ -1,12 +1,12 @@
-// Reading a file line by line, so that no file has to fit in one string.
+// Reads a file line by line, so that a file need not fit in one string.
 import { open } from 'node:fs/promises';
 
 const newline = 10;
 const readBytes = 1 << 20;
 
 /**
- * Calls `onLine` with each line of a file that ends in a newline, without it, and its number from 1 on.
- * @returns the bytes up to the end of the last such line, and how many follow it.
+ * Calls `onLine` with each line that ends in a newline (without the newline) and its number, from 1.
+ * @returns the bytes up to the end of the last such line, and how many bytes follow it.
  */
 export async function eachLine(
   path: string,
@@ -18,7 +18,7 @@ export async function eachLine(
   let started: Buffer[] = [];
   try {
     for (;;) {
-      // A new buffer each time: lines are views into it, and a line begun in it is kept.
+      // A new buffer for each read: lines are views into it, and the beginning of an unfinished line is kept.
       const read = await handle.read(Buffer.allocUnsafeSlow(readBytes), 0, readBytes);
       if (read.bytesRead === 0) break;
       const chunk = read.buffer.subarray(0, read.bytesRead);

@@ -1,5 +1,5 @@
-// Reads a store of the format before SQLite: of each collection a JSON snapshot with a record on each line, and a
-// journal of the changes since, in segments whose lines are `<CRC-32 in hex> <JSON>`. Written no more.
+// Reads a store of the format before SQLite, which is no longer written: for each collection a JSON snapshot with a
+// record on each line, and a journal of later changes in segments whose lines are `<CRC-32 in hex> <JSON>`.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -9,7 +9,7 @@ import { isExpired, isObject, parseRecord } from '../record.ts';
 import { eachLine } from './lines.ts';
 
 interface Snapshot {
-  /** The last journal segment whose changes are in here; 0 for none. */
+  /** The last journal segment whose changes the snapshot contains; 0 for none. */
   through: number;
   /** The JSON text of each record, by id. */
   records: Map<string, string>;
@@ -20,7 +20,7 @@ const snapshotEnding = ']}';
 const comma = 0x2c;
 const checksumLength = 8;
 
-/** Whether a directory holds a store of the old format. */
+/** Returns whether a directory holds a store of the legacy format. */
 export async function isLegacyStore(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((): string[] => []);
   if (names.some((name) => segmentName.test(name))) return true;
@@ -37,9 +37,9 @@ export async function isLegacyStore(directory: string): Promise<boolean> {
 }
 
 /**
- * The records of a store of the old format, by collection and id.
- * @param now epoch milliseconds: what has expired by then is left out
- * @throws Error naming the file, and the line, that is damaged or missing.
+ * Returns the JSON texts of the records of a legacy store, by collection and id.
+ * @param now epoch milliseconds; records that have expired by then are left out
+ * @throws Error naming the file and line that is damaged or missing.
  */
 export async function readLegacyStore(
   directory: string,
@@ -98,8 +98,8 @@ function snapshotThrough(line: string, collection: string): number {
 }
 
 /**
- * Makes the journal's changes again. Segments are numbered without gaps, and those up to the last snapshot alone may
- * have gone. A line without its newline at the very end is a change that was never acknowledged.
+ * Applies the changes of the journal. Segments are numbered without gaps; only those that every snapshot already
+ * contains may be missing. A line without its newline at the very end is a change that was never acknowledged.
  */
 async function replaySegments(directory: string, snapshots: Map<string, Snapshot>): Promise<void> {
   const numbers = (await readdir(directory)).flatMap(
@@ -150,7 +150,10 @@ function replay(entry: unknown, segment: number, snapshots: Map<string, Snapshot
   snapshot.records.set(parseRecord(json).id, json);
 }
 
-/** What JSON.parse says quotes the text, which may be secret. */
+/**
+ * Adds the file and line to an error. The message of JSON.parse is left out: it quotes the text, which may contain
+ * secrets.
+ */
 function naming(path: string, number: number, work: () => void): void {
   try {
     work();

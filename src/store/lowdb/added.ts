@@ -1,5 +1,5 @@
-// Files of the configuration that an older release did not have. The database says which of them a store has had, so
-// that one which is lost is told from one that never was.
+// Files of the configuration that an older release did not have. The database records which files a store has had, so
+// that a lost file is distinguished from one that never existed.
 import { access } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { configurationSpecs } from '../create.ts';
@@ -7,8 +7,8 @@ import { syncDirectory } from '../files.ts';
 import { configurationFile, openConfiguration } from './file.ts';
 
 /**
- * Reads every file of the configuration, and changes nothing.
- * @returns the collections without a file that came after the first release of this format
+ * Reads every file of the configuration and changes nothing.
+ * @returns the collections without a file that were added after the first release of this format
  * @throws Error as {@link openConfiguration} does.
  */
 export async function checkConfiguration(directory: string): Promise<string[]> {
@@ -21,9 +21,9 @@ export async function checkConfiguration(directory: string): Promise<string[]> {
 }
 
 /**
- * Makes empty files for collections that the store never had, and notes which there are.
- * @param database the file of a database that was checked
- * @throws Error naming a file that the store had.
+ * Creates empty files for collections that the store never had, and records which files exist.
+ * @param database the file of a checked database
+ * @throws Error naming a file that the store had and that is missing.
  */
 export async function addConfiguration(
   directory: string,

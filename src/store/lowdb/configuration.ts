@@ -1,6 +1,6 @@
-// The configuration's collections: all in memory, each a JSON file that a change writes anew. Changes that arrive
-// while the file is written share the next time. When the disk refuses, what was not written is taken back in
-// memory, and the next change is tried as any other.
+// The collections of the configuration, kept in memory. Each is a JSON file that is rewritten at each change; changes
+// that arrive during a write share the next one. If a write fails, its changes are undone in memory, and the next
+// change is tried normally.
 import type { Low } from 'lowdb';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -16,7 +16,7 @@ export interface Configuration {
   table: Table;
   collection: Collection<Stored>;
   commit: Commit;
-  /** Waits for what is being written. */
+  /** Waits for a write under way. */
   close(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ interface ConfigurationOptions {
   name: string;
   spec: AnySpec;
   clock: Clock;
-  /** Called at the start of each method; throws when the store is not to be used. */
+  /** Called at the start of each method; throws when the store is closed. */
   check(): void;
   seal: RecordSeal;
 }
@@ -36,8 +36,8 @@ interface Group {
 }
 
 /**
- * Reads a collection of the configuration.
- * @throws Error naming the file when it is missing or damaged, or a secret in it cannot be opened.
+ * Opens a collection of the configuration.
+ * @throws Error naming the file when it is missing or damaged, or a secret in it cannot be decrypted.
  */
 export async function openConfigurationCollection(options: ConfigurationOptions): Promise<Configuration> {
   const { directory, name, spec, clock, check, seal } = options;
@@ -53,7 +53,7 @@ export async function openConfigurationCollection(options: ConfigurationOptions)
   return { table, collection: createCollection(table, commit, check), commit, close };
 }
 
-/** Seals the records that were changed; what is stored of the others stays as it is. */
+/** Returns a function that seals the records that have changed and keeps the stored text of the others. */
 function sealer(seal: RecordSeal, stored: Texts, opened: Texts): (texts: Texts) => Texts {
   let before = { stored, opened };
   return (texts) => {
@@ -92,7 +92,7 @@ function fileCommit(
     writing = undefined;
   }
 
-  /** Later changes were judged by those that failed: they go with them. */
+  /** Later changes were decided on the basis of the failed ones, so they are refused with them. */
   function refuse(group: Group, error: unknown): void {
     const groups = waiting === undefined ? [group] : [group, waiting];
     waiting = undefined;

@@ -1,6 +1,6 @@
-// A collection of the configuration: `<collection>.json`, one JSON document with a record on each line, read and
-// written through lowdb. The adapter replaces the file atomically and durably; a digest at its end tells what is
-// damaged, cut off or changed by hand.
+// The file of a configuration collection: `<collection>.json`, one JSON document with a record on each line, read and
+// written through lowdb. The adapter replaces the file atomically and durably; a digest at its end shows whether the
+// file is damaged, cut off or changed by hand.
 import { open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Adapter, Low } from 'lowdb';
@@ -14,17 +14,17 @@ export type Texts = ReadonlyMap<string, string>;
 const format = 'gatehouse-configuration';
 const version = 1;
 
-/** Names of files under way end so; what is left of them after a crash is of no use. */
+/** The suffix of files that are being written; after a crash they are deleted. */
 export const temporarySuffix = '.tmp';
 
-/** The file of a collection. */
+/** Returns the path of a collection's file. */
 export function configurationFile(directory: string, collection: string): string {
   return join(directory, `${collection}.json`);
 }
 
 /**
- * The lowdb database of a collection, read.
- * @param given what it holds where the file is not to be read, because it is made only now
+ * Opens the lowdb database of a collection and reads it.
+ * @param given the records of a collection that is being created, instead of reading the file
  * @throws Error naming the file when it is missing, damaged or of a newer release.
  */
 export async function openConfiguration(
@@ -54,7 +54,7 @@ function adapter(file: string, collection: string): Adapter<Texts> {
   };
 }
 
-/** The document of a collection. */
+/** Returns the document of a collection. */
 function encode(collection: string, texts: Texts): string {
   const header = JSON.stringify({ format, version, collection }).slice(0, -1);
   const records = [...texts.keys()].sort(compareIds).map((id) => `\n${texts.get(id)}`);
@@ -77,7 +77,10 @@ function decode(text: string, collection: string): Texts {
   return textsOf(document.records);
 }
 
-/** The records of a parsed document. @throws Error for what is no list of records, each with an id of its own. */
+/**
+ * Returns the JSON texts of the records in a parsed document.
+ * @throws Error unless it is a list of records with distinct ids.
+ */
 export function textsOf(records: unknown): Texts {
   if (!Array.isArray(records)) throw new Error('there are no records');
   const texts = new Map<string, string>();
@@ -90,10 +93,11 @@ export function textsOf(records: unknown): Texts {
   return texts;
 }
 
-/** Writes a file beside the old one and puts it in its place, so that there is always a whole one. */
+/** Writes a new file beside the old one and renames it, so that there is always a complete file. */
 async function replace(file: string, text: string): Promise<void> {
   const temporary = `${file}${temporarySuffix}`;
-  // Opened first: without a descriptor for it the new file would be in place and the writer told that it is not.
+  // The directory is opened first: if that failed after the rename, the new file would be in place although the write
+  // is reported as failed.
   const sync = await directorySync(dirname(file));
   try {
     const handle = await open(temporary, 'w', fileMode);
@@ -110,7 +114,7 @@ async function replace(file: string, text: string): Promise<void> {
   }
 }
 
-/** What JSON.parse says quotes the text, which may be secret. */
+/** The message of JSON.parse quotes the text, which may contain secrets. */
 function reasonOf(error: unknown): string {
   if (error instanceof SyntaxError) return 'this is not JSON';
   return error instanceof Error ? error.message : String(error);

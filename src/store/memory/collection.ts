@@ -1,6 +1,6 @@
-// The contract's methods over a table in memory: each change is made in memory at once and acknowledged when it is
-// durable. A record whose last change is not durable yet is handed out only when it is, so that nobody
-// acts on what a failing disk may take back; a change on top of it need not wait.
+// The methods of the contract over a table in memory. Each change is made in memory at once and resolves when it is
+// durable. A record whose last change is not durable yet is returned only when it is, so that nobody acts on data that
+// a failing disk may undo; a further change of it need not wait.
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Query } from '../contract.ts';
@@ -8,15 +8,14 @@ import { checkQuery, comparator, defaultLimit, type IsReferenced, isInIdOrder, m
 import { type AnyRecord, encodeRecord } from '../record.ts';
 import * as rows from './table.ts';
 
-/** Makes a change durable; undefined when there is nothing to wait for. */
+/** Makes a change durable; returns undefined when there is nothing to wait for. */
 export type Commit = (change: rows.Change) => Promise<void> | undefined;
 
-/** Where a table stands alone, filters by other collections are refused before (checkQuery). */
+/** For a table without a database: checkQuery has refused filters by other collections before. */
 const alone: IsReferenced = () => false;
 
 /**
- * The collection over a table. `check` is called at the start of each method and throws when the store
- * is not to be used.
+ * Returns the collection of a table. `check` is called at the start of each method and throws when the store is closed.
  */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share the pending changes
 export function createCollection(
@@ -40,7 +39,7 @@ export function createCollection(
     }
   }
 
-  /** Reads; when what was found is not durable yet, waits, and if it never will be, reads again. */
+  /** Reads. If what was found is not durable yet, waits for it, and reads again if it was undone. */
   async function read<R>(find: () => R, idsOf: (result: R) => string[]): Promise<R> {
     const result = find();
     const waits = pending.size === 0 ? [] : idsOf(result).flatMap((id) => pending.get(id) ?? []);
@@ -132,7 +131,7 @@ export function createCollection(
     },
   };
 
-  /** That there is no record is told, too, only when its deletion is durable. */
+  /** The absence of a record, too, is reported only when its deletion is durable. */
   async function absent(id: string): Promise<undefined> {
     await pending.get(id);
     return undefined;

@@ -1,22 +1,22 @@
-// When records expire, in buckets of a minute: finding what is due looks only at the minutes that have
-// begun, and moving a record's expiry (a session does so at each request) leaves nothing behind.
+// When records expire, in buckets of one minute: looking for expired records examines only the minutes that have begun.
+// Moving a record's expiry, as each request of a session does, leaves no stale entry behind.
 
 export interface Expiry {
-  /** Notes that a record expires, at epoch seconds. */
+  /** Adds a record that expires at a time in epoch seconds. */
   add(id: string, expiresAt: number): void;
-  /** Undoes `add`. */
+  /** Removes a record added with this time. */
   remove(id: string, expiresAt: number): void;
-  /** At most `limit` ids that have expired at a time in epoch milliseconds. */
+  /** Returns at most `limit` ids of records that have expired at a time in epoch milliseconds. */
   due(now: number, limit: number): string[];
 }
 
 const bucketSeconds = 60;
 const bucketOf = (expiresAt: number) => Math.floor(expiresAt / bucketSeconds);
 
-/** An empty expiry schedule. */
+/** Returns an empty schedule. */
 export function createExpiry(): Expiry {
   const buckets = new Map<number, Map<string, number>>();
-  /** The first bucket; undefined when it has to be looked for. */
+  /** The earliest bucket; undefined when it must be determined anew. */
   let earliest: number | undefined;
   const first = () => {
     earliest ??= [...buckets.keys()].reduce((least, bucket) => Math.min(least, bucket), Infinity);

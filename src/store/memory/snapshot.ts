@@ -1,9 +1,10 @@
-// What tables in memory hold at one snapshot: the texts of their records are never changed, only replaced.
+// A snapshot of tables in memory: the JSON texts of records are replaced, never modified, so copying references is
+// enough.
 import type { Snapshot } from '../contract.ts';
 import { type AnyRecord, isExpired, parseRecord } from '../record.ts';
 import type { Table } from './table.ts';
 
-/** A copy of the tables as they are. @param at epoch milliseconds, for what has expired. */
+/** Copies the tables. @param at the time in epoch milliseconds by which records are expired. */
 export function tablesSnapshot(
   tables: Iterable<Table>,
   at: number,

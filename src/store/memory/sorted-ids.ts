@@ -1,16 +1,16 @@
-// The ids of a collection in order, so that a page of `list` costs the page and not a sort of everything.
-// Sorted chunks of bounded length: adding or deleting moves at most one chunk, whatever the total.
+// The ids of a collection in order, so that a page of `list` costs in proportion to the page and not to the collection.
+// They are kept in sorted chunks of bounded length: adding or deleting moves at most one chunk.
 
 export interface SortedIds {
   add(id: string): void;
   delete(id: string): void;
-  /** The ids greater than `id`, or all of them, in order; not to be advanced after a change. */
+  /** Yields the ids greater than `id`, or all of them, in order. Must not be continued after a change. */
   after(id: string | undefined): Generator<string>;
 }
 
 const maxChunk = 1024;
 
-/** An empty set of ids, kept in the order of `<`. */
+/** Returns an empty set of ids, sorted by `<`. */
 export function createSortedIds(): SortedIds {
   const chunks: string[][] = [];
   const chunkFor = (id: string) => firstIndex(chunks.length, (i) => (chunks[i]?.at(-1) ?? '') >= id);
@@ -47,12 +47,14 @@ export function createSortedIds(): SortedIds {
   };
 }
 
-/** Where an id is, or would be, in a sorted chunk. */
+/** Returns the position of an id in a sorted chunk, or where it would be inserted. */
 function positionIn(chunk: string[], id: string): number {
   return firstIndex(chunk.length, (i) => (chunk[i] ?? '') >= id);
 }
 
-/** The first index below `length` that `reached` holds for, given that it holds for all that follow. */
+/**
+ * Returns the first index below `length` for which `reached` is true, given that it is true for all indexes after it.
+ */
 function firstIndex(length: number, reached: (index: number) => boolean): number {
   let low = 0;
   let high = length;

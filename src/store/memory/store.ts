@@ -1,4 +1,4 @@
-// A store that lives in memory alone and ends with its process: for people's tests.
+// A store in memory that ends with its process, for the tests of other projects.
 
 import { isCached } from '../../records/collection-spec.ts';
 import type { Stored } from '../../records/record.ts';
@@ -15,7 +15,7 @@ import { createTable, find, findBy, place, remove, type Table } from './table.ts
 
 const noCommit: Commit = () => undefined;
 
-/** Opens an empty store. @param clock what expiry goes by, epoch milliseconds. */
+/** Opens an empty store. @param clock decides whether a record has expired, in epoch milliseconds. */
 export function openMemoryStore(clock: Clock): Store {
   let isClosed = false;
   let revision = 0;
@@ -65,7 +65,7 @@ export function openMemoryStore(clock: Clock): Store {
   };
 }
 
-/** One write of a batch. */
+/** One write of a batch, prepared. */
 interface PlannedWrite {
   table: Table;
   id: string;
@@ -89,7 +89,10 @@ function applyAll(changes: readonly PlannedWrite[]): void {
   }
 }
 
-/** One write of a batch, its record read before anything is changed. @throws TypeError for what is no write. */
+/**
+ * Prepares one write of a batch; its record is checked before anything is changed.
+ * @throws TypeError for an invalid write.
+ */
 function plan(tables: ReadonlyMap<string, Table>, write: Write): PlannedWrite {
   const table = tables.get(write.collection);
   if (table === undefined || table.spec.kept !== undefined) {

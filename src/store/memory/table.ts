@@ -1,9 +1,9 @@
-// One collection in memory: records by id, their unique keys, indexes and expiry. No I/O and nothing
-// asynchronous, so that each function here is one atomic step; making it durable is the engine's part.
+// One collection in memory: records by id, with their unique keys, indexes and expiry. No function here does I/O or is
+// asynchronous, so each is one atomic step; the engine makes the changes durable.
 //
-// Records are kept as JSON text and parsed when read (a few microseconds; the ones read last stay parsed):
-// for the garbage collector a text is one object and a parsed user some thirty, and with 100,000 of those
-// its pauses alone were 40 to 80 ms.
+// Records are kept as JSON text and parsed when read (a few microseconds; recently read ones stay parsed). For the
+// garbage collector a text is one object and a parsed user about thirty; with 100,000 parsed users its pauses alone
+// were 40 to 80 ms.
 import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
@@ -17,17 +17,20 @@ export interface Table {
   readonly clock: Clock;
   /** The JSON text of each record. */
   readonly texts: Map<string, string>;
-  /** Some of the records, parsed. */
+  /** The records that were read recently, parsed. */
   readonly parsed: Map<string, AnyRecord>;
   readonly ids: SortedIds;
-  /** Each unique key's values, and the id that has them. */
+  /** For each unique key: the ids by value. */
   readonly unique: Map<string, Map<string, string>>;
-  /** Each index's values, and the ids that share them: most have one, which then needs no set. */
+  /** For each index: the ids by value. Most values have one id, which is then stored without a set. */
   readonly indexes: Map<string, Map<string, string | Set<string>>>;
   readonly expiry: Expiry;
 }
 
-/** What one write did: the ids deleted, then the record put. `undo` takes it back, newest change first. */
+/**
+ * What one write changed: the deleted ids, then the record put. `undo` reverts it; changes must be undone in reverse
+ * order.
+ */
 export interface Change {
   readonly collection: string;
   readonly deleted: readonly string[];
@@ -37,7 +40,7 @@ export interface Change {
 
 const maxParsed = 1000;
 
-/** An empty table. */
+/** Creates an empty table. */
 export function createTable(name: string, spec: AnySpec, clock: Clock): Table {
   return {
     name,
@@ -52,14 +55,14 @@ export function createTable(name: string, spec: AnySpec, clock: Clock): Table {
   };
 }
 
-/** The record with this id, unless it has expired. */
+/** Returns the record with this id, unless it has expired. */
 export function find(table: Table, id: string): AnyRecord | undefined {
   const record = current(table, id)?.record;
   return record === undefined || isExpired(record, table.clock()) ? undefined : record;
 }
 
 /**
- * The records that have this value of a unique key or index, in id order.
+ * Returns the records that have this value of a unique key or index, in id order.
  * @throws Error when collections.ts declares no such key.
  */
 export function findBy(table: Table, key: string, value: string): AnyRecord[] {
@@ -67,7 +70,7 @@ export function findBy(table: Table, key: string, value: string): AnyRecord[] {
   return ids.flatMap((id) => find(table, id) ?? []);
 }
 
-/** Up to `limit` records in id order, from the one after `after` on, and whether more follow. */
+/** Returns up to `limit` records after the id `after`, in id order, and whether more follow. */
 export function page(table: Table, after: string | undefined, limit: number) {
   const records: AnyRecord[] = [];
   for (const id of table.ids.after(after)) {
@@ -79,19 +82,19 @@ export function page(table: Table, after: string | undefined, limit: number) {
   return { records, more: false };
 }
 
-/** How many records have not expired. */
+/** Counts the records that have not expired. */
 export function count(table: Table): number {
   return table.texts.size - expired(table, Infinity).length;
 }
 
-/** At most `limit` ids of records that have expired by a time, epoch milliseconds, and are still kept. */
+/** Returns at most `limit` ids of stored records that have expired at a time in epoch milliseconds. */
 export function expired(table: Table, limit: number, now = table.clock()): string[] {
   return table.expiry.due(now, limit);
 }
 
 /**
- * Adds a record, or replaces the one with its id unless it must be new. An expired record that holds
- * one of its unique keys is deleted by the same change, so that no clock can bring the two together.
+ * Adds a record or, unless `mustBeNew`, replaces the one with its id. An expired record that has one of its unique keys
+ * is deleted by the same change, so that setting the clock back cannot bring back two records with one key.
  * @throws UniqueKeyError when another record has one of its keys (or, if it must be new, its id).
  */
 export function place(table: Table, put: Encoded, mustBeNew: boolean): Change {
@@ -99,7 +102,7 @@ export function place(table: Table, put: Encoded, mustBeNew: boolean): Change {
   return apply(table, expiredHolders(table, put.record), put);
 }
 
-/** Deletes records; ids that are not there are no fault. */
+/** Deletes records; ids without a record are ignored. */
 export function remove(table: Table, ids: string[]): Change {
   return apply(
     table,
@@ -107,10 +110,7 @@ export function remove(table: Table, ids: string[]): Change {
   );
 }
 
-/**
- * Adds a record while a table is filled from disk.
- * @throws UniqueKeyError when an earlier one has one of its keys.
- */
+/** Adds a record while a table is filled from disk. @throws UniqueKeyError when an earlier one has one of its keys. */
 export function fill(table: Table, json: string): void {
   const record = parseRecord(json);
   for (const [key, value] of keyValues(table.spec.unique, record)) {
@@ -119,7 +119,7 @@ export function fill(table: Table, json: string): void {
   set(table, record.id, { record, json });
 }
 
-/** A record, expired or not, with its text. */
+/** Returns a record, expired or not, with its JSON text. */
 function current(table: Table, id: string): Encoded | undefined {
   const json = table.texts.get(id);
   if (json === undefined) return undefined;
@@ -173,7 +173,7 @@ function apply(table: Table, deleted: string[], put?: Encoded): Change {
   };
 }
 
-/** Makes this the record with that id (none when undefined), and every key and index follow. */
+/** Stores `next` as the record with this id (deletes the record if undefined), and updates keys, indexes and expiry. */
 function set(table: Table, id: string, next: Encoded | undefined): void {
   const before = current(table, id);
   if (before !== undefined) unlist(table, before.record);

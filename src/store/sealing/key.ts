@@ -1,5 +1,5 @@
-// The key that secrets are sealed with: the setting SECRETS_KEY, or a file beside the store and not in it, so that
-// what leaks of the store alone gives no secret away.
+// The key that secrets are sealed with: the setting SECRETS_KEY, or a file outside the store, so that a leaked store
+// alone reveals no secret.
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,36 +8,38 @@ import { fileMode, naming, syncDirectory } from '../files.ts';
 
 const KEY_BYTES = 32;
 
-/** The key's file, in the directory of all that the server keeps. */
+/** Returns the path of the key's file. @param dataDir the data directory of the server. */
 export function keyFile(dataDir: string): string {
   return join(dataDir, 'keys', 'secrets.key');
 }
 
-/** The key as releases before named it, when it sealed the secrets of authenticator apps alone. */
+/** The file name in older releases, when the key sealed only the secrets of authenticator apps. */
 const formerKeyFile = (file: string) => join(dirname(file), 'authenticators.key');
 
-/**
- * A key of a setting: 32 bytes in base64, base64url or hexadecimal digits.
- * @returns undefined when it is none.
- */
+/** Parses a key from a setting: 32 bytes in base64, base64url or hexadecimal. @returns undefined for any other text. */
 export function parseKey(text: string): KeyObject | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return createSecretKey(Buffer.from(text, 'hex'));
   return /^[\w+/-]{43}=?$/.test(text) ? createSecretKey(Buffer.from(text, 'base64url')) : undefined;
 }
 
-/** Whether a key is one that somebody typed or left at its example, and not random: few of its bytes differ. */
+/**
+ * Returns whether a key was probably typed or copied from an example rather than generated: it has few distinct bytes.
+ */
 export function isGuessable(key: KeyObject): boolean {
   return new Set(key.export()).size < KEY_BYTES / 2;
 }
 
-/** A value that tells one key from another and gives nothing of it away: the key is random in all its bits. */
+/**
+ * Returns the check value of a key: it distinguishes keys and does not reveal the key, all of whose bits are random.
+ */
 export function checkOf(key: KeyObject): string {
   return createHmac('sha256', key).update('gatehouse key check value').digest('base64url');
 }
 
 /**
- * The key of a store; a file that has the name of releases before gets its name.
- * @returns undefined where there is no file. @throws Error naming the file when it holds no key.
+ * Reads the key of a store; a file with the name of older releases is renamed first.
+ * @returns undefined if there is no file.
+ * @throws Error naming the file when it holds no key.
  */
 export async function readKey(file: string): Promise<KeyObject | undefined> {
   const former = formerKeyFile(file);
@@ -48,7 +50,11 @@ export async function readKey(file: string): Promise<KeyObject | undefined> {
   return keyIn(file);
 }
 
-/** The key in a file. @returns undefined where there is no file. @throws Error naming the file when it holds no key. */
+/**
+ * Reads the key in a file.
+ * @returns undefined if there is no file.
+ * @throws Error naming the file when it holds no key.
+ */
 export async function keyIn(file: string): Promise<KeyObject | undefined> {
   const text = await textOf(file);
   if (text === undefined) return undefined;
@@ -57,7 +63,7 @@ export async function keyIn(file: string): Promise<KeyObject | undefined> {
   throw new Error(`${file} holds no key of ${KEY_BYTES} bytes: ${RESTORE}`);
 }
 
-/** Makes a key in a file, whole or not at all. @throws Error naming the file when it cannot be written. */
+/** Creates a key in a file, atomically. @throws Error naming the file when it cannot be written. */
 export async function makeKey(file: string, random: Random): Promise<KeyObject> {
   const directory = dirname(file);
   const part = `${file}.part`;
@@ -75,7 +81,7 @@ export async function makeKey(file: string, random: Random): Promise<KeyObject> 
   return createSecretKey(bytes);
 }
 
-/** What to do about a key that is missing or another. */
+/** The advice for a key that is missing or wrong. */
 export const RESTORE = 'put it back from the backup; if it is lost for good, see `gatehouse keys reset`';
 
 async function textOf(file: string): Promise<string | undefined> {

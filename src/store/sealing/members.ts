@@ -1,6 +1,6 @@
-// Which members of a record are sealed is declared in records/collections.ts; here they are found, sealed and opened.
-// The collection, the record's id and the member are authenticated with each value, so that none can be moved to
-// another record or member by whoever writes to the disk.
+// Finds, seals and opens the members of a record that records/collections.ts declares as sealed. The collection, the
+// record's id and the member's path are authenticated with each value, so that someone who can write to the disk cannot
+// move a value to another record or member.
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto';
 import { isObject } from '../record.ts';
 
@@ -8,11 +8,11 @@ const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Where a value belongs. */
+/** The place that a value is sealed for. */
 interface Place {
   collection: string;
   id: string;
-  /** Names and positions from the record on. */
+  /** The path of the member: names and array positions. */
   member: readonly string[];
 }
 
@@ -24,12 +24,12 @@ interface Sealed {
 /** A sealed value that cannot be opened. */
 export class SealFault extends Error {}
 
-/** Whether a value has the form of a sealed one. */
+/** Returns whether a value has the form of a sealed one. */
 export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.sealed === 'string' && Object.keys(value).length === 1;
 }
 
-/** Seals a JSON value for its place. */
+/** Encrypts a JSON value for its place (AES-256-GCM). */
 export function sealValue(key: KeyObject, place: Place, value: unknown): Sealed {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
@@ -39,8 +39,8 @@ export function sealValue(key: KeyObject, place: Place, value: unknown): Sealed 
 }
 
 /**
- * Opens what {@link sealValue} made.
- * @throws SealFault naming the place when it was sealed with another key or for another place, or was changed.
+ * Decrypts what {@link sealValue} returned.
+ * @throws SealFault naming the place when the value was sealed with another key or for another place, or was changed.
  */
 export function openValue(key: KeyObject, place: Place, { sealed }: Sealed): unknown {
   try {
@@ -54,7 +54,7 @@ export function openValue(key: KeyObject, place: Place, { sealed }: Sealed): unk
   }
 }
 
-/** The text of an AES-256-GCM value in base64url. @throws Error when the key or the associated data is another. */
+/** Decrypts an AES-256-GCM value in base64url. @throws Error when the key or the associated data is wrong. */
 export function decrypt(key: KeyObject, data: Buffer, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64url');
   const nonce = bytes.subarray(0, NONCE_BYTES);
@@ -66,9 +66,9 @@ export function decrypt(key: KeyObject, data: Buffer, sealed: string): string {
 }
 
 /**
- * A copy of a record with some of its members changed; the record itself where it has none of them.
- * @param members dotted paths; `*` is every member of an object or element of an array
- * @param change given a value and where it is; a member of which it makes undefined is left out
+ * Returns a copy of a record with some members changed; the record itself if it has none of them.
+ * @param members dotted paths; `*` stands for every member of an object or element of an array
+ * @param change gets a value and its path; if it returns undefined the member is left out
  */
 export function mapMembers(
   record: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
-// The key of a store, told from every other by its key check value before anything is read with it; and what an older
-// release stored open is sealed, once.
+// Opens the key of a store. The key is verified by its check value before anything is decrypted with it; values that an
+// older release stored unsealed are sealed, once.
 import type { KeyObject } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Random } from '../../runtime/random.ts';
@@ -14,23 +14,24 @@ import { opensWith, sealRest } from './records.ts';
 import { type Rewrite, rewriteConfiguration, rewriteDatabase, sealedTexts, withDatabase } from './rewrite.ts';
 
 export interface KeySource {
-  /** The directory of all that the server keeps. */
+  /** The data directory of the server. */
   dataDir: string;
-  /** The key that the setting SECRETS_KEY gives; otherwise it is in a file. */
+  /** The key from the setting SECRETS_KEY; without it the key is in a file. */
   given: KeyObject | undefined;
   random: Random;
 }
 
-/** Ids of key check values: of the key, and of the one before while everything is sealed anew. */
+/** The ids of key check values: of the present key, and of the previous one while everything is sealed anew. */
 export const CHECK = 'secrets';
 export const CHECK_BEFORE = 'secrets-before';
-/** Releases before had a key for authenticator apps alone. */
+/** Used by older releases, whose key sealed only the secrets of authenticator apps. */
 export const FORMER_CHECK = 'authenticators';
 
 /**
- * The key that a store's secrets are sealed with, made where nothing was sealed yet; afterwards everything is.
+ * Returns the key that a store's secrets are sealed with, creating it if nothing was sealed yet, and seals what is not
+ * sealed.
  * @param directory the store's, with its database checked
- * @throws Error naming the key when it is missing, no key or another, or cannot be made.
+ * @throws Error naming the key when it is missing, malformed or wrong, or cannot be created.
  */
 export async function openSealing(directory: string, source: KeySource): Promise<KeyObject> {
   const key = await findKey(directory, source);
@@ -72,7 +73,9 @@ async function findKey(directory: string, { dataDir, given, random }: KeySource)
   return key ?? makeKey(file, random);
 }
 
-/** Without a check value: whether the key opens one of the sealed values that are there; undefined for none. */
+/**
+ * For a store without a check value: returns whether the key opens any sealed value; undefined if nothing is sealed.
+ */
 async function opensSome(directory: string, key: KeyObject | undefined): Promise<boolean | undefined> {
   let some: boolean | undefined;
   for await (const [name, members, text] of allSealed(directory)) {
@@ -100,7 +103,7 @@ async function* allSealed(directory: string): AsyncGenerator<[string, readonly s
   }
 }
 
-/** The key check value with an id. */
+/** Returns the key check value with an id. */
 export function checkIn(database: DatabaseSync, id: string): string | undefined {
   const row = database.prepare('SELECT data FROM "keyChecks" WHERE id = ?').get(id);
   if (row === undefined) return undefined;
@@ -108,7 +111,7 @@ export function checkIn(database: DatabaseSync, id: string): string | undefined 
   return String(value);
 }
 
-/** Keeps a key check value. */
+/** Stores a key check value. */
 export function putCheck(database: DatabaseSync, id: string, value: string): void {
   const text = JSON.stringify({ id, value });
   database
@@ -116,7 +119,7 @@ export function putCheck(database: DatabaseSync, id: string, value: string): voi
     .run(id, text, checksum('keyChecks', text));
 }
 
-/** Forgets a key check value. */
+/** Deletes a key check value. */
 export function removeCheck(database: DatabaseSync, id: string): void {
   database.prepare('DELETE FROM "keyChecks" WHERE id = ?').run(id);
 }
@@ -126,7 +129,7 @@ interface Former {
   sealedSecret: string;
 }
 
-/** The secret of an authenticator app as releases before sealed it. */
+/** Returns the secret of an authenticator app in the form that older releases stored. */
 function formerSecret(text: string): Former | undefined {
   const { id, ...rest } = parseRecord(text);
   const { sealedSecret }: Record<string, unknown> = { ...rest };
@@ -142,7 +145,7 @@ function opensFormer(key: KeyObject, { id, sealedSecret }: Former): boolean {
   }
 }
 
-/** An authenticator with its secret as the present release names it; one that the key does not open is none. */
+/** Returns an authenticator with its secret in the present form; a secret that the key does not open is dropped. */
 function unsealFormer(key: KeyObject, text: string): string {
   const former = formerSecret(text);
   if (former === undefined) return text;

@@ -1,21 +1,21 @@
-// A collection's records between memory, where they are open, and what is stored of them.
+// Converts a collection's records between memory, where secrets are plain text, and storage, where they are sealed.
 import type { KeyObject } from 'node:crypto';
 import type { AnySpec } from '../keys.ts';
 import { type AnyRecord, decodeRecord, type Encoded, parseRecord } from '../record.ts';
 import { isSealed, mapMembers, openValue, SealFault, sealValue } from './members.ts';
 
-/** What seals and opens the records of one collection. */
+/** Seals and opens the records of one collection. */
 export interface RecordSeal {
-  /** The JSON text that is stored of a record. */
+  /** Returns the JSON text to store for a record. */
   seal(record: Encoded): string;
   /**
-   * The record of a stored text.
-   * @throws SealFault when one of its members cannot be opened, or is not sealed and should be.
+   * Returns the record of a stored text.
+   * @throws SealFault when one of its members cannot be opened, or should be sealed and is not.
    */
   open(text: string): AnyRecord;
 }
 
-/** The seal of a collection, by its declaration. */
+/** Returns the seal of a collection, as declared. */
 export function recordSeal(key: KeyObject, collection: string, { sealed: members }: AnySpec): RecordSeal {
   if (members === undefined) return { seal: ({ json }) => json, open: parseRecord };
   return {
@@ -36,7 +36,7 @@ export function recordSeal(key: KeyObject, collection: string, { sealed: members
   };
 }
 
-/** The stored text of a record of which some members may not be sealed yet. */
+/** Seals the members of a stored record that are not sealed yet; returns its text. */
 export function sealRest(
   key: KeyObject,
   collection: string,
@@ -50,7 +50,7 @@ export function sealRest(
   return JSON.stringify(sealed);
 }
 
-/** Whether a record has a sealed member, and whether the key opens all of them. */
+/** Returns whether a record has any sealed member, and whether the key opens all of them. */
 export function opensWith(
   key: KeyObject | undefined,
   collection: string,

@@ -1,5 +1,5 @@
-// Commands for the key of a store that no server has open: everything sealed with another key, and what a lost key
-// sealed given up.
+// Commands for the key of a store that no server has open: seal everything with another key, and give up what a lost
+// key has sealed.
 import type { KeyObject } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -23,9 +23,9 @@ interface Keys {
 }
 
 /**
- * Seals all secrets of a store with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise. What
- * is cut short is finished when it is run again.
- * @param source.before the key until now, where it is not in the key's file
+ * Seals all secrets of a store with another key: SECRETS_KEY if it is set, otherwise a new key in the key's file. If it
+ * is interrupted, run it again to finish.
+ * @param source.before the present key, if it is not in the key's file
  * @throws Error when a server has the store open, or none of the keys is the one it is sealed with.
  */
 export async function resealStore(source: KeySource & { before: KeyObject | undefined }): Promise<void> {
@@ -40,7 +40,7 @@ export async function resealStore(source: KeySource & { before: KeyObject | unde
   });
 }
 
-/** Puts a new key in the place of its file; one that is a setting from now on has none. */
+/** Moves a new key to the place of the key's file, or deletes that file if the key is now a setting. */
 export async function keepKey(
   file: string,
   { key, before }: { key: KeyObject; before?: KeyObject },
@@ -51,7 +51,10 @@ export async function keepKey(
   await syncDirectory(dirname(file)).catch(() => undefined);
 }
 
-/** Seals what one key has sealed with another; what that has sealed already stays. @throws SealFault */
+/**
+ * Returns a function that replaces values sealed with `before` by values sealed with `key`; values already sealed with
+ * `key` are kept. It throws SealFault.
+ */
 export function sealingAnew(key: KeyObject, before: KeyObject): Rewrite {
   return (collection, members, text) => {
     const { id, ...rest } = parseRecord(text);
@@ -65,7 +68,7 @@ export function sealingAnew(key: KeyObject, before: KeyObject): Rewrite {
   };
 }
 
-/** The key to be and the key until now. From then on the store says that it is sealed with both. */
+/** Returns the new key and the present one, and records in the store that it may be sealed with either. */
 async function chooseKeys(
   directory: string,
   { dataDir, given, before: givenBefore, random }: KeySource & { before: KeyObject | undefined },
@@ -102,9 +105,9 @@ async function chooseKeys(
 }
 
 /**
- * For a key that is lost for good: removes the secrets that the key (if there is any) does not open, and takes that key
- * from now on. Of the configuration the members go, of what grows the records.
- * @returns how many of each were removed.
+ * For a key that is lost: removes the secrets that the present key (if any) does not open, and uses that key from now
+ * on. In the configuration the members are removed, in the database the whole records.
+ * @returns how many records and members were removed.
  * @throws Error when a server has the store open.
  */
 export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>) {
@@ -118,7 +121,7 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
       const rewrite: Rewrite = (collection, members, text) => {
         if (!isLost(collection, members, text)) return text;
         removed.records++;
-        // What says that the store has had signing keys goes with them.
+        // The check values that say that the store has had signing keys are removed with the keys.
         if (collection === 'signingKeys')
           for (const alg of SIGNING_ALGS) removeCheck(database, signingCheck(alg));
         return undefined;
@@ -134,8 +137,8 @@ export async function resetSealed({ dataDir, given }: Omit<KeySource, 'random'>)
 }
 
 /**
- * What a key does not open.
- * @param removed counts the members that `withoutLost` takes out of records.
+ * Returns functions that find, and remove, what a key does not open.
+ * @param removed counts the members that `withoutLost` removes.
  */
 export function lostWith(key: KeyObject | undefined, removed: { members: number }) {
   const isLost = (collection: string, members: readonly string[], text: string) => {
@@ -156,7 +159,7 @@ export function lostWith(key: KeyObject | undefined, removed: { members: number 
   return { isLost, withoutLost };
 }
 
-/** Where a key is until all is sealed with it. */
+/** Returns where a new key is stored until everything is sealed with it. */
 export const newFile = (file: string) => `${file}.new`;
 
 function opens(open: () => unknown): boolean {
@@ -168,7 +171,7 @@ function opens(open: () => unknown): boolean {
   }
 }
 
-/** Works on the files of a store that is whole and that nobody else has open. */
+/** Works on the files of a complete store that no other process has open. */
 async function withStore(dataDir: string, work: (directory: string) => Promise<void>): Promise<void> {
   const directory = join(dataDir, 'store');
   await expectStore(directory);

@@ -1,5 +1,5 @@
-// Every record with sealed members written anew, wherever it is stored: in one transaction of the database, and each
-// file of the configuration at once. What is cut short is done again as a whole.
+// Rewrites every record with sealed members: in the database in one transaction, in the configuration one file at a
+// time. An interrupted rewrite is repeated as a whole.
 import { DatabaseSync } from 'node:sqlite';
 import { configurationSpecs, databaseFile } from '../create.ts';
 import { openConfiguration } from '../lowdb/file.ts';
@@ -9,10 +9,10 @@ import { commitPragmas } from '../sql/sqlite-pragmas.ts';
 
 const rowsAtOnce = 1000;
 
-/** A stored text made another; undefined takes the record out. */
+/** Returns the new stored text of a record; undefined deletes the record. */
 export type Rewrite = (collection: string, members: readonly string[], text: string) => string | undefined;
 
-/** The stored texts of all records with sealed members, by collection, some at a time. */
+/** Yields the stored texts of a collection in the database, in batches. */
 export function* sealedTexts(
   database: DatabaseSync,
   name: string,
@@ -30,7 +30,10 @@ export function* sealedTexts(
   }
 }
 
-/** Rewrites what the database keeps, with what `also` does in the same transaction, and nothing of it stays behind. */
+/**
+ * Rewrites the records in the database, with what `also` does in the same transaction. Nothing of the old texts remains
+ * in the file.
+ */
 export function rewriteDatabase(database: DatabaseSync, rewrite: Rewrite, also: () => void): void {
   database.exec(`${commitPragmas}; BEGIN IMMEDIATE`);
   let changed = false;
@@ -73,7 +76,7 @@ export async function rewriteConfiguration(directory: string, rewrite: Rewrite):
   }
 }
 
-/** Works on a store's database that nobody else has open. */
+/** Opens the database of a store that no other process has open, and closes it after `work`. */
 export function withDatabase<T>(directory: string, work: (database: DatabaseSync) => T): T {
   const database = new DatabaseSync(databaseFile(directory));
   try {

@@ -1,23 +1,23 @@
-// The key of a store that is in a database: the setting SECRETS_KEY, or a file in the directory of each process. All
-// processes must have the same one, and each finds out when it starts.
+// The key of a store in a shared database: the setting SECRETS_KEY, or a file in the data directory of each process.
+// All processes must have the same key; each checks this when it starts.
 import type { KeyObject } from 'node:crypto';
 import { checkOf, keyFile, makeKey, RESTORE, readKey } from './key.ts';
 import type { KeySource } from './open.ts';
 import { opensWith } from './records.ts';
 
-/** What a database tells of the key that its secrets are sealed with. */
+/** What a database records of the key that its secrets are sealed with. */
 interface SealedDatabase {
   /** The key check value; undefined where there is none. */
   known: string | undefined;
-  /** Stored texts of records with sealed members, some of each collection: looked at where there is no check value. */
+  /** Stored texts of some records with sealed members of each collection; read when there is no check value. */
   texts(): AsyncIterable<readonly [collection: string, members: readonly string[], text: string]>;
-  /** Keeps the check value of the key that is the first, or that opens what is there. */
+  /** Stores the check value of the first key, or of the key that opens what is stored. */
   keep(check: string): Promise<void>;
 }
 
 /**
- * The key that a database's secrets are sealed with, made where nothing was sealed yet.
- * @throws Error naming the key when it is missing, no key or another, or cannot be made.
+ * Returns the key that a database's secrets are sealed with, creating it if nothing was sealed yet.
+ * @throws Error naming the key when it is missing, malformed or wrong, or cannot be created.
  */
 export async function openSharedSealing(
   { dataDir, given, random }: KeySource,
@@ -39,7 +39,7 @@ export async function openSharedSealing(
   return first;
 }
 
-/** Whether a key opens one of the records; undefined where nothing in them is sealed. */
+/** Returns whether a key opens any of the records; undefined if nothing in them is sealed. */
 async function opensSome(
   key: KeyObject | undefined,
   texts: ReturnType<SealedDatabase['texts']>,

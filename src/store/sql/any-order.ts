@@ -1,21 +1,25 @@
-// Records in whichever order indexes tell them: of many that match no more are read than a page needs. Each branch of the filter is
-// read in the order of its index and cut, and a record counts where it is met first, so that pages do not overlap.
+// Pages in any order: each branch of the filter is read in the order of its index and limited, so that no more records
+// are read than the page needs. A record that several branches match counts where it is first met, so that pages do not
+// overlap.
 import type { Filter, IndexFilter } from '../contract.ts';
 import type { Dialect } from './dialect.ts';
 import { indexRange, type Writing } from './index-filter.ts';
 
-/** A branch of a filter, an alternative: what an index, or the id, tells in order, and what else must be so. */
+/**
+ * One alternative of a filter: the index (or id) that is read in order, and the conditions that the records must also
+ * meet.
+ */
 export interface Branch {
   by: IndexFilter | { field: string; equals: string };
   rest: readonly Filter[];
 }
 
-/** A statement says each of them, and the first ones again for each of the others. */
+/** The statement contains each branch once, and those without further conditions again for each of the others. */
 const MOST_BRANCHES = 20;
 
 /**
- * The branches of a filter, those that need nothing else first; undefined where some record is told by no index, or by several
- * values of one, and where there are too many.
+ * Returns the branches of a filter, those without further conditions first. Undefined if some alternative has no index,
+ * or one with several values of a record that may match, or if there are too many.
  */
 export function branchesOf(where: Filter | undefined): Branch[] | undefined {
   const branches = where === undefined ? undefined : split(where);
@@ -24,7 +28,7 @@ export function branchesOf(where: Filter | undefined): Branch[] | undefined {
 }
 
 function split(filter: Filter): Branch[] | undefined {
-  // What another collection says has no order of its own here.
+  // A reference from another collection has no order of its own here.
   if ('of' in filter) return undefined;
   if ('index' in filter) {
     return 'equals' in filter || filter.isSingle === true ? [{ by: filter, rest: [] }] : undefined;
@@ -57,15 +61,15 @@ interface Asked {
   limit: number;
   /** Epoch seconds. */
   now: number;
-  /** What must be true of a record `r`. */
+  /** Returns the SQL condition for a record `r`. */
   condition(filter: Filter, writing: Writing): string;
 }
 
-/** The statement for a page, with one record more than `limit` where more follow. */
+/** Returns the statement for a page; it returns one record more than `limit` if more follow. */
 export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dialect: Dialect): Statement {
   const { name, page, limit, now } = asked;
   const parameters: (string | number)[] = [];
-  // Called in the order in which they stand in the statement.
+  // Must be called in the order in which the parameters appear in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
   const reach = (page + 1) * limit + 1;
@@ -81,8 +85,8 @@ export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dia
   const plain = branches.filter(({ rest }) => rest.length === 0);
   const nobody = `SELECT 0 AS n, r.id AS value, r.id AS id FROM "${name}" r WHERE FALSE`;
   const first = plain.map((branch, n) => select(branch, n));
-  // What compares with other records is not begun where those branches fill the page: asked in the table that is read first,
-  // because SQLite would try each row against a condition.
+  // Branches with further conditions are not read if the others fill the page. This check is in the first table of the
+  // join because SQLite would otherwise evaluate it for each row.
   const others = branches.slice(plain.length).map((branch, n) => {
     const isWanted = `(SELECT 1 WHERE (SELECT count(DISTINCT id) FROM plain) < ${parameter(reach)}) g`;
     return select(branch, plain.length + n, `${isWanted} CROSS JOIN `);
@@ -98,17 +102,17 @@ export function anyOrderStatement(branches: readonly Branch[], asked: Asked, dia
   return { sql, parameters };
 }
 
-/** That a record `r` has not expired. @param now the parameter of it. */
+/** Returns the condition that a record `r` has not expired. @param now the SQL parameter with the time. */
 export const alive = (name: string, now: string): string =>
   `r.id NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${now})`;
 
-/** What the ids of a branch are read from, as `r`. */
+/** Returns the table that the ids of a branch are read from, as `r`, with its order and conditions. */
 export function source(name: string, { by, rest }: Branch, writing: Writing) {
   if ('field' in by) {
     const conditions = () => [`r.id = ${writing.parameter(writing.dialect.id(by.equals))}`];
     return { from: `"${name}" r`, value: 'r.id', conditions };
   }
-  // Other indexes are asked by the id alone; the record is read only where its own members count.
+  // Conditions by index need only the id; the record itself is joined only if a condition reads its members.
   const reads = rest.some(readsRecord);
   const index = reads ? 'k' : 'r';
   const from = reads

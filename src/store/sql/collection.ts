@@ -1,5 +1,5 @@
-// The contract's methods over SQL: a write is judged at once and acknowledged when it is durable; a read gives what
-// is committed, once the changes under way that concern it are.
+// The methods of the contract over SQL. A write is decided at once and resolves when it is durable; a read returns what
+// is committed, after waiting for the pending changes that concern it.
 
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Page, Query } from '../contract.ts';
@@ -8,7 +8,7 @@ import { type AnyRecord, encodeRecord } from '../record.ts';
 import { type Change, find, idsBy, isUnique, place, remove, type SqlTable } from './table.ts';
 import type { Writer } from './writer.ts';
 
-/** A page of what a query means. */
+/** One page of the result of a query. */
 export interface Found {
   records: AnyRecord[];
   more: boolean;
@@ -17,18 +17,18 @@ export interface Found {
   isCut?: boolean | undefined;
 }
 
-/** Runs a query that may take long, elsewhere than on this thread. */
+/** Runs a query that may take long, on another thread. */
 export type Search = (table: SqlTable, query: Query) => Promise<Found>;
 
 interface SqlCollectionOptions {
   table: SqlTable;
   writer: Writer;
   search: Search;
-  /** Called at the start of each method; throws when the store is not to be used. */
+  /** Called at the start of each method; throws when the store is closed. */
   check(): void;
 }
 
-/** The collection of a table. */
+/** Returns the collection of a table. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: its methods share one table, writer and check
 export function createSqlCollection({
   table,
@@ -40,7 +40,7 @@ export function createSqlCollection({
   const write = (plan: () => Change) => commitAll(writer, [plan]);
   const seconds = () => clock() / 1000;
 
-  /** That there is no record is told, too, only when its deletion is durable. */
+  /** The absence of a record, too, is reported only when its deletion is durable. */
   async function absent(id: string): Promise<undefined> {
     await overlay.get(id)?.durable;
     return undefined;
@@ -126,8 +126,8 @@ export function createSqlCollection({
 }
 
 /**
- * Judges writes one after another and commits them as one; when one is refused, none is made.
- * @throws what a judge throws, or why they could not be committed.
+ * Plans writes one after another and commits them together; if one is refused, none is made.
+ * @throws what a plan throws, or why the commit failed.
  */
 export async function commitAll(writer: Writer, plans: (() => Change)[]): Promise<void> {
   const durable = writer.next();
@@ -165,7 +165,7 @@ async function settled(durable: Promise<void> | undefined): Promise<void> {
   if (durable !== undefined) await Promise.allSettled([durable]);
 }
 
-/** What was found, as the contract has it. */
+/** Converts a result to the page of the contract. */
 export function pageOf(query: Query, { records, more, total, isCut }: Found): Page<AnyRecord> {
   const next = more && isInIdOrder(query) ? records.at(-1)?.id : undefined;
   return {
@@ -176,7 +176,7 @@ export function pageOf(query: Query, { records, more, total, isCut }: Found): Pa
   };
 }
 
-/** Whether a query needs no more than the order of ids. */
+/** Returns whether a query only reads records in id order. */
 const isPlain = (query: Query) => isInIdOrder(query) && query.where === undefined && !query.total;
 
 function plainPage({ committed, clock }: SqlTable, { after = '', limit = defaultLimit }: Query): Found {

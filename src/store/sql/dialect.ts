@@ -1,33 +1,36 @@
-// What one SQL database says differently from another.
+// The differences between SQL databases.
 import { idText, toPostgres, valueText } from './postgres-text.ts';
 import { columnText } from './text.ts';
 
 export interface Dialect {
-  /** The type of text that is compared and sorted by its characters' codes. */
+  /** The type of text that is compared and sorted by code point. */
   text: string;
-  /** What is said of a table whose primary key is all it is looked up by. */
+  /** The suffix for tables that are only looked up by their primary key. */
   keyed: string;
-  /** The parameter with this number, from 1 on; each stands once in a statement, in the order of their numbers. */
+  /** The parameter with this number, from 1. Each is used once in a statement, in ascending order. */
   parameter(number: number): string;
-  /** A field within a column, null where it is not there or of another kind; booleans are 0 and 1. */
+  /** The value of a field in a JSON column; null if it is missing or of another type. Booleans are 0 and 1. */
   field(data: string, path: string[], kind: 'text' | 'number' | 'boolean'): string;
-  /** Whether one of the values at a path of names, within arrays too, is so; the value is `v.value`, its kind `v.type`. */
+  /**
+   * The condition that a value at a path, also inside arrays, meets `is`; there the value is `v.value` and its type
+   * `v.type`.
+   */
   member(data: string, path: string[], is: string): string;
-  /** What the kind of a member's value must be. */
+  /** The conditions for the type of a member's value. */
   memberKind: { text: string; number: string; boolean: string; any: string };
-  /** A member's value of a kind, where {@link memberKind} holds. */
+  /** A member's value as a type, if {@link memberKind} holds. */
   memberValue: { text: string; number: string; boolean: string };
-  /** Joins a table after another that is to be read first, where the database must be told. */
+  /** The join that reads the left table first, if the database must be told to. */
   join: string;
-  /** The columns of a record's table that a record is made of. */
+  /** The columns that are needed to make a record of a row. */
   stored: readonly string[];
-  /** That a text has another within it. */
+  /** The condition that a text contains another. */
   contains(text: string, part: string): string;
   /** The last characters of a text. */
   last(text: string, count: number): string;
-  /** How many characters a text has in a column. */
+  /** The number of characters that a text has in a column. */
   length(text: string): number;
-  /** An id, and a value of a key, as they are in a column. */
+  /** How an id, and a value of a key, are written in a column. */
   id(text: string): string;
   value(text: string): string;
 }
@@ -35,9 +38,9 @@ export interface Dialect {
 /** SQLite compares text by its UTF-8 bytes, which is the order of the code points. */
 export const sqliteDialect: Dialect = {
   text: 'TEXT',
-  // Otherwise the key is kept twice, in the table and in its index.
+  // Without this the key would be stored twice, in the table and in its index.
   keyed: ' WITHOUT ROWID',
-  // Node.js 22 takes `?1` for a named parameter, and finds no place for a positional one.
+  // Node.js 22 treats `?1` as a named parameter, to which it cannot bind a positional value.
   parameter: () => '?',
   field(data, path, kind) {
     const at = `'$${path.map((name) => `."${name}"`).join('')}'`;
@@ -45,7 +48,7 @@ export const sqliteDialect: Dialect = {
     return `CASE WHEN json_type(${data}, ${at}) IN (${types}) THEN json_extract(${data}, ${at}) END`;
   },
   member(data, path, is) {
-    // A value that is no array is taken as an array of itself, so that one join serves both.
+    // A value that is not an array is treated as an array of itself, so that one join handles both.
     const tables = path.map((name, n) => {
       const at = `'$."${name.replaceAll("'", "''")}"'`;
       const value =
@@ -73,7 +76,7 @@ export const sqliteDialect: Dialect = {
   value: columnText,
 };
 
-/** PostgreSQL, 14 and later; text is compared by the codes of its characters. */
+/** PostgreSQL 14 and later. Text is compared by code point. */
 export const postgresDialect: Dialect = {
   text: 'text COLLATE "C"',
   keyed: '',
@@ -90,7 +93,7 @@ export const postgresDialect: Dialect = {
     return `CASE json_typeof(${data} #> ${at}) WHEN '${types[kind]}' THEN ${as[kind]} END`;
   },
   member(data, path, is) {
-    // A value that is no array is taken as an array of itself, so that one join serves both.
+    // A value that is not an array is treated as an array of itself, so that one join handles both.
     const tables = path.map((name, n) => {
       const at = `'${name.replaceAll("'", "''")}'`;
       const value =
@@ -111,7 +114,7 @@ export const postgresDialect: Dialect = {
   },
   memberValue: { text: 'v.text', number: 'v.number', boolean: 'v.boolean' },
   join: 'JOIN',
-  // The version of a row, by which a write tells whether it is still the one that was read.
+  // `xmin` is the version of a row, which shows a write whether the row is still the one that was read.
   stored: ['id', 'data', 'xmin'],
   contains: (text, part) => `strpos(${text}, ${part}) > 0`,
   last: (text, count) => `right(${text}, ${count})`,
@@ -120,7 +123,10 @@ export const postgresDialect: Dialect = {
   value: valueText,
 };
 
-/** The elements of an array with their types, and their value as each; only one of a type is read as that. */
+/**
+ * Selects the elements of an array with their type, and the value in the column of its type; the other columns are
+ * null.
+ */
 function typed(each: string): string {
   const text = `(e.value #>> '{}')`;
   const as = (type: string, value: string) => `CASE jsonb_typeof(e.value) WHEN '${type}' THEN ${value} END`;

@@ -1,4 +1,4 @@
-// Records put into a new database, and their keys.
+// Fills a new database with records and their keys.
 import type { DatabaseSync } from 'node:sqlite';
 import { keyValues } from '../keys.ts';
 import { type AnyRecord, parseRecord } from '../record.ts';
@@ -8,8 +8,8 @@ import { type SqlCollection, sqlCollections, type WriteName, writeStatements, wr
 import { columnText } from './text.ts';
 
 /**
- * Puts records, by collection and id, into a database that holds none.
- * @throws Error when a key is taken twice
+ * Inserts records (JSON texts by collection and id) into an empty database.
+ * @throws Error when two records have one unique key
  */
 export function fillDatabase(
   database: DatabaseSync,
@@ -28,7 +28,7 @@ export function fillDatabase(
   database.exec('COMMIT');
 }
 
-/** What puts the keys of a record. */
+/** Returns a function that inserts the keys of a record. */
 export function keyAdder(database: DatabaseSync, collection: SqlCollection): (record: AnyRecord) => void {
   const addUnique = prepare(database, collection, 'addUnique');
   const addIndex = prepare(database, collection, 'addIndex');
@@ -40,7 +40,7 @@ export function keyAdder(database: DatabaseSync, collection: SqlCollection): (re
   };
 }
 
-/** A statement, prepared when it is first needed: a collection without keys has no table of them. */
+/** Prepares a statement when it is first needed: a collection without keys has no table of them. */
 function prepare(database: DatabaseSync, { first }: SqlCollection, which: WriteName) {
   let prepared: ReturnType<DatabaseSync['prepare']> | undefined;
   return () => {

@@ -1,4 +1,4 @@
-// A query in SQL: what filter.ts says of records in memory.
+// Queries in SQL; the same meaning as filter.ts has for records in memory.
 import type { FieldValue, Filter, IndexFilter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, fieldKind } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
@@ -18,7 +18,8 @@ import {
 import { fieldColumn } from './schema.ts';
 
 /**
- * The statements for a query: its page, with one record more than `limit` where more follow, and how many match.
+ * Returns the statements for a query: one for its page, which returns one record more than `limit` if more follow, and
+ * one for the number of matches.
  * @param now epoch seconds
  */
 export function queryStatements(
@@ -31,7 +32,7 @@ export function queryStatements(
   const parameters: (string | number)[] = [];
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const { field, isMember } = fieldsOf(spec, dialect);
-  // In another order than the ids' a driver would be in the way of that order's index.
+  // With a sort order, reading by the driver's index would prevent reading by the index of that order.
   const told = drivenBy(where);
   const driven = sort === undefined ? told : undefined;
   const { table, id, conditions, once, distinct }: Drive =
@@ -41,7 +42,7 @@ export function queryStatements(
   const rest = driven === undefined ? (where === undefined ? [] : [where]) : driven.rest;
   for (const one of rest)
     conditions.push(condition(one, { name, spec, parameter, field, isMember, dialect }));
-  // Few expire, and those have an index: so a record need not be read to be counted.
+  // Few records have expired, and they have an index: this way a record need not be read to be counted.
   conditions.push(`${id} NOT IN (SELECT id FROM "${name}" WHERE expires_at <= ${parameter(now)})`);
   const records =
     table === undefined ? `"${name}" r` : `${table} k ${dialect.join} "${name}" r ON r.id = ${id}`;
@@ -69,7 +70,7 @@ export function queryStatements(
   const from = after === undefined ? '' : ` AND r.id > ${parameter(dialect.id(after))}`;
   const by = sort === undefined ? undefined : field(sort.field);
   const direction = sort?.descending === true ? 'DESC' : 'ASC';
-  // Nothing is without an id: of `NULLS LAST` PostgreSQL would not see that the order is that of the key.
+  // Every record has an id: with `NULLS LAST` PostgreSQL would not recognize the order of the primary key.
   const order =
     by === undefined ? '' : by === 'r.id' ? `r.id ${direction}, ` : `${by} ${direction} NULLS LAST, `;
   const inOrder =
@@ -80,7 +81,7 @@ export function queryStatements(
   return { page: { sql, parameters }, total };
 }
 
-/** How fields are named. */
+/** Returns how fields are written in SQL. */
 function fieldsOf(spec: AnySpec, dialect: Dialect): Pick<Terms, 'field' | 'isMember'> {
   return {
     field: (path) => {
@@ -95,7 +96,7 @@ function fieldsOf(spec: AnySpec, dialect: Dialect): Pick<Terms, 'field' | 'isMem
   };
 }
 
-/** How many there are, at most so many where that is said. */
+/** Returns the statement that counts the matches, up to a maximum if `most` is a number. */
 function totalStatement(
   { counted, what, parameters }: { counted: string; what: string; parameters: (string | number)[] },
   most: Query['total'],
@@ -104,20 +105,20 @@ function totalStatement(
   if (typeof most !== 'number' && what === '*') return { sql: `SELECT count(*) AS n ${counted}`, parameters };
   const row = what === '*' ? '1' : what;
   const limit = typeof most === 'number' ? ` LIMIT ${parameter(parameters.push(most))}` : '';
-  // Not `count(DISTINCT …)`: SQLite sorts for that, and here it reads the values in the order of their index.
+  // Not `count(DISTINCT …)`: SQLite sorts for that, but here it reads the values in the order of their index.
   return { sql: `SELECT count(*) AS n FROM (SELECT ${row} ${counted}${limit}) m`, parameters };
 }
 
 interface Terms extends Writing {
-  /** Of the collection. */
+  /** The name of the collection. */
   name: string;
   spec: AnySpec;
   field(path: string): string;
-  /** Whether a field is a member at any depth, of which there may be several. */
+  /** Whether a field is a member at any depth, which may have several values. */
   isMember(path: string): boolean;
 }
 
-/** Each comparison is true or false, never null, so that `not` is the contrary of it. */
+/** Each comparison is true or false, never null, so that `NOT` inverts it. */
 function condition(filter: Filter, terms: Terms): string {
   if ('all' in filter) return joined(filter.all, 'AND', 'TRUE', terms);
   if ('any' in filter) return joined(filter.any, 'OR', 'FALSE', terms);
@@ -139,7 +140,7 @@ type Comparison = Exclude<
 
 type Kind = 'text' | 'number' | 'boolean';
 
-/** What is compared, as a value of a kind; undefined where it is never of that kind. */
+/** The SQL value as a type; undefined if it is never of that type. */
 type Compared = (kind: Kind) => string | undefined;
 
 function kindOf(value: FieldValue): Kind {
@@ -160,7 +161,7 @@ function memberCondition(filter: Comparison, terms: Terms): string {
     return each.length === 0 ? 'FALSE' : member('r.data', path, each.join(' OR '));
   }
   const given = comparedWith(filter).filter((one) => one !== undefined);
-  // Without a bound any value is meant, and no object.
+  // A range without bounds selects any value but objects.
   const kind =
     given.length === 0
       ? `(${kinds.text} OR ${kinds.number} OR ${kinds.boolean})`
@@ -168,7 +169,7 @@ function memberCondition(filter: Comparison, terms: Terms): string {
   return member('r.data', path, [kind, ...compare(filter, value, terms)].join(' AND '));
 }
 
-/** What a value must be of the same kind as. */
+/** The values whose type a field must have. */
 function comparedWith(filter: Exclude<Comparison, { exists: unknown } | { in: unknown }>) {
   if ('equals' in filter) return [filter.equals];
   if ('prefix' in filter) return [filter.prefix];
@@ -194,7 +195,7 @@ function compare(
     if (text === undefined) return ['FALSE'];
     if ('contains' in filter) return [dialect.contains(text, parameter(filter.contains))];
     if ('suffix' in filter) return endsWith(text, filter.suffix, terms);
-    // An id is not written in a column as it is compared.
+    // The column of an id may hold another form of it (see {@link Dialect.id}), so its range cannot be used.
     if (filter.field !== 'id') return startsWith(text, filter.prefix, terms);
     return [`substr(${text}, 1, ${dialect.length(filter.prefix)}) = ${value(filter.prefix)}`];
   }

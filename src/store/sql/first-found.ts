@@ -1,5 +1,5 @@
-// A page of what matches in any order, judged record by record: of what an index tells, the first records mostly fill a page by
-// themselves. A statement with further conditions reads all that the indexes of those tell, before it gives a record.
+// Pages in any order, checked record by record: the first records that an index selects mostly fill a page. A statement
+// with further conditions would read everything that the indexes of those select before it returns a record.
 import type { Filter, Query, ReferenceFilter } from '../contract.ts';
 import { defaultLimit, matches } from '../filter.ts';
 import type { AnySpec } from '../keys.ts';
@@ -9,35 +9,37 @@ import type { Found } from './collection.ts';
 import type { Dialect } from './dialect.ts';
 import { mostSelectiveFirst } from './most-selective-first.ts';
 
-/** Pages further on begin with {@link MOST}. */
+/** Pages beyond this record begin with {@link MOST}. */
 const FURTHEST = 100;
-/** Records that are judged for each that a page needs, of each branch. */
+/** The number of candidates that are checked for each record that a page needs, in each branch. */
 const EACH = 3;
-/** Records that are judged where those do not fill the page. */
+/** The number of candidates that are checked if those do not fill the page. */
 const MOST = 2000;
 
 /** A record that may match. */
 export interface Candidate {
-  /** Its branch of the filter. */
+  /** The number of its branch of the filter. */
   n: number;
-  /** Of each `of` filter whether it means the record. */
+  /** For each reference filter, whether it matches the record. */
   held: readonly boolean[];
   record(): AnyRecord;
 }
 
-/** What asks a database. */
+/** Runs statements in the database. */
 export interface Asking {
-  /** The numbers of a statement's only row. */
+  /** Returns the numbers in a statement's only row. */
   numbers(statement: Statement): Promise<number[]>;
-  /** Rows of the columns of a record, {@link Candidate.n}, then each of {@link Candidate.held} as 1 or 0. */
+  /**
+   * Returns rows with the columns of a record, then {@link Candidate.n}, then each of {@link Candidate.held} as 1 or 0.
+   */
   candidates(statement: Statement): Promise<Candidate[]>;
 }
 
-/** What was found first. */
+/** The result of the first attempt. */
 interface FirstFound {
-  /** What is asked, its filter in the order in which it is to be read: that of what was found. */
+  /** The query with its filter in the order in which it should be read. */
   query: Query;
-  /** Its page; undefined where that is not told by so few. */
+  /** The page; undefined if so few candidates did not decide it. */
   found?: Found;
 }
 
@@ -48,7 +50,7 @@ interface Collection {
   now: number;
 }
 
-/** What is found of a query before its statement is asked, which that may make needless. */
+/** Tries to find a page by checking a few candidates, which may make the query's full statement unnecessary. */
 export async function firstFound(
   collection: Collection,
   query: Query,
@@ -88,7 +90,7 @@ export async function firstFound(
     last = matchesIn(searched, bound, reach, await asking.candidates(candidatesOf(searched, bound)));
     if (last.isAll || last.met.length === reach) return { query: asked, found: pageIn(last.met) };
   }
-  // Whom another collection says may be few of many: the statement reads those alone.
+  // A reference filter may match few of many candidates: the full statement reads only those.
   const isCut = query.isBounded === true && searched.held.length === 0;
   return { query: asked, ...(isCut && { found: { ...pageIn(last.met), isCut } }) };
 }
@@ -100,7 +102,7 @@ interface Search {
   dialect: Dialect;
 }
 
-/** How many are judged, of each branch and of all together. */
+/** The maximum number of candidates, in each branch and in total. */
 interface Bound {
   each: number;
   all: number;
@@ -108,11 +110,11 @@ interface Bound {
 
 interface Matched {
   met: AnyRecord[];
-  /** Whether none was left that may match. */
+  /** Whether no further candidate may match. */
   isAll: boolean;
 }
 
-/** Those of candidates that match, as many as are needed. */
+/** Returns the candidates that match, at most `reach`. */
 function matchesIn(
   { collection, branches, held }: Search,
   { each, all }: Bound,
@@ -134,13 +136,16 @@ function matchesIn(
       if (met.size === reach) return { met: given(), isAll: false };
     }
     seen += told.length;
-    // What follows comes before all of the next branch.
+    // This branch has more candidates, which come before those of the next branch.
     if (told.length === each || seen === all) return { met: given(), isAll: false };
   }
   return { met: given(), isAll: true };
 }
 
-/** A declaration whose indexes are computed once for a record that is looked at several times in turn. */
+/**
+ * Returns a declaration whose indexes cache the value for the last record, because a record is checked by several
+ * filters in turn.
+ */
 function rememberingLast(spec: AnySpec): AnySpec {
   const indexes = Object.entries(spec.indexes).map(([name, key]): [string, typeof key] => {
     let last: { record: unknown; value: ReturnType<typeof key> } | undefined;
@@ -155,7 +160,10 @@ function rememberingLast(spec: AnySpec): AnySpec {
   return { ...spec, indexes: Object.fromEntries(indexes) };
 }
 
-/** Whether all of a range of an index counts: of another, many records may have to be read until one is found. */
+/**
+ * Returns whether every entry in the branch's index range counts. Otherwise many entries may have to be read to find
+ * one.
+ */
 const isRange = ({ by }: Branch): boolean => !('prefix' in by) || (by.contains ?? by.suffix) === undefined;
 
 function asksOthers(filter: Filter): boolean {
@@ -175,7 +183,7 @@ function partsOf(filter: Filter): readonly Filter[] {
 function candidatesOf({ collection, branches, held, dialect }: Search, bound: Bound): Statement {
   const { name, now } = collection;
   const parameters: (string | number)[] = [];
-  // Called in the order in which they stand in the statement.
+  // Must be called in the order in which the parameters appear in the statement.
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
   const writing = { parameter, dialect };
   const each = branches.map(({ by }, n) => {

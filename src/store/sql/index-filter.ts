@@ -1,27 +1,27 @@
-// Filters by the declared indexes in SQL. The values of an index are in a table of their own, in order, so that what
-// few records have is found without reading the others, and what many have can be read in the order of their ids.
+// Filters by declared indexes in SQL. The values of indexes are in a separate, ordered table: a rare value is found
+// without reading other records, and the records of a frequent value are read in id order.
 import type { Filter, IndexFilter, ReferenceFilter } from '../contract.ts';
 import type { Dialect } from './dialect.ts';
 
-/** How a condition is written: its parameters, and what a database says in its own way. */
+/** How a condition is written: collects its parameters, in the dialect of the database. */
 export interface Writing {
   parameter(value: string | number): string;
   dialect: Dialect;
 }
 
-/** Whether an id is one of those that a filter by an index means. */
+/** Returns the condition that the id of `r` is one that an index filter selects. */
 export function indexCondition(name: string, filter: IndexFilter, writing: Writing): string {
   return `r.id IN (SELECT k.id FROM "${name}_index" k WHERE ${indexRange('k', filter, writing).join(' AND ')})`;
 }
 
-/** What is true of the rows of a table of values, under a name, that a filter by an index means. */
+/** Returns the conditions for the rows of an index table, named `table`, that an index filter selects. */
 export function indexRange(table: string, filter: IndexFilter, writing: Writing): string[] {
   const key = `${table}.key = ${writing.parameter(filter.index)}`;
   if (!('equals' in filter)) return [key, ...within(`${table}.value`, filter, writing)];
   return [key, `${table}.value = ${writing.parameter(writing.dialect.value(filter.equals))}`];
 }
 
-/** That a value begins with a prefix, and what must be true of the rest. */
+/** Returns the conditions that a value begins with a prefix and its rest contains or ends with a text. */
 function within(
   field: string,
   { prefix, contains, suffix }: Extract<IndexFilter, { prefix: string }>,
@@ -36,34 +36,35 @@ function within(
   ];
 }
 
-/** That a text begins with another: its range is what an index is used for. */
+/** Returns the conditions that a text begins with another; their range lets the database use an index. */
 export function startsWith(field: string, prefix: string, { parameter, dialect }: Writing): string[] {
   const after = prefix.isWellFormed() ? afterPrefix(prefix) : undefined;
   const range =
     after === undefined ? [] : [`${field} >= ${parameter(prefix)}`, `${field} < ${parameter(after)}`];
   if (after !== undefined && isWholeRange(prefix)) return range;
-  // Cut by characters, not by bytes, as the prefix's length is counted.
+  // Cut by characters, not bytes, because the length of the prefix is counted in characters.
   return [...range, `substr(${field}, 1, ${dialect.length(prefix)}) = ${parameter(prefix)}`];
 }
 
 /**
- * Whether the range of a prefix has nothing else in it, so that no text of it need be cut. What columns write in another
- * form begins with the first two characters, and the range after the last character begins further on.
+ * Returns whether the range of a prefix contains only texts with that prefix, so that they need not be compared again.
+ * Texts that are stored in another form begin with one of the first two characters; after U+10FFFF the range ends
+ * further on.
  */
 function isWholeRange(prefix: string): boolean {
   return !['\u0000', '\u0001'].some((one) => prefix.includes(one)) && !prefix.endsWith('\u{10ffff}');
 }
 
-/** That a text ends with another. */
+/** Returns the condition that a text ends with another. */
 export function endsWith(field: string, suffix: string, { parameter, dialect }: Writing): string[] {
   const length = dialect.length(suffix);
   return length === 0 ? [] : [`${dialect.last(field, length)} = ${parameter(suffix)}`];
 }
 
-/** Whether a filter goes by another collection. */
+/** Returns whether a filter depends on another collection. */
 const isReferenced = (filter: Filter): filter is ReferenceFilter => 'of' in filter;
 
-/** Whether a record of another collection is of the one with an id. */
+/** Returns the condition that a record of another collection refers to the record `r`. */
 export function referenceCondition({ of, index, equals }: ReferenceFilter, writing: Writing): string {
   const start = `${equals}\n`;
   const id = `substr(k.value, ${writing.dialect.length(start) + 1})`;
@@ -72,23 +73,25 @@ export function referenceCondition({ of, index, equals }: ReferenceFilter, writi
   return `r.id IN (SELECT ${id} FROM "${of}_index" k WHERE ${[key, ...range].join(' AND ')})`;
 }
 
-/** The first text, by character code, after all that begin with a prefix; undefined where there is none. */
+/** Returns the first text, by code point, after all that begin with a prefix; undefined if there is none. */
 function afterPrefix(prefix: string): string | undefined {
   const codes = [...prefix].map((one) => one.codePointAt(0) ?? 0);
   while (codes.at(-1) === 0x10ffff) codes.pop();
   const last = codes.pop();
   if (last === undefined) return undefined;
-  // No character is a surrogate.
+  // Surrogates are not characters.
   return String.fromCodePoint(...codes, last === 0xd7ff ? 0xe000 : last + 1);
 }
 
-/** A filter that all of a query's records pass and that tells them in the order of their ids, and the others. */
+/**
+ * A filter that all records of a query must match and whose index lists them in id order, and the remaining filters.
+ */
 interface Driven {
   driver: Extract<IndexFilter, { equals: string }> | ReferenceFilter;
   rest: readonly Filter[];
 }
 
-/** The filter of a query that its records are best read by, where it has such. */
+/** Returns the filter by which the records of a query are best read, if there is one. */
 export function drivenBy(where: Filter | undefined): Driven | undefined {
   const all = where === undefined ? [] : 'all' in where ? where.all : [where];
   const at = all.findIndex((one) => 'of' in one || ('index' in one && 'equals' in one));
@@ -98,8 +101,9 @@ export function drivenBy(where: Filter | undefined): Driven | undefined {
 }
 
 /**
- * How many records a driver means, all of the collection without one. Those that have expired are counted with them and
- * taken off: they are few, and to look for each record among them would take longer than all the rest.
+ * Returns the statement that counts the records a driver selects, or all of the collection without one. Expired records
+ * are counted separately and subtracted: they are few, and checking each record against them would take most of the
+ * time.
  * @param now epoch seconds
  */
 export function driverTotal(
@@ -123,23 +127,23 @@ export function driverTotal(
   const start = `${driver.equals}\n`;
   const range = () => startsWith('k.value', start, { parameter, dialect }).join(' AND ');
   const table = `"${driver.of}_index"`;
-  // Not `count(DISTINCT …)`: SQLite sorts for that, and here it reads the values in the order of their index.
+  // Not `count(DISTINCT …)`: SQLite sorts for that, but here it reads the values in the order of their index.
   const all = `SELECT count(*) FROM (SELECT DISTINCT k.value FROM ${table} k WHERE ${key()} AND ${range()}) m`;
   const held = () => `${key()} AND k.value = ${parameter(start)} || r.id`;
   return less(all, `${expired()} AND EXISTS (SELECT 1 FROM ${table} k WHERE ${held()})`);
 }
 
-/** What the ids are read from; without a table from the collection's own. */
+/** Where the ids are read from; without `table` from the collection's own table. */
 export interface Drive {
   table: string | undefined;
   id: string;
   conditions: string[];
-  /** What tells a record once where the table may have it twice; counted otherwise by what is `distinct`. */
+  /** Conditions that remove duplicates, where the table may list a record twice; a count uses `distinct` instead. */
   once: string[];
   distinct: string;
 }
 
-/** The table and the condition that tell the ids of a driver's records, each once and in order. */
+/** Returns the table and the conditions that list the ids of a driver's records, once each and in order. */
 export function drive(name: string, { driver }: Driven, writing: Writing): Drive {
   const { parameter, dialect } = writing;
   if (!('of' in driver)) {
@@ -155,7 +159,7 @@ export function drive(name: string, { driver }: Driven, writing: Writing): Drive
     table,
     id: `substr(k.value, ${dialect.length(start) + 1})`,
     conditions: [`k.key = ${parameter(driver.index)}`, ...startsWith('k.value', start, writing)],
-    // A user with two identities in a connection is one user.
+    // A user with two identities in one connection is listed once.
     once: [`NOT EXISTS (SELECT 1 FROM ${table} d WHERE d.key = k.key AND d.value = k.value AND d.id < k.id)`],
     distinct: 'DISTINCT k.value',
   };

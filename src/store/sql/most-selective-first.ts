@@ -1,17 +1,17 @@
-// Of several conditions that are all to be met, the one that the fewest records meet is read first: the others are then asked of
-// those alone. Which it is depends on what is stored and not on the page, so that all pages are in one order.
+// Of several conditions that must all hold, reads the one that the fewest records match first and checks the others for
+// those only. The choice depends on the stored records and not on the page, so that all pages have the same order.
 import type { Filter } from '../contract.ts';
 import { branchesOf, type Statement, source } from './any-order.ts';
 import type { Dialect } from './dialect.ts';
 
-/** Records that are counted of each branch; of more it does not matter how many they are. */
+/** The maximum that is counted for each branch; larger sizes need not be compared. */
 const COUNTED = 2001;
 
 type All = Extract<Filter, { all: unknown }>;
 
 /**
- * A filter that means the same, with what the fewest meet first.
- * @param ask gives the numbers of the only row of a statement; not called where there is nothing to choose from.
+ * Returns an equivalent filter with the most selective conditions first.
+ * @param ask returns the numbers in the only row of a statement; not called if there is nothing to choose.
  */
 export async function mostSelectiveFirst(
   name: string,
@@ -25,10 +25,10 @@ export async function mostSelectiveFirst(
   return inOrder(where, new Map(parts.map((part, n) => [part, counts[n] ?? COUNTED])));
 }
 
-/** The parts of a conjunction whose records indexes tell. */
+/** Returns the parts of a conjunction that can be read by indexes. */
 const tellingParts = ({ all }: All): Filter[] => all.filter((one) => branchesOf(one) !== undefined);
 
-/** Conjunctions of which one part or another could be read first. */
+/** Returns the conjunctions of which several parts could be read first. */
 function choicesIn(filter: Filter): All[] {
   if ('any' in filter) return filter.any.flatMap(choicesIn);
   if (!('all' in filter)) return [];
@@ -36,7 +36,9 @@ function choicesIn(filter: Filter): All[] {
   return [...(telling.length > 1 ? [filter] : []), ...telling.flatMap(choicesIn)];
 }
 
-/** How many records each of some filters tells, or somewhat more. */
+/**
+ * Returns the statement that estimates how many records each filter matches; a record may be counted more than once.
+ */
 function countsOf(name: string, filters: readonly Filter[], dialect: Dialect): Statement {
   const parameters: (string | number)[] = [];
   const parameter = (value: string | number) => dialect.parameter(parameters.push(value));
@@ -54,7 +56,7 @@ function inOrder(filter: Filter, sizes: ReadonlyMap<Filter, number>): Filter {
   if ('any' in filter) return { any: filter.any.map((one) => inOrder(one, sizes)) };
   if (!('all' in filter)) return filter;
   const size = (one: Filter) => sizes.get(one) ?? Infinity;
-  // Two that are infinite have no difference that is a number.
+  // The difference of two infinite sizes is not a number.
   const rarer = filter.all.toSorted((a, b) => Math.sign(size(a) - size(b)) || 0);
   return { all: rarer.map((one) => inOrder(one, sizes)) };
 }

@@ -1,10 +1,10 @@
-// The changes of a collection that are not durable yet. Writes are judged by them; reads wait for them.
+// The changes of a collection that are not durable yet. Writes take them into account; reads wait for them.
 import type { Encoded } from '../record.ts';
 
-/** What becomes of a record; none when it is deleted. */
+/** The pending change of a record; `encoded` is undefined for a deletion. */
 export interface Pending {
   encoded: Encoded | undefined;
-  /** The record's keys, each as {@link slot} has it. */
+  /** The values of the record's keys, as {@link slot} returns them. */
   slots: readonly string[];
   durable: Promise<void>;
 }
@@ -12,16 +12,16 @@ export interface Pending {
 export interface Overlay {
   get(id: string): Pending | undefined;
   set(id: string, pending: Pending): void;
-  /** Forgets a change unless a later one of the same record has replaced it. */
+  /** Removes a change, unless a later change of the same record has replaced it. */
   settle(id: string, durable: Promise<void>): void;
-  /** The ids of records that will have this value of a key. */
+  /** Returns the ids of records that will have this value of a key. */
   idsBy(key: string, value: string): string[];
-  /** What all changes wait for. */
+  /** Returns the promises of all pending changes. */
   waits(): Set<Promise<void>>;
   readonly size: number;
 }
 
-/** Without a change. */
+/** Returns an overlay without changes. */
 export function createOverlay(): Overlay {
   const changes = new Map<string, Pending>();
   const ids = new Map<string, Set<string>>();
@@ -57,5 +57,5 @@ export function createOverlay(): Overlay {
   };
 }
 
-/** A value of a key, as one text. */
+/** Returns a key and a value as one text. */
 export const slot = ([key, value]: readonly [key: string, value: string]) => `${key}\n${value}`;

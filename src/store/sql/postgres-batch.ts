@@ -1,5 +1,5 @@
-// Several writes as one transaction. Its rows are locked first, in one order for all, so that two batches wait for one
-// another and neither is ended for the other; each change then is made of the row as it was locked.
+// Several writes in one transaction. Their rows are locked first, in an order that is the same for all batches, so that
+// two batches wait for one another instead of deadlocking. Each change is then made to the row as it was locked.
 import type { Stored } from '../../records/record.ts';
 import type { Collection, Write } from '../contract.ts';
 import { encodeRecord } from '../record.ts';
@@ -19,15 +19,15 @@ import {
 } from './postgres-table.ts';
 import { idText } from './postgres-text.ts';
 
-/** One write, with the row that it is about. */
+/** One write and the row that it concerns. */
 interface PlannedWrite {
   table: PostgresTable;
   id: string;
-  /** Whether the row is locked before: a new record needs none. */
+  /** Whether the row is locked first; a new record needs no lock. */
   locks: boolean;
-  /** In a transaction. */
+  /** Makes the write within a transaction. */
   apply(access: Access): Promise<unknown>;
-  /** As the only one. */
+  /** Makes the write on its own. */
   alone(collection: Collection<Stored>): Promise<unknown>;
 }
 
@@ -37,7 +37,10 @@ interface Batching {
   collections: ReadonlyMap<string, Collection<Stored>>;
 }
 
-/** Makes all writes or none, in this order. @throws TypeError for what is no write; as the single writes do. */
+/**
+ * Makes all writes, in this order, or none.
+ * @throws TypeError for an invalid write; otherwise as the single writes do.
+ */
 export async function writeBatch(
   { pool, tables, collections }: Batching,
   writes: readonly Write[],
@@ -46,7 +49,7 @@ export async function writeBatch(
   const [only, ...others] = planned;
   if (only === undefined) return;
   const collection = collections.get(only.table.name);
-  // One statement is a transaction, too, and needs no other around it.
+  // A single statement is atomic by itself and needs no explicit transaction.
   if (others.length === 0 && collection !== undefined) {
     await only.alone(collection);
     return;
@@ -62,13 +65,13 @@ export async function writeBatch(
   );
 }
 
-/** Whether no write can see what another does: then they need not wait for one another's answers. */
+/** Returns whether the writes are independent, so that they can be sent without waiting for one another. */
 function areApart(planned: readonly PlannedWrite[]): boolean {
   const places = new Set(planned.map(({ table, id }) => placeOf(table, id)));
   return places.size === planned.length && planned.every(({ table }) => !hasUniqueKeys(table));
 }
 
-/** Waits for all, whatever becomes of one: nothing is asked any more when the transaction ends. */
+/** Waits for all, even if one fails: no statement may be under way when the transaction ends. */
 async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
   const failed = (await Promise.allSettled(work)).filter(({ status }) => status === 'rejected');
   const reasons = failed.map((one) => (one as PromiseRejectedResult).reason);
@@ -76,10 +79,10 @@ async function allOf<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return Promise.all(work);
 }
 
-/** What is said of all that comes after the statement that failed. */
+/** The SQLSTATE of statements after the one that failed. */
 const transactionAborted = '25P02';
 
-/** Locks the rows that are there, with one question. */
+/** Locks the existing rows of all writes, sending all statements at once. */
 async function lockAll(run: Run, planned: readonly PlannedWrite[]): Promise<LockedRows> {
   const byTable = new Map<PostgresTable, Set<string>>();
   for (const { table, id, locks } of planned)
@@ -96,7 +99,7 @@ async function lockAll(run: Run, planned: readonly PlannedWrite[]): Promise<Lock
   return locked;
 }
 
-/** Few rows are locked by a statement each: for a list of them the database makes a plan anew each time. */
+/** A few rows are locked by one statement each, because the database plans a statement with a list anew each time. */
 async function lock(run: Run, { statements }: PostgresTable, ids: readonly string[]): Promise<StoredRow[]> {
   if (ids.length > few) return (await run(statements.getAllLocked, [ids])).rows;
   const found = await allOf(ids.toSorted().map((id) => run(statements.getLocked, [id])));

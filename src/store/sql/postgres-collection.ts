@@ -1,5 +1,5 @@
-// The contract's methods over PostgreSQL. What is asked of it is committed when it resolves; reads see what is
-// committed, and wait for this process's own writes that came before them.
+// The methods of the contract over PostgreSQL. A write is committed when it resolves; a read returns what is committed,
+// and waits for earlier writes of this process.
 import { AsyncResource } from 'node:async_hooks';
 import type { CollectionName } from '../../records/collections.ts';
 import type { Stored } from '../../records/record.ts';
@@ -28,20 +28,20 @@ import { createWriteOrder, type WriteOrder } from './postgres-write-order.ts';
 interface PostgresCollectionOptions {
   table: PostgresTable;
   pool: Pool;
-  /** Called at the start of each method; throws when the store is not to be used. Counts what is under way. */
+  /** Runs a method and counts it as under way. @throws Error when the store is closed. */
   track<R>(work: () => Promise<R>): Promise<R>;
-  /** Another collection's. */
+  /** Returns the table of another collection. */
   tableOf(name: string): PostgresTable | undefined;
 }
 
-/** A change that waits for others of its record, to be made with them. */
+/** A change that waits to be made together with other changes of its record. */
 interface Waiting {
   make(current: AnyRecord | undefined): Encoded | undefined;
   resolve(record: AnyRecord | undefined): void;
   reject(reason: unknown): void;
 }
 
-/** The collection of a table. */
+/** Returns the collection of a table. */
 export function createPostgresCollection({
   table,
   pool,
@@ -64,7 +64,7 @@ interface Parts {
 
 type Reads = Pick<Collection<Stored>, 'get' | 'findBy' | 'list' | 'count'>;
 
-/** Each method of a collection, as work that is tracked. */
+/** Returns the methods of a collection with each call tracked. */
 function tracked(methods: Collection<Stored>, track: PostgresCollectionOptions['track']): Collection<Stored> {
   const wrapped = Object.entries(methods).map(
     ([name, method]: [string, (...given: never[]) => Promise<unknown>]) => [
@@ -100,7 +100,7 @@ function reads({ table, pool, access, order }: Parts): Reads {
   };
 }
 
-/** Reads a record with those that it names. */
+/** Returns a function that reads a record with those that it names. */
 function getWithNamed(
   { table, pool, order }: Parts,
   tableOf: PostgresCollectionOptions['tableOf'],
@@ -120,7 +120,7 @@ function getWithNamed(
       const collection = table.spec.named?.[index]?.collection;
       const of = collection === undefined ? undefined : tableOf(collection);
       const other = of && present(of, row);
-      // What `tableOf` knows by its name is a collection.
+      // `tableOf` only returns tables of declared collections.
       return other === undefined ? [] : { collection: collection as CollectionName, record: other };
     });
     return { record, named };
@@ -135,9 +135,9 @@ function writes({
 }: Parts): Omit<Collection<Stored>, keyof Reads | 'getWithNamed'> {
   const { name, clock, statements } = table;
 
-  /** Changes a record together with whoever else of this process is about to. */
+  /** Changes a record, together with other changes of it that wait in this process. */
   function change(id: string, make: Waiting['make']): Promise<AnyRecord | undefined> {
-    // What it is made of may go by the request that asks, and another's may be the one that begins the write.
+    // `make` keeps its own async context (of its request), because another request may start the write.
     const own = AsyncResource.bind(make);
     return new Promise((resolve, reject) => {
       order
@@ -173,7 +173,7 @@ function writes({
   };
 }
 
-/** Whether a key is a unique one. @throws Error when collections.ts declares no such key. */
+/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key. */
 function isUnique({ name, spec }: PostgresTable, key: string): boolean {
   if (Object.hasOwn(spec.unique, key)) return true;
   if (Object.hasOwn(spec.indexes, key)) return false;
@@ -185,7 +185,10 @@ async function take({ run }: Pool, table: PostgresTable, id: string): Promise<An
   return rows[0] && recordIn(table, rows[0]);
 }
 
-/** Makes changes of one record, each of what the one before made, as one write; one that throws is left out. */
+/**
+ * Makes several changes of one record as one write, each based on the result of the previous one; a change that throws
+ * is left out.
+ */
 async function changeAll(
   access: Access,
   table: PostgresTable,
@@ -210,7 +213,7 @@ async function changeAll(
   try {
     await write(access, table, id, make);
   } catch (error) {
-    // One of them asks for a key of another record: each for itself.
+    // One of the changes needs a key of another record: make each change separately.
     if (all.length > 1 && error instanceof UniqueKeyError) {
       for (const one of all) await changeAll(access, table, id, [one]);
     } else for (const one of all) one.reject(error);

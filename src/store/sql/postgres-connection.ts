@@ -1,29 +1,34 @@
-// What a connection to PostgreSQL is made with: TLS, time-outs, how its statements are planned.
+// The settings of a connection to PostgreSQL: TLS, timeouts, query planning.
 import type pg from 'pg';
 
-/** For a connection, or a place in the queue for one. */
+/** The time limit for getting a connection, including the wait in the queue. */
 const acquireMilliseconds = 5000;
 const statementMilliseconds = 10_000;
-/** What a statement, a lock and a transaction that asks nothing may take, unless the address says otherwise. */
+/**
+ * Limits for a statement, for waiting for a lock, and for an idle transaction, unless the URL sets others;
+ * milliseconds.
+ */
 const LIMITS = {
   statement_timeout: statementMilliseconds,
   lock_timeout: 5000,
   idle_in_transaction_session_timeout: statementMilliseconds,
 };
-/** For writes and searches, unless the address says otherwise. */
+/** Connections for writes and searches, unless the URL sets another number. */
 const defaultConnections = 10;
-/** Beyond what a statement may take: where the way to the database is cut, nobody says so. */
+/**
+ * The time beyond the statement's limit after which the connection counts as broken: a cut connection reports nothing.
+ */
 const answerMilliseconds = 5000;
 
 /**
- * Fails by a standby (25006), and changes nothing. Where an address leads to one that has not taken over, or to a primary that was
- * made one, what it reads may be old, and it has none of the unlogged tables.
+ * Fails on a standby (SQLSTATE 25006) and changes nothing. On a standby, or on a former primary turned into one, reads
+ * may be stale, and the unlogged tables are missing.
  */
 const NO_STANDBY = 'SELECT txid_current()';
 
 /**
- * What each connection says first. Statements look few rows up by an index; a plan for the tables as they were, small or
- * empty, must not read them through when they have grown.
+ * Returns the statements that each connection runs first. Statements look up few rows by an index; a plan made while
+ * the tables were small must not scan them after they have grown.
  */
 export function greeting({ searchParams }: URL): string {
   const given = Object.entries(LIMITS).map(([name, value]) => [name, numberIn(searchParams, name, value)]);
@@ -38,24 +43,24 @@ export function greeting({ searchParams }: URL): string {
     .join('; ');
 }
 
-/** What lets a transaction, or a session, take the time that it needs, whatever its role is given. */
+/** Returns the statements that lift all time limits of a transaction or session, including those set for its role. */
 export const unlimited = (scope: 'LOCAL' | 'SESSION'): string =>
   Object.keys(LIMITS)
     .map((name) => `SET ${scope} ${name} = 0`)
     .join('; ');
 
-/** A number of the address, which was checked with the settings. */
+/** Returns a number in the URL; the settings check has validated it. */
 const numberIn = (parameters: URLSearchParams, name: string, otherwise: number) =>
   Number(parameters.get(name) ?? otherwise);
 
-/** How many connections for writes and searches an address asks for: `?connections=`. */
+/** Returns how many connections for writes and searches the URL asks for (`?connections=`). */
 export const connectionCount = ({ searchParams }: URL): number =>
   numberIn(searchParams, 'connections', defaultConnections);
 
-/** The settings of a connection. @throws Error when a file that the address names cannot be read. */
+/** Returns the settings of a connection. @throws Error when a file that the URL names cannot be read. */
 export function connectionSettings(url: string): pg.ClientConfig {
   const address = new URL(url);
-  // Whoever asks for TLS gets a server that proves its name.
+  // With TLS required, the server's certificate and name are always verified.
   if (['require', 'verify-ca'].includes(address.searchParams.get('sslmode') ?? '')) {
     address.searchParams.set('sslmode', 'verify-full');
   }
@@ -67,12 +72,15 @@ export function connectionSettings(url: string): pg.ClientConfig {
       numberIn(address.searchParams, 'statement_timeout', statementMilliseconds) + answerMilliseconds,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    // All values come as texts: JSON is parsed once, by the record's own reader.
+    // All values are returned as text: JSON is parsed once, by the reader of records.
     types: { getTypeParser: () => (value: unknown) => value } as pg.CustomTypesConfig,
   };
 }
 
-/** Time-outs are said once connected (see {@link greeting}): poolers refuse them before. The rest is for us alone. */
+/**
+ * Removes our own parameters. Timeouts are set after connecting (see {@link greeting}) because poolers refuse them as
+ * start-up parameters.
+ */
 function withoutOurs(address: URL): URL {
   for (const name of [...Object.keys(LIMITS), 'connections']) address.searchParams.delete(name);
   return address;

@@ -1,6 +1,6 @@
-// The tables of what collections.ts declares. What the tables were made for is noted beside them; where a release
-// declares more (a collection, a key, an indexed field, a sealed member) the tables are added to, and the records of the
-// collection are written anew, once.
+// The tables for the collections in collections.ts. The database records what the tables were made for; when a release
+// declares more (a collection, a key, an indexed field, a sealed member), the tables are extended and the records of
+// the collection rewritten, once.
 import type { KeyObject } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isCached } from '../../records/collection-spec.ts';
@@ -17,7 +17,7 @@ import { fieldColumn, fieldIndex, removal, textIndexes } from './schema.ts';
 
 const { text } = postgresDialect;
 
-/** What is declared of a collection and stands in its tables. */
+/** The parts of a collection's declaration that its tables depend on. */
 interface Declared {
   unique: string[];
   indexes: string[];
@@ -25,12 +25,12 @@ interface Declared {
   sealed: string[];
 }
 
-/** By collection. */
+/** The declarations by collection. */
 export type Declaration = Record<string, Declared>;
 
 const rewrittenAtOnce = 500;
 
-/** What this release declares. */
+/** Returns what this release declares. */
 export function declaration(): Declaration {
   return Object.fromEntries(
     collectionSpecs().map(([name, spec]) => [
@@ -46,8 +46,8 @@ export function declaration(): Declaration {
 }
 
 /**
- * What creates the tables of a collection, or what of them is not there yet. They keep some room on each page, so that
- * a record that is changed stays where its indexes find it.
+ * Returns the statements that create the tables of a collection, or the missing parts of them. Pages keep some room
+ * (fillfactor), so that an updated row stays on its page and its indexes need not change.
  */
 export function creation(name: string, spec: AnySpec): string[] {
   const { unique, index } = keyTables(spec);
@@ -61,11 +61,11 @@ export function creation(name: string, spec: AnySpec): string[] {
     ...(index ? [`indexes text[] COLLATE "C" NOT NULL DEFAULT '{}'`] : []),
   ];
   return [
-    // JSON as it was written; its members keep their order, as in the other engines.
+    // `json` and not `jsonb`: the text is kept as written and its members keep their order, as in the other engines.
     `CREATE ${kind}TABLE IF NOT EXISTS "${name}" (id ${text} PRIMARY KEY, data json NOT NULL, expires_at double precision) WITH (fillfactor = 85)`,
     ...added.map((column) => `ALTER TABLE "${name}" ADD COLUMN IF NOT EXISTS ${column}`),
     `CREATE INDEX IF NOT EXISTS "${name}_expiry" ON "${name}" (expires_at) WHERE expires_at IS NOT NULL`,
-    // Two, because those without the field come last in both directions.
+    // Two indexes, because records without the field come last in both directions.
     ...fields.flatMap((path) => [
       `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}" ON "${name}" (${fieldColumn(path)}, id)`,
       `CREATE INDEX IF NOT EXISTS "${fieldIndex(name, path)}_descending" ON "${name}" (${fieldColumn(path)} DESC NULLS LAST, id)`,
@@ -80,7 +80,7 @@ export function creation(name: string, spec: AnySpec): string[] {
   ];
 }
 
-/** What there is where nothing was noted of it: the collections, and nothing that is known of their keys. */
+/** Returns the existing collections of a database that has not recorded its declaration; their keys are unknown. */
 export async function presentTables(run: Run): Promise<Declaration> {
   const known: Declaration = {};
   for (const [name] of collectionSpecs()) {
@@ -90,7 +90,7 @@ export async function presentTables(run: Run): Promise<Declaration> {
   return known;
 }
 
-/** @throws Error where tables have what this release does not know: a newer one has made it. */
+/** Refuses a database that a newer release has extended. @throws Error naming what is unknown. */
 export function refuseNewer(known: Declaration): void {
   const own = declaration();
   const all = (one: Declared) => [...one.unique, ...one.indexes, ...one.fields, ...one.sealed];
@@ -107,9 +107,9 @@ export function refuseNewer(known: Declaration): void {
 }
 
 /**
- * Makes what is declared and not there yet, in the transaction of `run`.
- * @param known what there is
- * @param onRewrite told before the records of a collection are written anew
+ * Creates what is declared and does not exist yet, in the transaction of `run`.
+ * @param known what exists
+ * @param onRewrite called before the records of a collection are rewritten
  */
 export async function addDeclared(
   run: Run,
@@ -123,7 +123,7 @@ export async function addDeclared(
     if (JSON.stringify(before) === JSON.stringify(after)) continue;
     const added = before && onlyIndexes(before, after) ? addedIndexes(spec, before) : undefined;
     if (added !== undefined) {
-      // The tables are there: to create what is there would keep readers out, too.
+      // The tables exist; the statements that create them would block readers as well.
       onRewrite(name);
       await addKeys(run, name, { spec, added, key });
     } else {
@@ -133,17 +133,17 @@ export async function addDeclared(
         await rewrite(run, name, spec, key);
       }
     }
-    // A table that nothing else of is changed gets these while it is written to (postgres-indexes.ts).
+    // A table with no other change gets these indexes without being locked (postgres-indexes.ts).
     for (const { sql } of textIndexes(name, spec, postgresDialect)) await run({ text: sql }, []);
   }
 }
 
-/** Whether nothing but indexes may differ. */
+/** Returns whether two declarations differ in their indexes at most. */
 function onlyIndexes(before: Declared, after: Declared | undefined): boolean {
   return isDeepStrictEqual({ ...before, indexes: [] }, { ...after, indexes: [] });
 }
 
-/** Writes the records of a collection anew, with all that is declared of them. */
+/** Rewrites the records of a collection with everything that is declared. */
 async function rewrite(run: Run, name: string, spec: AnySpec, key: KeyObject): Promise<void> {
   const { unique, index } = keyTables(spec);
   await run({ text: `LOCK TABLE "${name}" IN ACCESS EXCLUSIVE MODE` }, []);
@@ -155,7 +155,7 @@ async function rewrite(run: Run, name: string, spec: AnySpec, key: KeyObject): P
       await run({ text: refill(name, spec) }, rowOf(spec, record, sealed));
 }
 
-/** Adds the keys of indexes that were added; the records can be read meanwhile. */
+/** Adds the keys of added indexes; the records can be read meanwhile. */
 async function addKeys(
   run: Run,
   name: string,
@@ -171,7 +171,7 @@ async function addKeys(
   }
 }
 
-/** All records, some at a time, each also as it is to be stored. */
+/** Yields all records in batches, each with the text to store. */
 async function* allRecords(run: Run, name: string, spec: AnySpec, key: KeyObject) {
   const seal = recordSeal(key, name, spec);
   for (let after = ''; ; ) {

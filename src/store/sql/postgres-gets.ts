@@ -1,5 +1,5 @@
-// Records by id, many at once: those that are asked for while an answer is under way go together with the next
-// question. When nobody else asks, one is asked for at once.
+// Reads records by id in batches: ids requested while queries are under way go together in the next query. A single
+// request is sent at once.
 import type { Run } from './postgres-pool.ts';
 import type { Statements } from './postgres-statements.ts';
 import { idText, toPostgres } from './postgres-text.ts';
@@ -7,14 +7,14 @@ import { idText, toPostgres } from './postgres-text.ts';
 /** A row: id, data, version. */
 export type StoredRow = readonly (string | null)[];
 
-/** The row of an id, read after it was asked for; undefined where there is none. */
+/** Returns the row of an id, read after the call; undefined if there is none. */
 export type GetRow = (id: string) => Promise<StoredRow | undefined>;
 
-/** At most so many questions are under way. */
+/** The maximum number of queries under way. */
 const mostUnderWay = 2;
 const mostAtOnce = 100;
 
-/** What gets rows of a collection. */
+/** Returns a function that reads rows of a collection. */
 export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 'getMany'>): GetRow {
   return together(async (ids) => {
     const { rows } = ids.length === 1 ? await run(get, ids) : await run(getMany, [ids]);
@@ -22,13 +22,13 @@ export function createGets(run: Run, { get, getMany }: Pick<Statements, 'get' | 
   });
 }
 
-/** A row, and those that it names, by the index that names them. */
+/** A row and the rows that it names, with the index that names each. */
 interface RowWithNamed {
   row: StoredRow;
   named: { index: string; row: StoredRow }[];
 }
 
-/** What gets rows with those that they name. */
+/** Returns a function that reads rows with those that they name. */
 export function createNamedGets(
   run: Run,
   { getWithNamed }: Pick<Statements, 'getWithNamed'>,
@@ -36,7 +36,7 @@ export function createNamedGets(
   return together(async (ids) => {
     const { rows } = await run(getWithNamed, [ids]);
     const found = new Map<string, RowWithNamed>();
-    // First the rows that were asked for.
+    // The requested rows come first.
     for (const [index, by, ...row] of rows) {
       if (index === '') found.set(by ?? '', { row, named: [] });
       else found.get(by ?? '')?.named.push({ index: index ?? '', row });
@@ -46,8 +46,8 @@ export function createNamedGets(
 }
 
 /**
- * Asks for many ids at once.
- * @param ask what it finds, by the id as PostgreSQL has it
+ * Returns a function that requests many ids in one query.
+ * @param ask returns the results by id, in PostgreSQL's form of the id
  */
 function together<T>(
   ask: (ids: string[]) => Promise<Map<string, T>>,
@@ -84,7 +84,7 @@ function together<T>(
     if (known !== undefined) return known.promise;
     const one = Promise.withResolvers<T | undefined>();
     waiting.set(text, one);
-    // What others ask for in this turn goes along.
+    // Requests that are made in the same turn go into the same query.
     if (waiting.size === 1) queueMicrotask(flush);
     return one.promise;
   };

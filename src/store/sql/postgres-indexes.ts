@@ -1,5 +1,5 @@
-// Indexes that a release adds to tables with many records: made while the server is at work, by one process at a time, so
-// that nobody waits for a table that would be locked for minutes. Until one is there, its searches read more records.
+// Creates indexes that a release adds to large tables. They are created while the server runs, by one process at a
+// time, without locking the table for minutes. Until an index exists, its searches read more records.
 import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { StoreUnavailable } from '../contract.ts';
@@ -11,7 +11,7 @@ import { type Pool, type Run, stateOf } from './postgres-pool.ts';
 import type { Pooling } from './postgres-pooling.ts';
 import { textIndexes } from './schema.ts';
 
-/** An index that is to be there. */
+/** An index that should exist. */
 export interface Index {
   table: string;
   index: string;
@@ -20,20 +20,23 @@ export interface Index {
 }
 
 interface Making {
-  /** What {@link missingIndexes} found at the start. */
+  /** What {@link missingIndexes} returned at the start. */
   missing: readonly Index[];
   pooling: Pooling;
   log: Pick<Logger, 'warn' | 'error'> | undefined;
 }
 
-/** How long is waited for the end of what was told to end, milliseconds. */
+/** How long to wait between attempts to cancel a statement, in milliseconds. */
 const AGAIN = 200;
-/** How often a process looks whether the one that makes the indexes has left them undone, milliseconds. */
+/** How often a process checks whether the one creating the indexes has left some missing, in milliseconds. */
 const LOOKED_AGAIN = 2_000;
-/** What says that an index is being made. */
+/** Creates or drops an index without blocking writes to the table. */
 const HOW = 'CONCURRENTLY';
 
-/** @param schema its name, quoted: the statements of one schema are told by their texts from those of others. */
+/**
+ * Returns all declared indexes.
+ * @param schema quoted; it makes the statements of different schemas distinguishable by their text.
+ */
 const declaredIndexes = (schema: string): Index[] =>
   collectionSpecs().flatMap(([name, spec]) => {
     const table = `${schema}."${name}"`;
@@ -46,7 +49,7 @@ const declaredIndexes = (schema: string): Index[] =>
     }));
   });
 
-/** Those of the declared indexes that are not there, or were begun and not finished. */
+/** Returns the declared indexes that do not exist, or whose creation was interrupted. */
 export async function missingIndexes(run: Run): Promise<Index[]> {
   const { rows: schemas } = await run({ text: 'SELECT quote_ident(current_schema())' }, []);
   const schema = schemas[0]?.[0] ?? '';
@@ -62,9 +65,9 @@ export async function missingIndexes(run: Run): Promise<Index[]> {
 }
 
 /**
- * Makes the indexes that are missing, one process after another until they are there. Why one could not be made is in the
- * log; this process then leaves it to others and to the next start.
- * @returns what ends the work of this process, and waits for that.
+ * Creates the missing indexes; processes take turns until all exist. A failure is logged, and this process then leaves
+ * the work to others and to the next start.
+ * @returns a function that cancels the work of this process and waits for its end.
  */
 export function makeIndexes(pool: Pool, { missing, pooling, log }: Making): () => Promise<void> {
   if (missing.length === 0) return async () => undefined;
@@ -72,16 +75,16 @@ export function makeIndexes(pool: Pool, { missing, pooling, log }: Making): () =
   const { signal } = stop;
   let isMaking = false;
   const make = async (run: Run) => {
-    // What a pooler lends for a transaction would keep this for others.
+    // On a connection that a pooler lends per transaction, this setting would affect other clients.
     if (pooling !== 'transaction') await run({ text: unlimited('SESSION') }, []);
     for (const { index, drop, sql } of await missingIndexes(run)) {
       if (signal.aborted) return;
       log?.warn({ index }, 'an index is made, once, while the server is at work');
-      // One that was begun and not finished would be taken for one that is there.
+      // An index whose creation was interrupted exists but is invalid: drop it first.
       await run({ text: drop }, []);
       await run({ text: sql }, []);
     }
-    // Until then the database knows nothing of a field in a record's text, and would rather read the table in its order.
+    // Without statistics on the indexed expression, the planner would scan the table in the order of its key.
     for (const table of new Set(missing.map((one) => one.table))) await run({ text: `ANALYZE ${table}` }, []);
   };
   const makeNow = (run: Run) => {
@@ -102,15 +105,17 @@ export function makeIndexes(pool: Pool, { missing, pooling, log }: Making): () =
     stop.abort();
     const over = working.then(() => true);
     const isOver = () => Promise.race([over, setTimeout(AGAIN, false, { ref: false })]);
-    // More than once: it may just be about to begin. What another process makes is left alone.
+    // Cancelled repeatedly, because the work may be just before its next statement. Statements of other processes are
+    // left alone.
     while (!(await isOver())) if (isMaking) await endOf(pool, missing);
   };
 }
 
 /**
- * Works unless another process does, or what one has begun goes on in the database without it. The lock is a transaction's,
- * which poolers leave on its connection, and is never waited for: an index waits for all statements that wait.
- * @returns whether it was this process that worked.
+ * Works unless another process does, or a statement of an ended process still runs in the database. The lock belongs to
+ * a transaction, which a pooler keeps on one connection. It is never waited for: creating an index waits for all older
+ * transactions, including waiting ones.
+ * @returns whether this process worked.
  */
 async function isDoneAlone(
   pool: Pool,
@@ -125,7 +130,8 @@ async function isDoneAlone(
           [],
         );
         if (rows[0]?.[0] !== 't') return false;
-        // By another connection: in a transaction what was found would keep its snapshot, which the index would wait for.
+        // Queried on another connection: in this transaction the query would hold a snapshot, which the creation of the
+        // index would wait for.
         const begun = await pool.run({ text: `SELECT 1 ${UNDER_WAY}` }, [statementsOf(indexes)]);
         if (begun.rows.length > 0) return false;
         await pool.alone(work);
@@ -138,17 +144,17 @@ async function isDoneAlone(
   }
 }
 
-/** Whether the database was not there, or has ended the connection: it may be there again in a moment. */
+/** Returns whether the database was unreachable or has ended the connection, so that trying again may succeed. */
 function isLost(error: unknown): boolean {
   return error instanceof StoreUnavailable && /^(?:08|57P|53300|$)/.test(stateOf(error.database) ?? '');
 }
 
-/** Those that work at statements, which are a parameter. */
+/** Sessions that are running one of the statements in the parameter. */
 const UNDER_WAY = `FROM pg_stat_activity WHERE query = ANY($1) AND usename = current_user AND datname = current_database() AND state = 'active'`;
 
 const statementsOf = (indexes: readonly Index[]) => indexes.flatMap(({ drop, sql }) => [drop, sql]);
 
-/** Ends what is being made of these indexes: the database would go on with it, and the process waits for its connection. */
+/** Cancels the creation of these indexes: otherwise the database would continue it after this process has gone. */
 async function endOf(pool: Pool, indexes: readonly Index[]): Promise<void> {
   await pool.run({ text: `SELECT pg_cancel_backend(pid) ${UNDER_WAY}` }, [statementsOf(indexes)]);
 }

@@ -1,10 +1,10 @@
-// Transactions that take their time: what is done at start and by commands waits for others and reads whole tables.
+// Transactions without time limits, for starts and commands: they wait for others and read whole tables.
 import { unlimited } from './postgres-connection.ts';
 import { inTransaction, type Run } from './postgres-pool.ts';
 
 /**
- * Does some work in a transaction, all of it or nothing, in whatever time it takes: the limits that its role is given are
- * lifted with its beginning, so that none of them can end it in between.
+ * Works in a transaction without time limits. The limits set for the role are lifted in the same message that begins
+ * the transaction, so that none can end it in between.
  */
 export function inLongTransaction<T>(run: Run, work: () => Promise<T>): Promise<T> {
   return inTransaction(run, work, undefined, `BEGIN; ${unlimited('LOCAL')}`);

@@ -1,5 +1,5 @@
-// Connections to PostgreSQL. All waiting has an end: for a connection, for the database's answer, for a lock; and only
-// so many wait. What fails because of the database's state, and not of what was asked, is a StoreUnavailable.
+// Connections to PostgreSQL. Every wait is limited: for a connection, for an answer, for a lock; and so is the number of waiting
+// requests. A failure caused by the database's state, and not by the statement, is a StoreUnavailable.
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
 import { connectionCount, connectionSettings, greeting } from './postgres-connection.ts';
@@ -9,65 +9,68 @@ import { parameterToPostgres } from './postgres-text.ts';
 /** A parameter; a list is an array of texts. */
 export type Parameter = string | number | null | readonly string[];
 
-/** A statement; one with a name is prepared once in each connection. */
+/** A statement; a named one is prepared once in each connection. */
 export interface PreparedStatement {
   name?: string;
   text: string;
 }
 
-/** What a statement gave: its rows as texts, and how many it made or changed. */
+/** The result of a statement: its rows as texts, and the number of rows it changed. */
 interface Outcome {
   rows: (string | null)[][];
   count: number;
 }
 
-/** Runs a statement: by any connection, or within one transaction. */
+/** Runs a statement, on any connection or within one transaction. */
 export type Run = (statement: PreparedStatement, parameters: readonly Parameter[]) => Promise<Outcome>;
 
 export interface Pool {
-  /** Runs one statement, a transaction of its own. @throws StoreUnavailable; DatabaseError as {@link stateOf} tells. */
+  /**
+   * Runs one statement as a transaction of its own.
+   * @throws StoreUnavailable; DatabaseError, whose SQLSTATE {@link stateOf} returns.
+   */
   run: Run;
-  /** As `run`, of a statement that only reads and waits for no lock: by a connection that others share. */
+  /** As `run`, for a statement that only reads and waits for no lock: on a connection shared with other reads. */
   read: Run;
   /**
-   * Runs statements as one transaction; once more where the database ended it because of another.
-   * @param first what only reads or locks, and is asked together with the beginning
+   * Runs statements as one transaction, and again if the database ended it because of another transaction.
+   * @param first only reads or locks; it is sent together with BEGIN
    */
   transaction<T, F = void>(
     work: (run: Run, found: F) => Promise<T>,
     first?: (run: Run) => Promise<F>,
   ): Promise<T>;
-  /** A connection of its own, without a limit of time, for what is done at start and by commands. */
+  /** Works on a separate connection without time limits, for starts and commands. */
   alone<T>(work: (run: Run) => Promise<T>): Promise<T>;
-  /** Settings of a connection that is not one of these. */
+  /** The settings for a connection outside the pool. */
   settings: pg.ClientConfig;
-  /** How many connections this process has at most. */
+  /** The maximum number of connections of this process. */
   most: number;
-  /** The process of the database that serves a connection of the pool. */
+  /** Returns whether a server process of the database serves a connection of this pool. */
   isOwn(processId: number): boolean;
   close(): Promise<void>;
 }
 
 /**
- * What nobody knows the outcome of is not done again; this was certainly not done: a serialization failure, a deadlock,
- * and in a transaction a unique key that another took since it was looked for.
+ * A statement with an unknown outcome is not repeated. These errors guarantee that nothing was done: a serialization failure, a
+ * deadlock, and, in a transaction, a unique key that another one took after it was checked.
  */
 const retried = ['40001', '40P01'];
 const uniqueViolation = '23505';
 const mostTries = 8;
-/** Connections that all reads of records share. */
+/** The number of connections that all reads of records share. */
 const readers = 2;
-/** Those beyond are refused at once: what waits takes memory, and would wait in vain. */
+/** Requests beyond this number are refused at once: waiting would use memory and end in a timeout anyway. */
 const mostWaiting = 10_000;
 
-/** SQLSTATE of what a database refused; undefined where it was none. */
+/** Returns the SQLSTATE of a database error; undefined for any other error. */
 export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
 /**
- * Of connections that find records by their keys alone: a plan for a list of them would be made anew for each list, since
- * one of few looks cheaper than what is planned for any.
+ * For connections that only look up records by key: otherwise a statement with a list of ids is planned anew for each list, because
+ * a plan for a short list looks cheaper than the generic plan.
  */
 const ONE_PLAN = 'SET plan_cache_mode = force_generic_plan';
 
@@ -80,7 +83,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
     ...settings,
     max: connections,
     idleTimeoutMillis: 30_000,
-    // Younger than the types: what is asked at once is sent at once.
+    // `pipeline` is missing in the types: it sends statements without waiting for earlier answers.
     pipeline: true,
     onConnect: async (client: pg.ClientBase) => void (await client.query(hello)),
   } as pg.PoolConfig);
@@ -88,7 +91,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   pool.on('error', onError);
   pool.on('connect', (client) => {
     processes.add(processOf(client));
-    // Whoever works with one that breaks is told by what they asked for; unheard it would end the process.
+    // The query under way reports the error to its caller; without a listener the event would end the process.
     client.on('error', () => undefined);
   });
   pool.on('remove', (client) => void processes.delete(processOf(client)));
@@ -99,7 +102,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
 
   return {
     settings,
-    // One more hears of changes of the configuration.
+    // One more connection listens for changes of the configuration.
     most: connections + readers + 1,
     read,
     isOwn: (processId) => processes.has(processId),
@@ -128,7 +131,7 @@ export function openPool(url: string, onError: (error: Error) => void): Pool {
   };
 }
 
-/** Runs statements by connections that are shared, at most so many at once. */
+/** Returns a `Run` on shared connections, with a limited number of reads under way. */
 function sharing(shared: SharedConnections): Run {
   let reading = 0;
   return async (statement, parameters) => {
@@ -145,7 +148,7 @@ function sharing(shared: SharedConnections): Run {
   };
 }
 
-/** Works with a connection of its own, which is given up where it failed. */
+/** Works on a connection of the pool; the connection is discarded if it failed. */
 async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   if (pool.waitingCount >= mostWaiting) throw new StoreUnavailable('too many requests wait for the database');
   let client: pg.PoolClient;
@@ -165,7 +168,7 @@ async function withConnection<T>(pool: pg.Pool, work: (client: pg.PoolClient) =>
   }
 }
 
-/** The database's process of a connection, which the client keeps and its types do not have. */
+/** Returns the process id of the database's server process; `pg` has it, but not its types. */
 export const processOf = (client: pg.ClientBase) =>
   Number((client as unknown as { processID: number }).processID);
 
@@ -196,10 +199,7 @@ function withinTransaction<T, F>(
   return inTransaction(run, (found) => work(run, found), first && (() => first(run)));
 }
 
-/**
- * Does some work in a transaction of a connection, all of it or nothing.
- * @param first what only reads or locks, and is asked together with the beginning
- */
+/** Works in a transaction: all is committed or nothing. @param first only reads or locks; it is sent together with BEGIN */
 export async function inTransaction<T, F = void>(
   run: Run,
   work: (found: F) => Promise<T>,
@@ -208,7 +208,7 @@ export async function inTransaction<T, F = void>(
 ): Promise<T> {
   const begun = run({ text: begin }, []);
   const reading = first?.();
-  // Nothing is written before the transaction has begun; why it has not is what is told.
+  // Waits for BEGIN before anything is written; if it failed, its error is the one to report.
   await Promise.allSettled([begun, reading]);
   await begun;
   try {
@@ -216,13 +216,13 @@ export async function inTransaction<T, F = void>(
     await run({ text: 'COMMIT' }, []);
     return result;
   } catch (error) {
-    // A connection that failed is given up, and its transaction with it.
+    // A failed connection is discarded, which ends its transaction.
     if (!(error instanceof StoreUnavailable)) await run({ text: 'ROLLBACK' }, []);
     throw error;
   }
 }
 
-/** Tries again what the database ended because of another transaction, a bounded number of times. */
+/** Repeats work that the database ended because of another transaction, up to {@link mostTries} times. */
 async function retrying<T>(states: readonly string[], work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -234,12 +234,15 @@ async function retrying<T>(states: readonly string[], work: () => Promise<T>): P
   }
 }
 
-/** Connections, resources, the operator's doing (a time-out among them); a standby, a lock that was not given. */
+/**
+ * SQLSTATE classes for connections, resources and operator intervention (including timeouts); a standby; a lock that was not
+ * available.
+ */
 const unfit = /^(?:08|53|57|58|28)|^(?:25006|55P03)/;
 
 /**
- * What an error of a connection means: StoreUnavailable where the database, or the way to it, was not fit to answer; a
- * refusal of the statement itself is left as it is.
+ * Converts an error of a connection: to StoreUnavailable if the database or the connection could not answer; an error of the
+ * statement itself is returned unchanged.
  */
 export function meaning(error: unknown): unknown {
   const state = stateOf(error);

@@ -1,25 +1,25 @@
-// What is between this process and its database, and whether it will do: asked at start, so that no request finds out.
+// Checks at start what is between this process and its database, and whether it supports what the store needs.
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { meaning, processOf, stateOf } from './postgres-pool.ts';
 
-/** What a connection leads to: the database, or a pooler that lends its own for a session or for a transaction. */
+/** What a connection reaches: the database, or a pooler that lends its connections per session or per transaction. */
 export type Pooling = 'direct' | 'session' | 'transaction';
 
 interface Asked {
   settings: pg.ClientConfig;
-  /** How many connections this process has at most. */
+  /** The maximum number of connections of this process. */
   connections: number;
-  /** Told what an operator should change though it works. */
+  /** Called with what the operator should change although it works. */
   warn?(message: string): void;
 }
 
-/** SQLSTATE: a prepared statement that is not there, or is there already. */
+/** SQLSTATE: a prepared statement does not exist, or exists already. */
 const unknownStatement = ['26000', '42P05'];
 
 /**
- * Looks where connections lead.
- * @throws Error when the database grants fewer connections than this process has, or the pooler between does not keep
+ * Finds out what connections reach.
+ * @throws Error when the database grants fewer connections than this process may use, or a pooler does not keep
  * prepared statements or transactions; StoreUnavailable when it cannot be reached.
  */
 export async function checkPooling({ settings, connections, warn }: Asked): Promise<Pooling> {
@@ -42,9 +42,9 @@ export async function checkPooling({ settings, connections, warn }: Asked): Prom
 }
 
 /**
- * For what must know that no server uses the database: a pooler's connections stay when the servers have gone, and the
- * database cannot tell the ones from the others.
- * @throws Error when connections lead to a pooler; StoreUnavailable when it cannot be reached.
+ * For commands that must know that no server uses the database: a pooler keeps its connections after the servers have
+ * ended, and the database cannot tell whose they are.
+ * @throws Error when connections reach a pooler; StoreUnavailable when it cannot be reached.
  */
 export async function refusePooler(settings: pg.ClientConfig): Promise<void> {
   const client = new pg.Client(settings);
@@ -69,10 +69,10 @@ async function connect(client: pg.Client): Promise<void> {
   });
 }
 
-/** @param other not connected yet; connected where there is a pooler. */
+/** @param other not connected yet; it is connected if there is a pooler. */
 async function poolingOf(one: pg.Client, other: pg.Client): Promise<Pooling> {
   if (await isDirect(one)) return 'direct';
-  // What one connection sets is seen by another where both are lent the same.
+  // With a pooler that lends per transaction, both clients get the same connection and see each other's settings.
   const mark = randomBytes(8).toString('hex');
   await one.query(`SET gatehouse.mark = '${mark}'`);
   await connect(other);
@@ -80,18 +80,18 @@ async function poolingOf(one: pg.Client, other: pg.Client): Promise<Pooling> {
   return seen.rows[0]?.mark === mark ? 'transaction' : 'session';
 }
 
-/** A pooler names a process of its own for a connection to itself. */
+/** A pooler reports a process id of its own when a client connects. */
 async function isDirect(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid');
   return Number(rows[0]?.pid) === processOf(client);
 }
 
-/** @throws Error when a statement that a connection has prepared is not there in its next transaction. */
+/** @throws Error when a prepared statement is missing in the connection's next transaction. */
 async function checkStatements(one: pg.Client, other: pg.Client): Promise<void> {
   const prepared = { name: `gatehouse_${randomBytes(8).toString('hex')}`, text: 'SELECT 1' };
   try {
     await one.query(prepared);
-    // While this lasts, the first is lent another connection than it was.
+    // While this transaction is open, the first client gets another connection than before.
     await other.query('BEGIN');
     await other.query('SELECT 1');
     await one.query(prepared);
@@ -108,7 +108,7 @@ const NO_STATEMENTS =
 const NO_TRANSACTIONS =
   'the pooler before the database must lend at least two connections, for a transaction or a session each';
 
-/** @throws Error when the database cannot give this process the connections that it has at most. */
+/** @throws Error when the database cannot grant the maximum number of connections of this process. */
 async function checkRoom(client: pg.Client, connections: number): Promise<void> {
   const { rows } = await client.query(
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
@@ -117,7 +117,7 @@ async function checkRoom(client: pg.Client, connections: number): Promise<void> 
   );
   const { room, rolsuper, rolconnlimit, datconnlimit } = rows[0] ?? {};
   const own = rolsuper === 't' || rolsuper === true ? [] : [rolconnlimit, datconnlimit];
-  // A limit of -1 is none.
+  // -1 means no limit.
   const limits = [room, ...own].map(Number).filter((limit) => limit >= 0);
   const most = Math.min(...limits);
   if (most >= connections) return;

@@ -1,5 +1,5 @@
-// What takes expired records off the disk. Of most tables nothing expires in most seconds, so that all of them are asked
-// together whether anything has.
+// Deletes expired records. Because in most seconds nothing expires in most tables, one query asks for all tables
+// whether anything has.
 import type { Clock } from '../../runtime/clock.ts';
 import { type DeletionClockStorage, parseState } from '../deletion-clock.ts';
 import type { Pool, PreparedStatement } from './postgres-pool.ts';
@@ -10,13 +10,13 @@ import { type DatabaseTime, NOW } from './postgres-time.ts';
 const atOnce = 500;
 
 interface Purging {
-  /** By what expired records are deleted. */
+  /** The clock by which expired records are deleted. */
   deletion: Clock;
-  /** Is told what time the database said that it is. */
+  /** Receives the database's time with each answer. */
   time: Pick<DatabaseTime, 'heard'>;
 }
 
-/** Deletes some expired records of each table that has any. @returns what does so, and says whether there may be more. */
+/** Returns a function that deletes some expired records of each table, and returns whether there may be more. */
 export function createPurge(
   pool: Pool,
   tables: readonly PostgresTable[],
@@ -39,9 +39,10 @@ export function createPurge(
 }
 
 /**
- * Of each table whether something has expired by a time, then that time, and last the database's own: where that is earlier it counts, because a
- * process whose clock is ahead would take away what is good for all others. The index of expiry has what expires first at its
- * beginning.
+ * Returns the statement that asks, for each table, whether a record has expired by a time; the last two columns are
+ * that time and the database's own time. The earlier of the given time and the database's counts, because a process
+ * whose clock is ahead would delete records that are still valid for the others. The index on expiry lists the earliest
+ * first.
  */
 export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): PreparedStatement {
   const now = `least($1::float8, ${NOW})`;
@@ -52,7 +53,10 @@ export function anyExpired(tables: readonly Pick<PostgresTable, 'name'>[]): Prep
   };
 }
 
-/** Notes of the time in the database. @param clock the database's: what was later than it was believed by no means. */
+/**
+ * Stores the state of the deletion clock in the database.
+ * @param clock the database's time: a later time is never stored as believed.
+ */
 export function stateInDatabase(pool: Pool, clock: Clock): DeletionClockStorage {
   return {
     read: async () => parseState(await meta(pool.run, 'deletion')),

@@ -1,4 +1,4 @@
-// The commands for the key of a store in PostgreSQL, while no server uses it: all of it is one transaction.
+// The commands for the key of a store in PostgreSQL that no server uses. Each works in one transaction.
 import type { KeyObject } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { signingCheck } from '../../records/engine.ts';
@@ -19,19 +19,20 @@ const IN_USE =
   'a server uses the database: stop all of them first, and the pooler where there is one, which keeps their connections';
 
 const atOnce = 500;
-/** How long a server that has just ended may take to be gone, milliseconds. */
+/** How long to wait for a server that is just ending, in milliseconds. */
 const GONE = 20_000;
 
 type Source = KeySource & {
   url: string;
-  /** How long is waited for servers that are about to be gone, milliseconds. */
+  /** How long to wait for ending servers, in milliseconds. */
   patience?: number;
 };
 
 /**
- * Seals all secrets of a database with another key: SECRETS_KEY where it is set, a new one in the key's file otherwise.
- * @param source.before the key until now, where it is not in the key's file
- * @throws Error when a server uses the database, a pooler is before it, or none of the keys is the one it is sealed with.
+ * Seals all secrets of a database with another key: SECRETS_KEY if it is set, otherwise a new key in the key's file.
+ * @param source.before the present key, if it is not in the key's file
+ * @throws Error when a server uses the database, a pooler is in front of it, or none of the keys is the one it is
+ * sealed with.
  */
 export async function resealDatabase(source: Source & { before: KeyObject | undefined }): Promise<void> {
   const { dataDir, given, random, before: givenBefore } = source;
@@ -46,7 +47,8 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
         `none of SECRETS_KEY, SECRETS_KEY_BEFORE and ${file} is the key that the database is sealed with`,
       );
     }
-    // It was done, and what had its key then was not put in its place. Another setting is another wish.
+    // An earlier run was interrupted after its commit: only the key's file is left to be moved. With another key in
+    // SECRETS_KEY, seal again.
     if (made !== undefined && before.equals(made) && (given === undefined || given.equals(made))) return;
     if (given?.equals(before) === true) {
       throw new Error(
@@ -64,9 +66,10 @@ export async function resealDatabase(source: Source & { before: KeyObject | unde
 }
 
 /**
- * For a key that is lost for good: removes the secrets that the key (if there is any) does not open, and takes that key
- * from now on. Of the configuration the members go, of what grows the records.
- * @returns how many of each were removed. @throws Error when a server uses the database.
+ * For a key that is lost: removes the secrets that the present key (if any) does not open, and uses that key from now
+ * on. In the configuration the members are removed, elsewhere the whole records.
+ * @returns how many records and members were removed.
+ * @throws Error when a server uses the database.
  */
 export async function resetDatabase(source: Omit<Source, 'random'>) {
   const { dataDir, given } = source;
@@ -79,7 +82,7 @@ export async function resetDatabase(source: Omit<Source, 'random'>) {
     const withoutRecord: Rewrite = (collection, members, text) => {
       if (!isLost(collection, members, text)) return text;
       removed.records++;
-      // What says that the store has had signing keys goes with them.
+      // The check values that say that the store has had signing keys are removed with the keys.
       if (collection === 'signingKeys') for (const alg of SIGNING_ALGS) checks.add(signingCheck(alg));
       return undefined;
     };
@@ -91,7 +94,7 @@ export async function resetDatabase(source: Omit<Source, 'random'>) {
   return removed;
 }
 
-/** Works in a transaction while no server uses the database, and none starts. */
+/** Works in a transaction while no server uses the database and none can start. */
 async function alone(
   { url, patience = GONE }: Pick<Source, 'url' | 'patience'>,
   work: (run: Run) => Promise<void>,
@@ -113,9 +116,9 @@ async function alone(
   }
 }
 
-/** Whether a server has connections, a moment later where it has. */
+/** Returns whether a server has connections; if so, only after a short sleep. */
 async function isUsed(run: Run): Promise<boolean> {
-  // A transaction sees the connections that were there when it first looked, unless it says this.
+  // Within a transaction, statistics stay as they were first read unless this is called.
   await run({ text: 'SELECT pg_stat_clear_snapshot()' }, []);
   const { rows } = await run(
     {
@@ -127,7 +130,7 @@ async function isUsed(run: Run): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Writes all records with sealed members anew. */
+/** Rewrites all records with sealed members. */
 async function rewriteAll(run: Run, rewriteOf: (spec: AnySpec) => Rewrite): Promise<void> {
   for (const [name, spec] of collectionSpecs()) {
     if (spec.sealed !== undefined) await rewriteTable(run, { name, spec, rewrite: rewriteOf(spec) });
@@ -148,7 +151,7 @@ async function rewriteTable(
       const id = fromPostgres(column ?? '');
       const text = jsonFromPostgres(data ?? '');
       const next = rewrite(name, spec.sealed ?? [], text);
-      // As of the beginning of time, when nothing had expired.
+      // The time 0 makes the statement delete the record even if it has expired.
       if (next === undefined) await run({ text: take.text }, [id, 0]);
       else if (next !== text)
         await run({ text: `UPDATE "${name}" SET data = $2 WHERE id = $1` }, [id, jsonToPostgres(next)]);

@@ -1,5 +1,5 @@
-// How this process hears that the configuration was written: of its own writes by itself, of those of others by NOTIFY,
-// and where that is not heard (a pooler between, a connection that is lost) by asking for the count.
+// How this process learns that the configuration was written: directly for its own writes, by NOTIFY for those of
+// others, and, where notifications are not delivered (a pooler, a lost connection), by reading the counter.
 import pg from 'pg';
 import type { Pool } from './postgres-pool.ts';
 import { CHANNEL, meta } from './postgres-schema.ts';
@@ -8,12 +8,12 @@ const everyMilliseconds = 500;
 
 interface Revision {
   current(): number;
-  /** This process has written the configuration. */
+  /** Called after this process has written the configuration. */
   raise(): void;
   stop(): Promise<void>;
 }
 
-/** Listens until it is stopped; a connection that is lost is made anew with the next question. */
+/** Listens until it is stopped; a lost connection is made again with the next check. */
 export async function watchRevision(pool: Pool): Promise<Revision> {
   let raised = 0;
   let known = Number(await meta(pool.run, 'revision'));
@@ -33,8 +33,8 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
     next.on('notification', ({ payload = '', processId }) => {
       const at = payload.lastIndexOf(' ');
       if (payload.slice(0, at) !== schema) return;
-      // Others' count is not believed, since whoever may connect to the database can say any, nor one of ours that skips one of
-      // theirs: either would hide a change. The next look has the configuration read once more for that.
+      // The number of another session's notification is not trusted, as anyone with access to the database can send one; nor is one
+      // of our own that skips a number. Either could hide a change: the next check of the counter then raises the revision again.
       if (!pool.isOwn(processId)) raised += 1;
       else if (Number(payload.slice(at + 1)) === known + 1) known += 1;
     });
@@ -52,11 +52,11 @@ export async function watchRevision(pool: Pool): Promise<Revision> {
     try {
       if (client === undefined) await listen();
       const count = Number(await meta(pool.run, 'revision'));
-      // Also where it is less: a standby that has taken over may lack the latest.
+      // Also if the number is lower: a standby that has taken over may lack the latest writes.
       if (count !== known) raised += 1;
       known = count;
     } catch {
-      // Requests say what is wrong with the database; here it is asked again.
+      // Requests report the fault of the database; the next check tries again.
     }
     asking = undefined;
   }

@@ -1,4 +1,4 @@
-// A record as a row in PostgreSQL: what is beside its text, and its keys.
+// Converts records to rows in PostgreSQL, with the columns beside the JSON text and the keys.
 import { fieldValue } from '../filter.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
@@ -6,7 +6,7 @@ import { slot } from './overlay.ts';
 import type { Parameter } from './postgres-pool.ts';
 import { idText, jsonToPostgres, valueText } from './postgres-text.ts';
 
-/** A record's row: its id, its stored text, when it expires, its indexed fields, its lists of keys. */
+/** Returns the columns of a record: id, stored text, expiry, indexed fields, lists of keys. */
 export function rowOf(spec: AnySpec, record: AnyRecord, stored: string): Parameter[] {
   return [
     idText(record.id),
@@ -22,7 +22,7 @@ const field = (spec: AnySpec, record: AnyRecord, path: string) => {
   return typeof value === 'string' ? value : null;
 };
 
-/** Whether two records are alike in what is beside them in their row. */
+/** Returns whether two records have the same expiry and indexed fields. */
 export function isAside(spec: AnySpec, a: AnyRecord, b: AnyRecord): boolean {
   return (
     a.expiresAt === b.expiresAt &&
@@ -30,13 +30,13 @@ export function isAside(spec: AnySpec, a: AnyRecord, b: AnyRecord): boolean {
   );
 }
 
-/** The values of a record's keys, as they are listed in its row. */
+/** The values of a record's keys, as listed in its row. */
 interface Slots {
   unique: string[];
   indexes: string[];
 }
 
-/** The values of a record's unique keys and of its indexes, each with the name of its key. */
+/** Returns the values of a record's unique keys and indexes, each with the name of its key. */
 export function keysOf({ unique, indexes }: AnySpec, record: AnyRecord): Slots {
   const slots = (keys: AnySpec['unique']) =>
     keyValues(keys, record).map(([key, value]) => slot([key, valueText(value)]));
@@ -48,7 +48,7 @@ const lists = ({ unique, indexes }: AnySpec, keys: Slots): string[][] => [
   ...(Object.keys(indexes).length > 0 ? [keys.indexes] : []),
 ];
 
-/** What of a list of keys goes, and what comes. */
+/** Returns which entries of a list of keys are removed and which are added. */
 export function differences(old: string[], next: string[]) {
   const [before, after] = [new Set(old), new Set(next)];
   const removed = old.filter((one) => !after.has(one));

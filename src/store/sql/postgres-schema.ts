@@ -1,5 +1,5 @@
-// How the tables in PostgreSQL come to their present form: numbered changes, forward only, each in a transaction, by
-// whichever process takes the lock first; then what collections.ts declares (postgres-declared.ts).
+// Brings the tables in PostgreSQL to their present form: first numbered versions, forward only, each in a transaction,
+// by whichever process gets the lock; then what collections.ts declares (postgres-declared.ts).
 import type { KeyObject } from 'node:crypto';
 import type { Logger } from 'pino';
 import { StoreAbsent } from '../contract.ts';
@@ -17,18 +17,19 @@ import { missingIndexes } from './postgres-indexes.ts';
 import { inLongTransaction } from './postgres-long-transaction.ts';
 import type { Pool, Run } from './postgres-pool.ts';
 
-/** The channel on which a write of the configuration is told. */
+/** The channel for notifications of writes to the configuration. */
 export const CHANNEL = 'gatehouse_configuration';
 
 const { text } = postgresDialect;
 
-/** One step from a schema to the next; its number is its place, from 1 on. */
+/** The statements from one schema version to the next; versions are numbered by their position, from 1. */
 type Version = readonly string[];
 
 const versions: readonly Version[] = [
   [
     `INSERT INTO gatehouse_meta (name, value) VALUES ('revision', '0')`,
-    // Whoever writes the configuration tells all processes, when it commits; the count is for those that hear nothing.
+    // A write to the configuration notifies all processes when it commits; the counter is for those that receive no
+    // notifications.
     `CREATE FUNCTION gatehouse_configuration_written() RETURNS trigger LANGUAGE plpgsql AS $$
       DECLARE revision text;
       BEGIN
@@ -38,7 +39,7 @@ const versions: readonly Version[] = [
       END $$`,
   ],
   [
-    // The first release noted the statements that had made its tables; since then it is what they were made for.
+    // The first release recorded the statements that had made the tables; later ones record the declaration.
     `DELETE FROM gatehouse_meta WHERE name = 'declaration'`,
     `DO $$
       DECLARE one text;
@@ -51,17 +52,18 @@ const versions: readonly Version[] = [
 ];
 
 interface Migrating {
-  /** Where the database has no tables of ours, none are made. */
+  /** Throw StoreAbsent instead of creating tables in a database without them. */
   mustBeThere?: boolean | undefined;
-  /** The key of the secrets in the store, told from every other by a key check value in the database. */
+  /** Returns the key of the secrets in the store, after verifying it by the check value in the database. */
   openKey(run: Run): Promise<KeyObject>;
   log?: Pick<Logger, 'warn'>;
 }
 
 /**
  * Brings the schema to its present form.
- * @returns the key of the secrets in it, and the indexes that are to be made while the server is at work
- * @throws Error when a newer release has changed it, the database is another program's, or the key is another.
+ * @returns the key of the secrets, and the indexes to create while the server runs
+ * @throws Error when a newer release has changed the schema, the database belongs to another program, or the key is
+ * wrong.
  */
 export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, log }: Migrating) {
   return oneAtATime(pool, async (run) => {
@@ -72,7 +74,7 @@ export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, 
       );
     }
     const noted = await meta(run, 'declared');
-    // The first schema noted nothing of the kind.
+    // The first schema did not record the declaration.
     const known: Declaration = noted === undefined ? await presentTables(run) : JSON.parse(noted);
     refuseNewer(known);
     for (const [n, statements] of versions.entries()) {
@@ -101,7 +103,7 @@ export async function migrateSchema(pool: Pool, { mustBeThere = false, openKey, 
   });
 }
 
-/** Works while no other process does; the lock is a transaction's, which poolers leave on its connection. */
+/** Works while no other process does. The lock belongs to a transaction, which a pooler keeps on one connection. */
 function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
   return pool.alone((lock) =>
     inLongTransaction(lock, async () => {
@@ -111,7 +113,7 @@ function oneAtATime<T>(pool: Pool, work: (run: Run) => Promise<T>): Promise<T> {
   );
 }
 
-/** Holds up whoever else is about to start, until the transaction ends. @param run of one that may take its time */
+/** Blocks other processes that start, until the transaction ends. @param run of a transaction without time limits */
 export async function lockStart(run: Run): Promise<void> {
   await run({ text: `SELECT pg_advisory_xact_lock(hashtext('gatehouse ' || current_schema()))` }, []);
 }
@@ -129,12 +131,12 @@ async function currentVersion(run: Run, mustBeThere: boolean): Promise<number> {
   return Number((await meta(run, 'version')) ?? 0);
 }
 
-/** What the store keeps of itself under a name. */
+/** Returns a value that the store records about itself, by name. */
 export async function meta(run: Run, name: string): Promise<string | undefined> {
   const { rows } = await run({ text: 'SELECT value FROM gatehouse_meta WHERE name = $1' }, [name]);
   return rows[0]?.[0] ?? undefined;
 }
 
-/** Keeps a value under a name. */
+/** Stores a value under a name. */
 export const setMeta =
   'INSERT INTO gatehouse_meta (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value';

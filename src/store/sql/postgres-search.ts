@@ -1,4 +1,4 @@
-// Queries of PostgreSQL that are no more than read.
+// Queries in PostgreSQL.
 import { type Query, QueryTimeout, StoreUnavailable } from '../contract.ts';
 import { defaultLimit } from '../filter.ts';
 import type { Statement } from './any-order.ts';
@@ -11,7 +11,7 @@ import { type PostgresTable, recordIn } from './postgres-table.ts';
 
 const queryCanceled = '57014';
 
-/** A page of what a query means, and how many there are where it asks. @throws QueryTimeout */
+/** Returns a page of a query's result and, if the query asks for it, the number of matches. @throws QueryTimeout */
 export async function search({ run }: Pool, table: PostgresTable, query: Query): Promise<Found> {
   const { limit = defaultLimit } = query;
   const now = table.clock() / 1000;

@@ -1,11 +1,11 @@
-// Connections that many reads share: each sends what it is asked at once, without waiting for the answers before. A
-// statement then costs half of what it does with a connection of its own. Not for what may wait for a lock.
+// Connections that many reads share: each statement is sent at once, without waiting for earlier answers. A statement
+// then costs half of what it costs on a connection of its own. Not for statements that may wait for a lock.
 import pg from 'pg';
 import { StoreUnavailable } from '../contract.ts';
 
-/** Connections that are shared, in turn. */
+/** Shared connections, used in turn. */
 export interface SharedConnections {
-  /** One that is connected, or about to be. @throws what connecting throws. */
+  /** Returns a connection that is connected or connecting. @throws what connecting throws. */
   next(): Promise<pg.Client>;
   close(): Promise<void>;
 }
@@ -16,8 +16,8 @@ interface SharedConnection {
 }
 
 /**
- * Opens shared, each when it is first needed and again when it was lost.
- * @param hello what each connection says first
+ * Returns connections that are opened when first needed, and again after they were lost.
+ * @param hello the statements that each connection runs first
  */
 export function openSharedConnections(
   settings: pg.ClientConfig,
@@ -29,12 +29,12 @@ export function openSharedConnections(
   let closed = false;
 
   function connect(at: number): SharedConnection {
-    // `pipeline` is younger than the types.
+    // `pipeline` is missing in the types.
     const client = new pg.Client({ ...settings, pipeline: true } as pg.ClientConfig);
     const lose = () => {
       if (shared[at]?.client === client) shared[at] = undefined;
     };
-    // Whoever asked is told by their answer.
+    // The queries under way report the error to their callers.
     client.on('error', lose);
     client.on('end', lose);
     const connected = (async () => {

@@ -1,4 +1,4 @@
-// All that a database holds at one snapshot, read while others write.
+// Snapshots of a PostgreSQL database, read while others write.
 import type { Clock } from '../../runtime/clock.ts';
 import type { Snapshot } from '../contract.ts';
 import type { AnyRecord } from '../record.ts';
@@ -14,18 +14,18 @@ export function withSnapshot<T>(
   work: (snapshot: Snapshot) => Promise<T>,
 ): Promise<T> {
   return pool.alone(async (run) => {
-    // Whoever reads may have to wait for a disk or for somebody else.
+    // No limit on idle time: the reader of the snapshot may wait for a disk or for a network.
     const begin =
       'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = 0';
     await run({ text: begin }, []);
     const at = clock();
-    // The transaction begins with its first read.
+    // The snapshot is taken by the first query of the transaction.
     await run({ text: 'SELECT 1 FROM gatehouse_meta' }, []);
     return work({ at, records: (name) => pages(run, tables.get(name), at) });
   });
 }
 
-/** The records of a table that have not expired, some at a time. */
+/** Yields the records of a table that have not expired, in batches. */
 async function* pages(
   run: Run,
   table: PostgresTable | undefined,

@@ -1,18 +1,18 @@
-// The statements on a collection's tables in PostgreSQL. A record's keys are rows of tables beside its own, as in every
-// engine; the record's row lists them, so that one statement deletes a record, known or not, with its keys. Each write is
-// one statement, and so is whole or not done. It is made where the row is still the version that was read.
+// The statements on a collection's tables in PostgreSQL. The keys of a record are rows of separate tables, as in every
+// engine; the record's row also lists them, so that one statement deletes a record with its keys without reading it
+// first. Each write is one statement and so atomic; it succeeds only if the row still has the version that was read.
 import type { AnySpec } from '../keys.ts';
 import { postgresDialect } from './dialect.ts';
 import type { PreparedStatement } from './postgres-pool.ts';
 import { fieldColumn, readStatements } from './schema.ts';
 
-/** Which tables of keys a collection has. */
+/** Returns which tables of keys a collection has. */
 export const keyTables = ({ unique, indexes }: AnySpec) => ({
   unique: Object.keys(unique).length > 0,
   index: Object.keys(indexes).length > 0,
 });
 
-/** Parts of a statement, and its parameters in the order in which they are named. */
+/** Returns a function that returns the next parameter ($1, $2, …) of a statement. */
 function numbered() {
   let count = 0;
   return () => `$${++count}`;
@@ -20,11 +20,11 @@ function numbered() {
 
 const there = (p: () => string, row = '') => `(${row}expires_at IS NULL OR ${row}expires_at > ${p()})`;
 
-/** What a slot (schema.ts) of a row's list says. */
+/** The key, and the value, of an entry (`slot` in overlay.ts) in a row's list. */
 const keyIn = (slot: string) => `split_part(${slot}, E'\\n', 1)`;
 const valueIn = (slot: string) => `substr(${slot}, strpos(${slot}, E'\\n') + 1)`;
 
-/** What deletes the keys of rows named `gone`, with their lists. */
+/** Deletes the keys of the rows in `gone`, as their lists say. */
 function keysOfGone(name: string, spec: AnySpec): string[] {
   const { unique, index } = keyTables(spec);
   const of = (table: string, list: string) =>
@@ -35,7 +35,7 @@ function keysOfGone(name: string, spec: AnySpec): string[] {
   ];
 }
 
-/** The lists of keys of a record's row. */
+/** The columns with the lists of keys. */
 function lists(spec: AnySpec): string[] {
   const { unique, index } = keyTables(spec);
   return [...(unique ? ['uniques'] : []), ...(index ? ['indexes'] : [])];
@@ -47,7 +47,7 @@ function deletion(name: string, spec: AnySpec, where: string, using = ''): strin
   return `WITH ${[gone, ...keysOfGone(name, spec)].join(', ')} SELECT id, data FROM gone`;
 }
 
-/** Adds a record: id, data, expires_at, indexed fields, lists of keys. */
+/** Adds a record. Parameters: id, data, expires_at, indexed fields, lists of keys. */
 function insertion(name: string, spec: AnySpec): string {
   const p = numbered();
   const columns = ['id', 'data', 'expires_at', ...(spec.indexed ?? []).map(fieldColumn), ...lists(spec)];
@@ -57,7 +57,7 @@ function insertion(name: string, spec: AnySpec): string {
   return `WITH ${[added, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
 }
 
-/** What adds the keys of rows named `added`, with their lists. */
+/** Adds the keys of the rows in `added`, as their lists say. */
 function keysOfAdded(name: string, spec: AnySpec): string[] {
   const { unique, index } = keyTables(spec);
   const keys = (table: string, list: string) =>
@@ -68,7 +68,10 @@ function keysOfAdded(name: string, spec: AnySpec): string[] {
   ];
 }
 
-/** Replaces a record whose row is still of a version: id, version, data, expires_at, fields, lists; then what changes of the keys. */
+/**
+ * Replaces a record if its row has the version. Parameters: id, version, data, expires_at, fields, lists; then the
+ * removed and added keys.
+ */
 function replacement(name: string, spec: AnySpec): string {
   const p = numbered();
   const [id, version] = [p(), p()];
@@ -88,7 +91,7 @@ function replacement(name: string, spec: AnySpec): string {
   return `WITH ${[changed, ...differences].join(', ')} SELECT count(*) FROM changed`;
 }
 
-/** Writes a record's row anew, keys and all, where its keys are not there: as {@link rowOf} gives it. */
+/** Rewrites a record's row and adds all its keys, which must not exist yet. Parameters: as `rowOf` returns them. */
 export function refill(name: string, spec: AnySpec): string {
   const p = numbered();
   const id = p();
@@ -101,7 +104,7 @@ export function refill(name: string, spec: AnySpec): string {
   return `WITH ${[written, ...keysOfAdded(name, spec)].join(', ')} SELECT count(*) FROM added`;
 }
 
-/** Adds values of indexes to rows that are there: lists of ids, of the indexes and of the values, one of each for a value. */
+/** Adds index values to existing rows. Parameters: three lists of equal length with the id, the index and the value. */
 export function addition(name: string): string {
   const given = 'given AS (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) g(id, key, value))';
   const slots = `SELECT id, array_agg(key || E'\\n' || value) AS slots FROM given GROUP BY id`;
@@ -110,8 +113,8 @@ export function addition(name: string): string {
 }
 
 /**
- * Rows of ids, and those that they name by their keys: the index that names it (none for a row that was asked for), the id
- * that was asked for, id, data, version.
+ * Reads rows by id, and the rows that they name by their keys. Columns: the index that names the row (empty for a
+ * requested row), the requested id, id, data, version.
  */
 function gettingNamed(name: string, named: NonNullable<AnySpec['named']>): string {
   const columns = (row: string) => postgresDialect.stored.map((column) => `${row}.${column}`).join(', ');
@@ -123,10 +126,10 @@ function gettingNamed(name: string, named: NonNullable<AnySpec['named']>): strin
   return [`SELECT '', r.id, ${columns('r')} FROM "${name}" r WHERE ${asked}`, ...others].join(' UNION ALL ');
 }
 
-/** Of each collection, prepared in each connection that runs it. */
+/** The statements of a collection; each is prepared in each connection that runs it. */
 export type Statements = ReturnType<typeof postgresStatements>;
 
-/** The statements of a collection. */
+/** Returns the statements of a collection. */
 export function postgresStatements(name: string, spec: AnySpec) {
   const prepared = <N extends string>(texts: Record<N, string>) =>
     Object.fromEntries(
@@ -138,7 +141,7 @@ export function postgresStatements(name: string, spec: AnySpec) {
     const p = numbered();
     const [key, value] = [p(), p()];
     const found = `k.key = ${key} AND k.value = ${value} AND k.id = r.id AND ${there(p, 'r.')}`;
-    // A row that was changed meanwhile is asked again whether it has the key.
+    // The list is checked again, because the row may have changed after its key was found.
     return deletion(name, spec, `${found} AND ${p()} = ANY (r.${list})`, ` USING "${name}_${table}" k`);
   };
   return prepared({
@@ -147,24 +150,27 @@ export function postgresStatements(name: string, spec: AnySpec) {
     getWithNamed: spec.named === undefined ? '' : gettingNamed(name, spec.named),
     getLocked: `${get} FOR UPDATE`,
     getAllLocked: `${get.replace('r.id = $1', 'r.id = ANY ($1::text[])')} ORDER BY r.id FOR UPDATE`,
-    // What a collection has no table for is never asked.
+    // Statements on a table that the collection does not have are never run.
     holder: unique ? holder : '',
     findUnique: unique ? findUnique : '',
     findIndex: index ? findIndex : '',
     page,
     count,
     insert: insertion(name, spec),
-    /** Of a record whose keys, fields and expiry stay: id, version, data. */
+    /** Changes a record whose keys, fields and expiry stay. Parameters: id, version, data. */
     change: `UPDATE "${name}" SET data = $3 WHERE id = $1 AND xmin = $2::xid`,
     replace: replacement(name, spec),
-    /** By id, where it has not expired by a time. */
+    /** Deletes by id a record that has not expired by a time. */
     take: deletion(name, spec, ((p) => `id = ${p()} AND ${there(p)}`)(numbered())),
-    /** By id, where it has expired by a time. */
+    /** Deletes by id a record that has expired by a time. */
     takeExpired: deletion(name, spec, 'id = $1 AND expires_at <= $2'),
-    /** By a unique key and by an index: key, value, time, slot. */
+    /** Delete by a unique key, and by an index. Parameters: key, value, time, slot. */
     deleteByUnique: unique ? keyed('uniques', 'unique') : '',
     deleteByIndex: index ? keyed('indexes', 'index') : '',
-    /** Some that have expired by a time, and that nobody else works on; in the order of the index that finds them. */
+    /**
+     * Deletes some records that have expired by a time, except those locked by others; in the order of the index on
+     * expiry.
+     */
     purge: deletion(
       name,
       spec,

@@ -28,7 +28,7 @@ import type { PostgresTable } from './postgres-table.ts';
 import { jsonFromPostgres } from './postgres-text.ts';
 import { databaseTime, NOW } from './postgres-time.ts';
 
-/** Of `dataDir` nothing is used but the key of the store's secrets, without `secretsKey`. */
+/** `dataDir` is only used for the file of the secrets' key, when `secretsKey` is not given. */
 interface PostgresOptions extends Omit<StoreOptions, 'databaseUrl'> {
   /** `postgres://user:password@host:port/database?sslmode=verify-full`. */
   url: string;
@@ -40,8 +40,9 @@ const READ_ONLY =
   'the database takes no writes: it is a standby, or made read-only (default_transaction_read_only). Give DATABASE_URL the address of the primary; a standby is backed up by pg_dump or pg_basebackup';
 
 /**
- * Opens the store of a database, creating its tables where there are none.
- * @throws Error when it cannot be reached, takes no writes, is of a newer release, or its secrets are sealed with another key.
+ * Opens the store in a database, creating its tables if there are none.
+ * @throws Error when the database cannot be reached, is read-only or of a newer release, or its secrets are sealed with
+ * another key.
  */
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { url, log, mustBeThere } = options;
@@ -56,7 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     return { ...tables, close: () => stopMaking().finally(tables.close) };
   } catch (error) {
     await pool.close();
-    // Nobody waits for an answer yet: the operator is told what it was.
+    // At start there is no client to answer: report the database's own error to the operator.
     if (!(error instanceof StoreUnavailable)) throw error;
     throw stateOf(error.database) === readOnly ? new Error(READ_ONLY, { cause: error }) : error.cause;
   }
@@ -77,7 +78,7 @@ async function sealingKey(run: Run, { dataDir, secretsKey, random = systemRandom
   );
 }
 
-/** Some records of each collection that has sealed members. */
+/** Yields the stored texts of some records of each collection with sealed members. */
 async function* sealedTexts(run: Run): AsyncGenerator<[string, readonly string[], string]> {
   for (const [name, { sealed }] of collectionSpecs()) {
     if (sealed === undefined) continue;
@@ -148,7 +149,7 @@ async function openTables(pool: Pool, key: KeyObject, options: PostgresOptions):
   };
 }
 
-/** Counts what is under way, so that closing waits for it and nothing begins afterwards. */
+/** Tracks the operations under way, so that closing waits for them and no further one begins. */
 function trackWork() {
   const underWay = new Set<Promise<unknown>>();
   let ended = false;

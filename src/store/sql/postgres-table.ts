@@ -1,6 +1,6 @@
-// Writes to one collection in PostgreSQL. A write reads the record, decides, and is made where the row is still the
-// version that was read: of two that do so at once one is made and the other decides anew. After some tries it locks
-// the row instead, so that none is put off for ever.
+// Writes to one collection in PostgreSQL. A write reads the record, decides, and succeeds only if the row still has the
+// version that was read: of two concurrent writes one is made and the other decides again. After some attempts it locks
+// the row instead, so that no write is delayed indefinitely.
 import type { Clock } from '../../runtime/clock.ts';
 import { StoreUnavailable, UniqueKeyError } from '../contract.ts';
 import { type AnySpec, keyValues } from '../keys.ts';
@@ -23,7 +23,7 @@ export interface PostgresTable {
   statements: Statements;
 }
 
-/** What makes of a record, or of none, the one that replaces it; undefined leaves it as it is. */
+/** Returns what replaces a record (or adds it, for undefined); undefined leaves the record as it is. */
 type Make = (current: AnyRecord | undefined) => Encoded | undefined;
 
 const uniqueViolation = '23505';
@@ -36,46 +36,49 @@ interface Found {
   version: string;
 }
 
-/** The record of a row: id, data. @throws RecordFault and SealFault naming the record when it is damaged or cannot be opened. */
+/**
+ * Returns the record of a row (id, data).
+ * @throws RecordFault or SealFault naming the record when it is damaged or cannot be opened.
+ */
 export function recordIn({ name, seal }: PostgresTable, row: readonly (string | null)[]): AnyRecord {
   const [id, data] = row;
   const record = seal.open(jsonFromPostgres(data ?? ''));
-  // A parameter is written so by the pool.
+  // The pool converts parameters in the same way.
   if (id === toPostgres(idText(record.id))) return record;
   const known = JSON.stringify(fromColumn(fromPostgres(id ?? '')));
   throw new RecordFault(`the record ${known} of ${name} is damaged: it has another id`);
 }
 
-/** The way to the database: a transaction, or outside of one. */
+/** How statements reach the database: within a transaction, or outside of one. */
 export interface Access {
   run: Run;
-  /** Outside of a transaction. */
+  /** Only outside of a transaction. */
   outside?: { get: GetRow; transaction: Pool['transaction'] };
-  /** In a transaction: rows that it has locked and not written yet. */
+  /** Only in a transaction: the rows that it has locked and not written yet. */
   locked?: LockedRows;
 }
 
-/** By {@link placeOf}; undefined where there was none. */
+/** Locked rows by {@link placeOf}; undefined if the row did not exist. */
 export type LockedRows = Map<string, StoredRow | undefined>;
 
-/** A record's row, among those of all collections. */
+/** Returns a key for a record's row that is unique among all collections. */
 export const placeOf = ({ name }: PostgresTable, id: string): string => `${name}\n${toPostgres(idText(id))}`;
 
-/** Whether two records of a table can want the same key. */
+/** Returns whether two records of a table could claim the same unique key. */
 export const hasUniqueKeys = ({ spec }: PostgresTable): boolean => Object.keys(spec.unique).length > 0;
 
-/** A row is about to be written, and is no longer as it was locked. */
+/** Called before a row is written: it is then no longer as it was locked. */
 export function forget({ locked }: Access, table: PostgresTable, id: string): void {
   locked?.delete(placeOf(table, id));
 }
 
-/** The record with this id, unless it has expired. */
+/** Returns the record with this id, unless it has expired. */
 export async function find(access: Access, table: PostgresTable, id: string): Promise<AnyRecord | undefined> {
   const found = await read(access, table, id);
   return found === undefined || isExpired(found.record, table.clock()) ? undefined : found.record;
 }
 
-/** In a transaction the row is locked until its end. */
+/** In a transaction the row is locked until the transaction ends. */
 async function read(access: Access, table: PostgresTable, id: string): Promise<Found | undefined> {
   const row = await rowFor(access, table, id);
   return row && { record: recordIn(table, row), version: row[2] ?? '' };
@@ -93,8 +96,8 @@ async function rowFor(access: Access, table: PostgresTable, id: string): Promise
 }
 
 /**
- * Replaces a record, or adds one, by what `make` says of it as it is then.
- * @returns what was written; undefined where `make` left it as it is
+ * Replaces or adds a record with what `make` returns for its present state.
+ * @returns what was written; undefined if `make` left the record as it is
  * @throws what `make` throws; UniqueKeyError when another record has one of its keys.
  */
 export async function write(
@@ -118,12 +121,9 @@ export async function write(
   throw new StoreUnavailable(`others changed ${table.name} all the time`);
 }
 
-/**
- * Adds a record that must be new.
- * @throws UniqueKeyError when its id or one of its keys is taken.
- */
+/** Adds a record that must be new. @throws UniqueKeyError when its id or one of its keys is taken. */
 export async function insert(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
-  // In a transaction no key may be found to be taken: that would end it.
+  // In a transaction, a violated unique key would abort the whole transaction, so keys are checked first.
   const tries = access.outside !== undefined || !hasUniqueKeys(table);
   if (tries && (await attempt(access, table, encoded, undefined))) return;
   await write(access, table, encoded.record.id, (current) => {
@@ -132,15 +132,16 @@ export async function insert(access: Access, table: PostgresTable, encoded: Enco
   });
 }
 
-/** Adds the record or replaces the one with its id: most are new. */
+/** Adds the record or replaces the one with its id. An insert is tried first, because most records are new. */
 export async function put(access: Access, table: PostgresTable, encoded: Encoded): Promise<void> {
   if (access.outside && (await attempt(access, table, encoded, undefined))) return;
   await write(access, table, encoded.record.id, () => encoded);
 }
 
 /**
- * Writes a record, new or in place of a row of a version.
- * @returns whether it was written: not where the row is another by now, or a key was taken and is free
+ * Writes a record, as a new row or in place of a row with its version.
+ * @returns whether it was written; false if the row has changed meanwhile, or if a unique key was taken by an expired
+ * record and has been freed
  */
 async function attempt(
   access: Access,
@@ -185,8 +186,8 @@ async function store(
 }
 
 /**
- * Deletes expired records that have keys which a record is to get.
- * @throws UniqueKeyError when one that has not expired has one of them.
+ * Deletes expired records that have unique keys which a record needs.
+ * @throws UniqueKeyError when a record that has not expired has one of them.
  */
 async function freeKeys(
   access: Access,
@@ -209,7 +210,7 @@ async function freeKeys(
   }
 }
 
-/** @throws TypeError when what is to replace a record has another id. */
+/** Encodes what replaces a record. @throws TypeError when it has another id. */
 export function encodeFor({ name }: PostgresTable, id: string, made: unknown): Encoded {
   const next = encodeRecord(made);
   if (next.record.id !== id) throw new TypeError(`${name}: an update must keep the id`);

@@ -1,6 +1,6 @@
-// Text as PostgreSQL takes it: it keeps UTF-8 without the character NUL, in columns and in JSON, and JSON and the texts
-// of this program may hold NUL and lone surrogates. Those are written in another form, which keeps their order, and so
-// is the character that the form begins with.
+// Text in PostgreSQL. The database cannot store NUL, nor lone surrogates, neither in columns nor in JSON, but ids and
+// JSON texts may contain both. They are written as escape sequences that begin with U+0001 and keep the order of texts;
+// U+0001 itself is escaped, too.
 
 import { sha256 } from '../../runtime/secrets.ts';
 import { columnText } from './text.ts';
@@ -8,14 +8,14 @@ import { columnText } from './text.ts';
 const begin = String.fromCharCode(1);
 const special = new RegExp(`[\\0${begin}]|\\p{Surrogate}`, 'gu');
 const written = new RegExp(`${begin}(?:([\\x01\\x02])|\\x03([0-9a-f]{4}))`, 'g');
-/** Most texts have none: pairs of surrogates are found here, too, and looked at again. */
+/** A quick check that most texts pass; it also finds paired surrogates, which the exact pattern then ignores. */
 const maySpecial = new RegExp(`[\\0${begin}\\ud800-\\udfff]`);
 
 const specialJson = /\\(?:u(0000|0001|d[89a-f][0-9a-f]{2})|.)/gs;
 const maySpecialJson = /\\u(?:000[01]|d[89a-f])/;
 const writtenJson = /\\u0001(?:\\u000([12])|\\u0003([0-9a-f]{4}))|\\./gs;
 
-/** A text for a column or a parameter. */
+/** Converts a text for a column or a parameter. */
 export function toPostgres(text: string): string {
   if (!maySpecial.test(text)) return text;
   return text.replace(special, (one) => {
@@ -24,13 +24,13 @@ export function toPostgres(text: string): string {
   });
 }
 
-/** A parameter as the client takes it: texts, and those of a list, as {@link toPostgres} makes them. */
+/** Converts a parameter for the client: texts, and each text of a list, by {@link toPostgres}. */
 export function parameterToPostgres(parameter: string | number | null | readonly string[]): unknown {
   if (typeof parameter === 'string') return toPostgres(parameter);
   return Array.isArray(parameter) ? parameter.map(toPostgres) : parameter;
 }
 
-/** What {@link toPostgres} was given. */
+/** Reverses {@link toPostgres}. */
 export function fromPostgres(text: string): string {
   if (!text.includes(begin)) return text;
   return text.replace(written, (_, control?: string, surrogate?: string) => {
@@ -39,7 +39,7 @@ export function fromPostgres(text: string): string {
   });
 }
 
-/** The same of a JSON text as JSON.stringify makes it, whose strings then are as {@link toPostgres} makes them. */
+/** Converts a JSON text (as JSON.stringify returns it) so that its strings are as {@link toPostgres} returns them. */
 export function jsonToPostgres(json: string): string {
   if (!maySpecialJson.test(json)) return json;
   return json.replace(specialJson, (token, code?: string) => {
@@ -49,7 +49,7 @@ export function jsonToPostgres(json: string): string {
   });
 }
 
-/** What {@link jsonToPostgres} was given. */
+/** Reverses {@link jsonToPostgres}. */
 export function jsonFromPostgres(json: string): string {
   if (!json.includes('\\u0001')) return json;
   return json.replace(writtenJson, (token, control?: string, surrogate?: string) => {
@@ -59,19 +59,19 @@ export function jsonFromPostgres(json: string): string {
   });
 }
 
-/** An index of PostgreSQL takes 2,704 bytes of all its columns together. */
+/** An index entry in PostgreSQL holds at most 2,704 bytes, all columns together. */
 const longestId = 700;
 const longestValue = 1700;
 
-/** An id as it is in a column: a long one by its beginning and its hash, which no other has. */
+/** Returns the column text of an id; a long id becomes its beginning and its hash. */
 export const idText = (id: string): string => shortened(columnText(id), longestId);
 
-/** The value of a key as it is in a column: as an id. */
+/** Returns the column text of a key's value; long values are shortened as ids are. */
 export const valueText = (value: string): string => shortened(columnText(value), longestValue);
 
 function shortened(text: string, longest: number): string {
   if (text.length * 3 <= longest || Buffer.byteLength(text) <= longest) return text;
-  // Cut so that a character stays whole, and shorter than what is not cut.
+  // Cut without splitting a character, and shorter than any text that is not cut.
   const beginning = text.slice(0, Math.floor(longest / 4)).toWellFormed();
   return `${beginning}\n${sha256(text)}`;
 }

@@ -1,30 +1,34 @@
-// What time it is by the database's clock, which is one for all processes that use it; theirs may differ.
+// The time by the database's clock, which all processes that use it share; their own clocks may differ.
 import type { Logger } from 'pino';
 import { type Clock, unmovedClock } from '../../runtime/clock.ts';
 
 export interface DatabaseTime {
   /** Epoch milliseconds. */
   clock: Clock;
-  /** Takes note of what the database has answered. @param asked when it was asked, monotonic milliseconds. */
+  /**
+   * Takes the time from an answer of the database.
+   * @param said epoch milliseconds.
+   * @param asked when the query was sent, in monotonic milliseconds.
+   */
   heard(said: number, asked: number): void;
 }
 
-/** Asks for the database's time, epoch seconds. */
+/** SQL for the database's time in epoch seconds. */
 export const NOW = 'extract(epoch FROM clock_timestamp())::float8';
 
-/** How far the machine's clock may be from the database's before that is told, milliseconds. */
+/** The difference between the machine's clock and the database's from which a warning is logged, in milliseconds. */
 const SKEW = 5_000;
-/** An answer that took longer may be of its beginning or its end, milliseconds. */
+/** The longest answer that is used, in milliseconds: in a longer one it is uncertain when the time was read. */
 const PROMPT = 1_000;
 
 interface TimeOptions {
-  /** What time it is for whoever uses the store: that of the machine, unless it was moved. */
+  /** The time that users of the store see: that of the machine, unless a test moves it. */
   wallClock: Clock;
   machineClock?: Clock | undefined;
   log?: Pick<Logger, 'warn'> | undefined;
 }
 
-/** The database's time between two of its answers, by how long ago the last one was. */
+/** Returns the database's time, computed from its last answer and the time since. */
 export function databaseTime({ wallClock, machineClock = unmovedClock, log }: TimeOptions): DatabaseTime {
   let last: { said: number; at: number } | undefined;
   let isFar = false;

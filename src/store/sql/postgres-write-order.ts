@@ -1,24 +1,24 @@
-// The order of this process's own writes: those of one record are made one after another, as they were asked for, and a
-// read waits for those that came before it. Changes of one record that wait are made together, as one write.
+// The order of this process's own writes: writes of one record are made one after another, in the order of the calls,
+// and a read waits for those that came before it. Waiting changes of one record are made together, as one write.
 
-/** Whatever waits in one turn, while nobody has begun with it. */
+/** The position of a write; others may join it until it begins. */
 interface Turn<T> {
   done: Promise<void>;
   joined: T[] | undefined;
 }
 
 export interface WriteOrder<T> {
-  /** Does a write of a record when those of the same record that came before are done. */
+  /** Makes a write of a record after the earlier writes of the same record. */
   take<R>(id: string, work: () => Promise<R>): Promise<R>;
-  /** As `take`, together with those that join before it begins. */
+  /** As `take`, together with the changes that join before it begins. */
   join(id: string, one: T, work: (all: T[]) => Promise<void>): Promise<void>;
-  /** When what is under way of a record is done; undefined where nothing is. */
+  /** Resolves when the last write of a record is done; undefined if none is under way. */
   of(id: string): Promise<void> | undefined;
-  /** When all that is under way is done. */
+  /** Resolves when all writes under way are done. */
   all(): Promise<unknown>;
 }
 
-/** Without a write under way. */
+/** Returns an order with no write under way. */
 export function createWriteOrder<T>(): WriteOrder<T> {
   const last = new Map<string, Turn<T>>();
 

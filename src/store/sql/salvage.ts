@@ -1,4 +1,4 @@
-// What can still be read of a damaged database.
+// Reads what is still readable in a damaged database.
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { keyValues } from '../keys.ts';
@@ -11,15 +11,15 @@ interface Salvaged {
   records: Map<string, Map<string, string>>;
   /** Whether every table could be read to its end. */
   complete: boolean;
-  /** The records that are damaged, each in words. */
+  /** Messages about the damaged records. */
   damaged: string[];
 }
 
-/** Whether a table has checksums: one of format 1 has none. */
+/** Returns whether a table has checksums; format 1 had none. */
 const sumColumn = (database: DatabaseSync, name: string) =>
   database.prepare(`SELECT 1 FROM pragma_table_info('${name}') WHERE name = 'sum'`).get() !== undefined;
 
-/** Reads each table from both ends up to what is damaged. A record that takes another's unique key is left out. */
+/** Reads each table from both ends up to the damage. A record with a unique key that an earlier one has is left out. */
 export function salvage(file: string): Salvaged {
   const records = new Map<string, Map<string, string>>();
   const damaged: string[] = [];
@@ -41,7 +41,7 @@ export function salvage(file: string): Salvaged {
   return { records, complete, damaged: [...new Set(damaged)] };
 }
 
-/** @returns whether it came to the end. */
+/** Returns whether the table could be read to its end. */
 function scan(database: DatabaseSync, name: string, order: string, keep: (row: Row) => void): boolean {
   try {
     const columns = sumColumn(database, name) ? 'id, data, sum' : 'id, data';

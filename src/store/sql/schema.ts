@@ -1,21 +1,20 @@
-// The tables that collections.ts stands for, and the statements on them. A collection is a table of records (the
-// id, the record's JSON, when it expires, a checksum) and, where it has keys, a table of their values: a record may have several
-// of one key. A field that records are sorted by is a column beside the record, with an index that is written only when the
-// field changes: an index of an expression on the record's text would be written with each change of the record. What
-// differs between databases is the dialect's.
+// The tables of the collections, and the statements on them. A collection has a table of records (id, JSON, expiry,
+// checksum) and, if it has keys, tables of their values, because a record may have several values of a key. A field
+// that records are sorted by has a column with an index, which is written only when the field changes; an index on an
+// expression of the JSON would be written with every change. The dialect covers the differences between databases.
 import { retiredCollections } from '../../records/collections.ts';
 import { type AnySpec, collectionSpecs } from '../keys.ts';
 import type { Dialect } from './dialect.ts';
 
-/** The declaration of a collection that is kept in the database. */
+/** A collection that is kept in the database. */
 export interface SqlCollection {
   name: string;
   spec: AnySpec;
-  /** Where its statements that write begin in {@link writeStatements}. */
+  /** The position of its first statement in {@link writeStatements}. */
   first: number;
 }
 
-/** The statements that write, of each collection, in this order. */
+/** The writing statements of each collection, in this order. */
 export const writes = [
   'put',
   'change',
@@ -27,24 +26,24 @@ export const writes = [
 ] as const;
 export type WriteName = (typeof writes)[number];
 
-/** A statement that writes, by its number, and its parameters. */
+/** A writing statement, by its number, and its parameters. */
 export type Operation = [statement: number, ...parameters: (string | number | null)[]];
 
-/** The collections that a database keeps. */
+/** Returns the collections that are kept in the database. */
 export function sqlCollections(): SqlCollection[] {
   return collectionSpecs()
     .filter(([, spec]) => spec.kept === undefined)
     .map(([name, spec], n) => ({ name, spec, first: n * writes.length }));
 }
 
-/** What drops the tables of collections that are no more. */
+/** Returns the statements that drop the tables of collections that no longer exist. */
 export function removal(): string[] {
   return retiredCollections.flatMap((name) =>
     [name, `${name}_unique`, `${name}_index`].map((table) => `DROP TABLE IF EXISTS "${table}"`),
   );
 }
 
-/** What creates the tables that are not there yet; one for keys where a collection has such. */
+/** Returns the statements that create missing tables; tables for keys only if the collection has such keys. */
 export function creation(dialect: Dialect): string[] {
   const { text, keyed } = dialect;
   const keyTable = (table: string, keys: AnySpec['unique'], primary: string) =>
@@ -67,8 +66,9 @@ export function creation(dialect: Dialect): string[] {
 }
 
 /**
- * What creates the indexes of a collection's records' own text.
- * @param how such as CONCURRENTLY. @param table where it is not the one of this name that the database finds.
+ * Returns the statements that create the indexes on the records' JSON.
+ * @param how for example CONCURRENTLY.
+ * @param table the table's name in SQL, if it needs a schema.
  */
 export function textIndexes(
   name: string,
@@ -84,18 +84,18 @@ export function textIndexes(
   });
 }
 
-/** The column of an indexed field. */
+/** Returns the column of an indexed field. */
 export const fieldColumn = (path: string) => `"field_${path}"`;
 
-/** The index of an indexed field. */
+/** Returns the name of the index of a field. */
 export const fieldIndex = (name: string, path: string) => `${name}_by_${path}`;
 
-/** The value of an indexed field, which is text, in a record's text. */
+/** Returns the SQL for an indexed field (a text) in a record's JSON. */
 export function fieldOf(dialect: Dialect, data: string, path: string): string {
   return dialect.field(data, path.split('.'), 'text');
 }
 
-/** Adds a record or replaces it, with the fields that have an index. */
+/** Adds or replaces a record, with its indexed fields. */
 function putStatement(name: string, indexed: readonly string[], dialect: Dialect): string {
   const { parameter: p } = dialect;
   const columns = ['id', 'data', 'expires_at', 'sum'];
@@ -109,7 +109,7 @@ function putStatement(name: string, indexed: readonly string[], dialect: Dialect
   return `INSERT INTO "${name}" (${[...columns, ...fields].join(', ')}) SELECT ${values.join(', ')} FROM ${given} WHERE TRUE ON CONFLICT (id) DO UPDATE SET ${replaced.join(', ')}`;
 }
 
-/** The statements that write, of all collections. */
+/** Returns the writing statements of all collections. */
 export function writeStatements(dialect: Dialect): string[] {
   const { parameter: p } = dialect;
   return sqlCollections().flatMap(({ name, spec }) => [
@@ -123,24 +123,24 @@ export function writeStatements(dialect: Dialect): string[] {
   ]);
 }
 
-/** The statements that read a collection; `now` is in epoch seconds. */
+/** Returns the reading statements of a collection; times are in epoch seconds. */
 export function readStatements(name: string, { parameter: p, stored }: Dialect) {
   const columns = stored.map((column) => `r.${column}`).join(', ');
   const there = (n: number) => `(r.expires_at IS NULL OR r.expires_at > ${p(n)})`;
   const found = (table: string) =>
     `SELECT ${columns} FROM "${table}" k JOIN "${name}" r ON r.id = k.id WHERE k.key = ${p(1)} AND k.value = ${p(2)} AND ${there(3)} ORDER BY r.id`;
   return {
-    /** The record of an id, expired or not. */
+    /** The record with an id, expired or not. */
     get: `SELECT ${columns} FROM "${name}" r WHERE r.id = ${p(1)}`,
     /** The id that has this value of a unique key. */
     holder: `SELECT id FROM "${name}_unique" WHERE key = ${p(1)} AND value = ${p(2)}`,
     findUnique: found(`${name}_unique`),
     findIndex: found(`${name}_index`),
-    /** Records after an id, at most so many. */
+    /** The records after an id, up to a limit. */
     page: `SELECT ${columns} FROM "${name}" r WHERE r.id > ${p(1)} AND ${there(2)} ORDER BY r.id LIMIT ${p(3)}`,
     count: `SELECT (SELECT count(*) FROM "${name}") - (SELECT count(*) FROM "${name}" WHERE expires_at <= ${p(1)}) AS n`,
     any: `SELECT EXISTS (SELECT 1 FROM "${name}") AS n`,
-    /** Records that have expired, at most so many. */
+    /** The records that have expired, up to a limit. */
     expired: `SELECT ${columns} FROM "${name}" r WHERE r.expires_at <= ${p(1)} LIMIT ${p(2)}`,
   };
 }

@@ -1,37 +1,33 @@
-// The threads that search. One that is at work on what takes too long is given up, so that no search waits for another
-// without end: SQLite cannot be told to stop, so the thread ends when the statement does.
+// The threads that run searches. SQLite cannot be interrupted, so a thread whose search exceeds its limit is abandoned
+// and ends when its statement does; other searches need not wait for it.
 import { QueryTimeout } from '../contract.ts';
 import type { Thread } from './sqlite-thread.ts';
 import type { Request } from './sqlite-worker.ts';
 
 type Rows = Record<string, unknown>[];
 
-/** How long a search may take, its wait for a thread included, milliseconds. */
+/** The time limit of a search, including its wait for a thread, in milliseconds. */
 const LONGEST = 5_000;
-/** Threads that search at once: more would take the processor from what answers logins. */
+/** The maximum number of threads searching at once: more would take the processor from logins. */
 const AT_ONCE = 2;
-/** Threads there are at most, with those that were given up. */
+/** The maximum number of threads, including abandoned ones. */
 const MOST = 4;
 
 export interface SearchThreads {
-  /** @throws QueryTimeout; Error naming the file, with SQLite's code. */
+  /** Runs a search. @throws QueryTimeout; Error naming the file, with SQLite's code. */
   ask(request: Request): Promise<Rows>;
-  /** Ends them all; what they were asked for is rejected. */
+  /** Ends all threads; searches under way are rejected. */
   end(): Promise<void>;
 }
 
 interface Asked extends PromiseWithResolvers<Rows> {
   request: Request;
-  /** Set while a thread is at work on it. */
+  /** Set while a thread works on it. */
   thread?: Thread;
   timer?: NodeJS.Timeout;
 }
 
-/**
- * Threads that are started when they are needed.
- * @param start starts one.
- * @param longest milliseconds.
- */
+/** Returns threads that are started when they are needed. @param start starts a thread. @param longest milliseconds. */
 export function searchThreads(start: () => Thread, longest = LONGEST): SearchThreads {
   const idle: Thread[] = [];
   const busy = new Set<Thread>();

@@ -1,4 +1,4 @@
-// The database's file: made, checked and brought up to the declarations before anything works with it.
+// The database's file: creates it, checks it, and brings it to the present declarations before anything uses it.
 import { closeSync, openSync, statSync } from 'node:fs';
 import { chmod, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -20,20 +20,20 @@ import {
 } from './schema.ts';
 import { damagedFrame } from './sqlite-wal.ts';
 
-/** "gate", in the file's header, so that no other database is taken for a store. */
+/** "gate", the application id in the file's header, which distinguishes a store from other databases. */
 const applicationId = 0x67617465;
 const version = 3;
 const sqliteBusy = 5;
-/** SQLITE_ERROR (a table is not there), SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_SHORT_READ. */
+/** SQLITE_ERROR (a table is missing), SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_IOERR_SHORT_READ. */
 const damageCodes = [1, 11, 26];
 const shortRead = 522;
 
 /**
- * Makes a database with its tables, to be filled and closed; only {@link syncFile} then makes it durable.
- * @throws Error when there is a file.
+ * Creates a database with its tables, to be filled and closed; it becomes durable only with {@link syncFile}.
+ * @throws Error when the file exists.
  */
 export function createDatabase(file: string): DatabaseSync {
-  // SQLite gives the files beside it the mode of this one.
+  // SQLite gives the files that it creates beside this one the same mode.
   closeSync(openSync(file, 'wx', fileMode));
   const database = new DatabaseSync(file);
   database.exec('PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN');
@@ -43,7 +43,7 @@ export function createDatabase(file: string): DatabaseSync {
   return database;
 }
 
-/** Works on a database; what SQLite then throws names the file, and is a DatabaseFault where that is damaged. */
+/** Works on a database and adds the file to errors of SQLite; damage becomes a DatabaseFault. */
 export function namingDatabase<T>(file: string, work: () => T): T {
   try {
     return work();
@@ -53,13 +53,13 @@ export function namingDatabase<T>(file: string, work: () => T): T {
   }
 }
 
-/** The file is damaged or missing: `gatehouse repair` gives up what is lost. */
+/** The file is damaged or missing. `gatehouse repair` keeps what is still readable. */
 export class DatabaseFault extends Error {}
 
 /**
- * Checks a database and makes the tables and keys that an older release did not have.
- * @param checkBytes a file of more bytes is not read through for damage
- * @returns whether it was read through
+ * Checks a database and creates the tables and keys that an older release did not have.
+ * @param checkBytes a larger file is not read completely
+ * @returns whether it was read completely
  * @throws Error naming the file when it is missing, in use or of a newer release, and DatabaseFault when it is damaged.
  */
 export async function checkDatabase(file: string, checkBytes = Infinity): Promise<{ checked: boolean }> {
@@ -77,7 +77,7 @@ export async function checkDatabase(file: string, checkBytes = Infinity): Promis
   }
   const logged = present.includes(`${file}-wal`);
   return namingDatabase(file, () => {
-    // Before SQLite has it open: closing it would delete the log.
+    // Before SQLite opens the database, because closing it again would delete the log.
     const frame = logged ? damagedFrame(`${file}-wal`) : undefined;
     if (frame !== undefined) {
       throw new DatabaseFault(`${basename(file)}-wal is damaged at frame ${frame}, with changes behind it`);
@@ -95,7 +95,7 @@ function examine(
   database: DatabaseSync,
   { file, logged, checkBytes }: { file: string; logged: boolean; checkBytes: number },
 ): { checked: boolean } {
-  // Nobody else may have it open, also where the file that is locked was deleted.
+  // No other process may have it open, even if the file of the store's lock was deleted.
   database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = FULL');
   database.exec('BEGIN IMMEDIATE; COMMIT');
   identify(database);
@@ -103,7 +103,7 @@ function examine(
   if (mode === 'wal' && isMarkedOpen(database) && !logged) {
     throw new DatabaseFault(`${basename(file)}-wal is missing, which held the latest changes`);
   }
-  // One that was copied by SQLite (VACUUM INTO) is not in this mode, and needs no log.
+  // A copy made by SQLite (VACUUM INTO) is not in this mode and needs no log.
   database.exec('PRAGMA journal_mode = WAL');
   const checked = checkLength(database, file) <= checkBytes;
   const fault = checked ? damageIn(database.prepare(integrityCheck).all()) : undefined;
@@ -113,21 +113,21 @@ function examine(
   addFields(database);
   createTables(database);
   database.exec(`${markOpen(false)}; COMMIT`);
-  // The write-ahead log of a server that was killed becomes part of the file.
+  // Moves the write-ahead log of a killed server into the file.
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   return { checked };
 }
 
-/** Reads the whole file and finds where its structure is damaged. */
+/** Reads the whole file and reports damage to its structure. */
 export const integrityCheck = 'PRAGMA quick_check(1)';
 
-/** What {@link integrityCheck} found, if anything. */
+/** Returns the first fault that {@link integrityCheck} reported, if any. */
 export function damageIn(rows: Record<string, unknown>[]): string | undefined {
   const [first] = rows.map((row) => String(Object.values(row)[0]));
   return first === 'ok' ? undefined : first?.replace(/^\*\*\* .* \*\*\*\n/, '');
 }
 
-/** A file that was cut short is told at once. @returns the bytes it has. */
+/** Returns the size of the file in bytes. @throws DatabaseFault when it is cut off. */
 function checkLength(database: DatabaseSync, file: string): number {
   const pragma = (name: string) => Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
@@ -138,8 +138,8 @@ function checkLength(database: DatabaseSync, file: string): number {
 }
 
 /**
- * Says in the database's file itself whether a server has it open: from then until it is closed there is a
- * write-ahead log beside it, also after a crash, and where there is none the latest changes are lost.
+ * Returns the statement that marks the database as open or closed. While it is marked open, also after a crash, there
+ * must be a write-ahead log; if that is missing, the latest changes are lost.
  */
 export function markOpen(open: boolean): string {
   return `INSERT OR REPLACE INTO meta (name, value) VALUES ('open', '${open ? 'yes' : 'no'}')`;
@@ -170,7 +170,7 @@ function addChecksums(database: DatabaseSync): void {
   }
 }
 
-/** Formats 1 and 2 had no columns of fields, and a field may come to be indexed later. */
+/** Formats 1 and 2 had no columns for fields; also, a field may become indexed in a later release. */
 function addFields(database: DatabaseSync): void {
   for (const { name, spec } of sqlCollections()) {
     const columns = database.prepare(`SELECT name FROM pragma_table_info('${name}')`).all();
@@ -191,7 +191,9 @@ function createTables(database: DatabaseSync): void {
   for (const collection of sqlCollections()) indexAgain(database, collection);
 }
 
-/** Where other keys are declared than the table has, they are made from the records: all of them, or the indexes that were added. */
+/**
+ * If the declared keys differ from those of the table, makes them from the records: all of them, or only added indexes.
+ */
 function indexAgain(database: DatabaseSync, collection: SqlCollection): void {
   const { name, spec } = collection;
   const declared = JSON.stringify([Object.keys(spec.unique), Object.keys(spec.indexes)]);

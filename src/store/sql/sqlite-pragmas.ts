@@ -1,9 +1,9 @@
-// How the connection that writes is set up.
+// The settings of the connection that writes.
 
 /**
- * A commit is on disk when it returns (`synchronous=FULL` syncs the write-ahead log at each; `fullfsync` is what
- * that takes on macOS). Nothing needs a file descriptor later on: there are no temporary files. What is deleted is
- * overwritten: a secret that is gone is not to be read from the file.
+ * A commit is on disk when it returns (`synchronous=FULL` syncs the write-ahead log at each commit; macOS also needs
+ * `fullfsync`). There are no temporary files, so that nothing needs a file descriptor later. Deleted data is
+ * overwritten, so that a deleted secret cannot be read from the file.
  */
 export const commitPragmas = [
   'PRAGMA synchronous = FULL',

@@ -1,5 +1,5 @@
-// All that a SQLite database holds at one snapshot, read while others write: a connection of its own, whose transaction
-// sees nothing that was committed since.
+// Snapshots of a SQLite database, read while others write: a separate connection whose transaction does not see later
+// commits.
 import { DatabaseSync } from 'node:sqlite';
 import type { AnySpec } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
@@ -11,12 +11,15 @@ import { openRow } from './sqlite.ts';
 const atOnce = 200;
 
 export interface DatabaseSnapshot {
-  /** The records of a collection that have not expired, some at a time; nothing for one that is not in the database. */
+  /**
+   * Yields the records of a collection that have not expired, in batches; nothing for a collection outside the
+   * database.
+   */
   records(name: string): AsyncGenerator<readonly AnyRecord[]>;
   close(): void;
 }
 
-/** Holds what is committed when this is called. @param at epoch seconds, for what has expired. */
+/** Takes a snapshot of what is committed now. @param at the time in epoch seconds by which records are expired. */
 export function openDatabaseSnapshot(
   file: string,
   at: number,
@@ -25,7 +28,7 @@ export function openDatabaseSnapshot(
   const database = new DatabaseSync(file, { readOnly: true });
   try {
     database.exec('BEGIN');
-    // The transaction begins with its first read.
+    // The snapshot is taken by the first query of the transaction.
     database.prepare('SELECT count(*) FROM meta').get();
   } catch (error) {
     database.close();
@@ -43,7 +46,7 @@ export function openDatabaseSnapshot(
         const last = rows.at(-1);
         if (last === undefined || rows.length < atOnce) return;
         after = String(last.id);
-        // Requests in between do not wait for all of it.
+        // Lets other requests run between batches.
         await new Promise((resolve) => setImmediate(resolve));
       }
     },

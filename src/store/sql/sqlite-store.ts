@@ -1,4 +1,4 @@
-// The collections that a SQLite file keeps.
+// The collections in a SQLite file.
 import type { Logger } from 'pino';
 import type { Stored } from '../../records/record.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -22,18 +22,18 @@ import { type Change, find as findRecord, place, remove, type SqlTable } from '.
 import { createWriter, type Writer } from './writer.ts';
 
 interface SqliteOptions {
-  /** The database's file, which has been checked. */
+  /** The database's file, already checked. */
   file: string;
   clock: Clock;
-  /** By what expired records are deleted. */
+  /** The clock by which expired records are deleted. */
   deletion: Clock;
   log: Pick<Logger, 'warn' | 'error'> | undefined;
-  /** Whether its whole file was read for damage; otherwise that is done in the background. */
+  /** Whether the whole file was checked for damage; otherwise it is checked in the background. */
   checked: boolean;
-  /** How long a search may take, milliseconds. */
+  /** The time limit of a search, in milliseconds. */
   searchMs?: number | undefined;
   spareThreads?: SpareThreads | undefined;
-  /** Called at the start of each method; throws when the store is not to be used. */
+  /** Called at the start of each method; throws when the store is closed. */
   check(): void;
   sealOf(collection: string, spec: AnySpec): RecordSeal;
 }
@@ -41,7 +41,7 @@ interface SqliteOptions {
 export interface SqliteStore {
   collections: Map<string, Collection<Stored>>;
   batch(writes: readonly Write[]): Promise<void>;
-  /** Deletes some that have expired, of each collection; true when there may be more. */
+  /** Deletes some expired records of each collection; returns whether there may be more. */
   purge(): Promise<boolean>;
   /** @see Store.compact */
   compact(): Promise<void>;
@@ -51,7 +51,7 @@ export interface SqliteStore {
 }
 
 const purgedAtOnce = 200;
-/** Writes, and changes nothing. */
+/** A write that changes nothing. */
 const probe = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')";
 
 /** Opens the collections of a database. */
@@ -97,7 +97,7 @@ export function openSqlite(options: SqliteOptions): SqliteStore {
   };
 }
 
-/** Damage that is found while the store serves: nothing is written any more, and it says so. */
+/** Checks the file while the store is in use. If damage is found, all further writes are refused with the reason. */
 function checkInBackground(file: string, writer: Writer): Thread {
   const thread = startThread(file, []);
   const check = async () => {
@@ -107,7 +107,7 @@ function checkInBackground(file: string, writer: Writer): Thread {
     await thread.end();
   };
   check().catch((error: Error & { code?: number }) => {
-    // Without a code it is the thread that has ended: the store was closed, or there is no descriptor for it.
+    // An error without a code means that the thread has ended: the store was closed, or there was no file descriptor.
     if (error.code !== undefined) writer.stop(error);
   });
   return thread;
@@ -137,7 +137,8 @@ async function purge(tables: Map<string, SqlTable>, writer: Writer, deletion: Cl
   const now = deletion();
   for (const table of tables.values()) {
     const expired = table.committed.expired(now / 1000, purgedAtOnce);
-    // One that a change is under way of may live on, and the time beside a record may be damaged.
+    // A pending change may extend a record's life; and the expiry column may be damaged, so the record's own expiry is
+    // checked.
     const ids = expired
       .filter((one) => table.overlay.get(one.id) === undefined && isExpired(one, now))
       .map(({ id }) => id);
@@ -148,7 +149,7 @@ async function purge(tables: Map<string, SqlTable>, writer: Writer, deletion: Cl
   return more;
 }
 
-/** After a failure the next commit tells whether there is room again: here one that changes nothing. */
+/** After a failure, tries a write that changes nothing, to find out whether writing works again. */
 async function ready(writer: Writer): Promise<void> {
   if (writer.failure() === undefined) return;
   await writer.append([[writeStatements(sqliteDialect).length]], () => undefined);
@@ -163,7 +164,8 @@ function candidateOf(row: Row, record: Candidate['record']): Candidate {
 
 async function find(threads: SearchThreads, file: string, table: SqlTable, query: Query) {
   const { collection, committed, clock, seal } = table;
-  // As at most starts, of what is to be delivered: a thread for it takes 10 MB, and most of the time that the store takes to open.
+  // Most starts search the empty queue of deliveries; a thread for that would take 10 MB and most of the time of
+  // opening.
   if (committed.isEmpty()) return { records: [], more: false, total: query.total ? 0 : undefined };
   const { limit = defaultLimit } = query;
   const now = clock() / 1000;

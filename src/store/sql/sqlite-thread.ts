@@ -1,4 +1,4 @@
-// The threads that SQLite works in, seen from this one: requests are answered in the order they are made.
+// The threads that run SQLite, as seen from the main thread. Requests are answered in order.
 import { Worker } from 'node:worker_threads';
 import { threadEnvironment } from '../../runtime/compile-cache.js';
 import { putSpare, type SpareThreads } from '../../runtime/spare-threads.ts';
@@ -9,23 +9,23 @@ import type { Connection } from './writer.ts';
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC. */
 const syncFaults = [1034, 1290];
 
-/** A thread with a connection of its own. */
+/** A thread with its own connection. */
 export interface Thread {
-  /** @throws Error naming the file, with SQLite's code. */
+  /** Sends a request. @throws Error naming the file, with SQLite's code. */
   ask(request: Request): Promise<Record<string, unknown>[]>;
-  /** Ends it, whatever it does; what it was asked for is rejected. */
+  /** Ends the thread, whatever it is doing; open requests are rejected. */
   end(): Promise<unknown>;
-  /** Closes its file; after that it is nobody's. */
+  /** Closes the connection; the thread may then be used for another store. */
   close(): Promise<void>;
   ended(): boolean;
 }
 
-/** Those that commit: searches have given their threads another priority. */
+/** The spare threads that commit. Those that search have lowered their priority and are not reused. */
 const WORK = 'sqlite';
 
 /**
- * Starts a thread on a database, or takes one. It does not keep the process alive, except while it is asked for something.
- * @param spare where it is taken from, and put when it is closed.
+ * Starts a thread on a database, or reuses a spare one. It keeps the process alive only while a request is open.
+ * @param spare where a thread is taken from, and returned to when it is closed.
  */
 export function startThread(file: string, statements: string[], spare?: SpareThreads): Thread {
   const worker = spare?.take(WORK) ?? newWorker();
@@ -66,20 +66,20 @@ export function startThread(file: string, statements: string[], spare?: SpareThr
 }
 
 function newWorker(): Worker {
-  // The published package holds JavaScript; the repository runs the TypeScript as it is.
+  // The published package contains JavaScript; the repository runs TypeScript directly.
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const url = new URL(`./sqlite-worker.${extension}`, import.meta.url);
-  // What passes through lives for one commit: a small young generation keeps memory low.
+  // Data lives only for one commit: a small young generation keeps memory use low.
   const resourceLimits = { maxYoungGenerationSizeMb: 8 };
   return new Worker(url, { name: 'sqlite', resourceLimits, env: threadEnvironment() });
 }
 
 /**
- * The connection that commits, in a thread. One that has ended (there was no descriptor for it, say) is started again
- * with the next commit; after a failed sync nothing is written any more.
+ * Returns the connection that commits, in a thread. If the thread has ended (for lack of a file descriptor, for
+ * example) the next commit starts it again. After a failed sync, commits throw an error with `fatal`.
  */
 export function startConnection(file: string, statements: string[], spare?: SpareThreads): Connection {
-  // Many a command only reads.
+  // Started at the first commit, because many commands only read.
   let thread: Thread | undefined;
   const running = () => {
     if (thread === undefined || thread.ended()) thread = startThread(file, statements, spare);

@@ -1,5 +1,5 @@
-// The thread that commits (or, opened to search, reads what takes long). It knows no collections: it is given the
-// statements when it starts, and then, for each transaction, their numbers and parameters.
+// The thread that commits or, opened without statements, runs searches. It does not know collections: it gets the
+// statements when it starts and then, for each transaction, their numbers and parameters.
 import { getPriority, setPriority } from 'node:os';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
@@ -7,7 +7,7 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 
 type Parameters = (string | number | null)[];
 
-/** What the thread is asked for. */
+/** The requests to the thread. */
 export type Request =
   | { open: { file: string; statements: string[] } }
   | { commit: [statement: number, ...Parameters][] }
@@ -15,7 +15,7 @@ export type Request =
   | { compact: true }
   | { close: true; stays: boolean };
 
-/** What it answers; `code` is SQLite's extended one. */
+/** The answers; `code` is SQLite's extended error code. */
 export type Answer = { rows?: Record<string, unknown>[] } | { error: string; code: number | undefined };
 
 let database: DatabaseSync;
@@ -23,7 +23,7 @@ let statements: string[];
 let prepared: StatementSync[];
 
 parentPort?.on('message', (request: Request) => {
-  // What cannot be opened ends the thread.
+  // An error here ends the thread.
   if ('open' in request) return open(request.open);
   let answer: Answer;
   try {
@@ -59,7 +59,7 @@ function commit(operations: [number, ...Parameters][]): void {
     for (const [number, ...parameters] of operations) statement(number).run(...parameters);
     database.exec('COMMIT');
   } catch (error) {
-    // SQLite has rolled back by itself after some faults.
+    // After some errors SQLite has already rolled back.
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
   }
@@ -72,14 +72,14 @@ function statement(number: number): StatementSync {
 }
 
 /**
- * Lets logins go first on a busy machine, for a thread that only reads what takes long: ten steps of setpriority(2). Linux
- * alone counts it by thread; elsewhere it would be the priority of the whole process.
+ * Lowers the priority of a searching thread by ten steps (setpriority(2)), so that logins go first on a busy machine.
+ * Only Linux has priorities per thread; elsewhere the whole process would be affected.
  */
 function yieldToOthers(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(Math.min(19, getPriority() + 10));
   } catch {
-    // A service manager may forbid the call (SystemCallFilter=~@resources): the thread then runs as all others do.
+    // A service manager may forbid the call (SystemCallFilter=~@resources); the thread then keeps its priority.
   }
 }

@@ -1,5 +1,5 @@
-// SQLite inside Node. This thread reads, by a connection of its own; a worker thread commits, so that waiting for
-// the disk never holds up the event loop. In WAL mode neither waits for the other.
+// SQLite inside Node. The main thread reads on its own connection; a worker thread commits, so that waiting for the
+// disk never blocks the event loop. In WAL mode neither waits for the other.
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { keepLatest } from '../../runtime/latest.ts';
 import { hasKey } from '../keys.ts';
@@ -13,29 +13,29 @@ import { commitPragmas } from './sqlite-pragmas.ts';
 import type { Committed } from './table.ts';
 import { columnText, fromColumn } from './text.ts';
 
-/** Records of one collection that are kept as they were read, and ids that are known to have none. */
+/** How many recently read records of a collection, and how many ids without a record, are cached. */
 const mostLatest = 200;
-/** Characters of such an id: a stranger's may be long. */
+/** The longest id, in characters, that is cached as absent: clients choose ids in requests. */
 const longestAbsent = 256;
 
-/** Opens a database to read from it on this thread; until it is closed the file says that it is open. */
+/** Opens a database for reading on this thread; the file is marked as open until it is closed. */
 export function openReader(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   namingDatabase(file, () => {
     database.exec(commitPragmas);
-    // From the first read on there is a log, and no other process can have the file for itself.
+    // From the first read on the log exists, and no other process can open the file exclusively.
     database.exec(`${markOpen(true)}; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA query_only = ON`);
   });
   return database;
 }
 
 /**
- * Closes it, as the last connection there is: the write-ahead log becomes part of the file. Where there is no room
- * even to say so, it is left to the end of the process, so that the log stays for the next start.
+ * Closes the last connection, which moves the write-ahead log into the file. If the disk is too full even to mark the
+ * file as closed, the connection is left to the end of the process, so that the log remains for the next start.
  */
 export function closeReader(database: DatabaseSync): void {
   try {
-    // First, because that makes room.
+    // The checkpoint comes first because it frees space.
     database.exec('PRAGMA query_only = OFF; PRAGMA wal_checkpoint(TRUNCATE)');
     database.exec(markOpen(false));
   } catch {
@@ -44,7 +44,7 @@ export function closeReader(database: DatabaseSync): void {
   database.close();
 }
 
-/** The committed records of a collection. @throws Error naming the file where it is damaged. */
+/** Returns the committed records of a collection. Its methods throw an Error naming the file when it is damaged. */
 export function sqliteCommitted(
   file: string,
   database: DatabaseSync,
@@ -59,11 +59,11 @@ export function sqliteCommitted(
     return known;
   };
   /**
-   * Read and checked a moment ago, and as it was changed since: a request reads some of its records several times. Without
-   * what is sealed on disk.
+   * Recently read records, kept up to date: a request reads some records several times. Records with sealed members are
+   * not cached.
    */
   const latest = new Map<string, AnyRecord>();
-  /** Ids that no record had a moment ago: a login asks several times for failed attempts that there are none of. */
+  /** Recently requested ids without a record: a login looks several times for failed attempts that do not exist. */
   const absent = new Map<string, true>();
   const keep = (record: AnyRecord) => keepLatest(latest, mostLatest, record.id, record);
   const open = (row: Row) => openRow(file, name, row, seal);
@@ -93,7 +93,7 @@ export function sqliteCommitted(
       const row = prepare('holder').get(key, columnText(value));
       return row === undefined ? undefined : fromColumn(String(row.id));
     },
-    // A damaged index must not lead to another's record.
+    // The key is checked again: a damaged index must not lead to another record.
     find: (unique, key, value, now) =>
       all(unique ? 'findUnique' : 'findIndex', key, columnText(value), now).filter((record) =>
         hasKey(spec, record, key, value),
@@ -105,7 +105,7 @@ export function sqliteCommitted(
   };
 }
 
-/** The record of a row. @throws Error naming the file and the record when it is damaged or cannot be opened. */
+/** Returns the record of a row. @throws Error naming the file and the record when it is damaged or cannot be opened. */
 export function openRow(file: string, name: string, row: Row, seal: RecordSeal): AnyRecord {
   try {
     return recordOfRow(name, row, seal);

@@ -1,5 +1,5 @@
-// Writes to one collection, judged: against what is committed and the changes that are to be. Nothing here is
-// asynchronous, so that each function is one atomic step; committing what it makes is the writer's part.
+// Plans writes to one collection, taking into account what is committed and the pending changes. Nothing here is
+// asynchronous, so each function is one atomic step; the writer commits what is planned.
 import type { Clock } from '../../runtime/clock.ts';
 import { UniqueKeyError } from '../contract.ts';
 import { fieldValue } from '../filter.ts';
@@ -15,18 +15,21 @@ import { columnText } from './text.ts';
 export interface Committed {
   /** The record with this id, expired or not. */
   get(id: string): AnyRecord | undefined;
-  /** A change of the record is over. @param record as it was committed; undefined where it is gone, or that is not known. */
+  /**
+   * Called when a change of a record has ended.
+   * @param record as it was committed; undefined if it was deleted or the outcome is unknown.
+   */
   changed(id: string, record: AnyRecord | undefined): void;
-  /** The id of the record that has this value of a unique key. */
+  /** Returns the id of the record that has this value of a unique key. */
   holder(key: string, value: string): string | undefined;
-  /** The records, not expired by `now` (epoch seconds), that have this value of a key, in id order. */
+  /** Returns the records that have this value of a key and have not expired by `now` (epoch seconds), in id order. */
   find(unique: boolean, key: string, value: string, now: number): AnyRecord[];
-  /** At most `limit` records with their ids after `after`, in id order. */
+  /** Returns at most `limit` records with ids after `after`, in id order. */
   page(after: string, limit: number, now: number): AnyRecord[];
   count(now: number): number;
-  /** Whether there is no record, expired or not. */
+  /** Returns whether there is no record, expired or not. */
   isEmpty(): boolean;
-  /** At most `limit` records that have expired by `now`. */
+  /** Returns at most `limit` records that have expired by `now`. */
   expired(now: number, limit: number): AnyRecord[];
 }
 
@@ -38,20 +41,23 @@ export interface SqlTable {
   seal: RecordSeal;
 }
 
-/** What one write does: its operations, and what becomes of each record. */
+/** The effect of one write: its operations, and the new state of each record. */
 export interface Change {
   table: SqlTable;
   operations: Operation[];
   after: (Pick<Pending, 'encoded' | 'slots'> & { id: string })[];
 }
 
-/** The record with this id as it will be, unless it has expired. */
+/** Returns the record with this id after the pending changes, unless it has expired. */
 export function find(table: SqlTable, id: string): AnyRecord | undefined {
   const record = current(table, id);
   return record === undefined || isExpired(record, table.clock()) ? undefined : record;
 }
 
-/** The ids of records that will have this value of a key, in order. @throws Error when no such key is declared. */
+/**
+ * Returns the ids of records that have this value of a key after the pending changes, in order.
+ * @throws Error when no such key is declared.
+ */
 export function idsBy(table: SqlTable, key: string, value: string): string[] {
   const committed = table.committed
     .find(isUnique(table, key), key, value, table.clock() / 1000)
@@ -61,7 +67,7 @@ export function idsBy(table: SqlTable, key: string, value: string): string[] {
   return [...committed, ...pending].sort(compareIds);
 }
 
-/** Whether a key is a unique one. @throws Error when collections.ts declares no such key. */
+/** Returns whether a key is a unique one. @throws Error when collections.ts declares no such key. */
 export function isUnique({ collection: { name, spec } }: SqlTable, key: string): boolean {
   if (Object.hasOwn(spec.unique, key)) return true;
   if (Object.hasOwn(spec.indexes, key)) return false;
@@ -69,9 +75,9 @@ export function isUnique({ collection: { name, spec } }: SqlTable, key: string):
 }
 
 /**
- * Adds a record, or replaces the one with its id unless it must be new. An expired record that holds
- * one of its unique keys is deleted by the same change, so that no clock can bring the two together.
- * @param before the record with its id as it will be, where that was read just now
+ * Adds a record or, unless `mustBeNew`, replaces the one with its id. An expired record that has one of its unique keys
+ * is deleted by the same change, so that setting the clock back cannot bring back two records with one key.
+ * @param before the record with its id, if the caller has just read it
  * @throws UniqueKeyError when another record has one of its keys (or, if it must be new, its id).
  */
 export function place(
@@ -100,7 +106,7 @@ export function place(
 const isSurelyNew = ({ collection: { spec } }: SqlTable, record: AnyRecord) =>
   spec.hasRandomId?.(record) === true;
 
-/** Only what changes: most changes leave alone what a record is sorted by, and its indexes need not be written. */
+/** Updates only the JSON if expiry and indexed fields stay, as in most changes: then no index is written. */
 function write(table: SqlTable, put: Encoded, before: AnyRecord | undefined): Operation {
   const { record } = put;
   const { name, spec } = table.collection;
@@ -115,7 +121,7 @@ function write(table: SqlTable, put: Encoded, before: AnyRecord | undefined): Op
   return [statement(table, 'put'), columnText(record.id), text, record.expiresAt ?? null, sum];
 }
 
-/** Deletes records; ids that are not there are no fault. */
+/** Deletes records; ids without a record are ignored. */
 export function remove(table: SqlTable, ids: string[]): Change {
   const records = ids.flatMap((id) => current(table, id) ?? []);
   return {
@@ -133,7 +139,7 @@ function current({ overlay, committed }: SqlTable, id: string): AnyRecord | unde
   return pending === undefined ? committed.get(id) : pending.encoded?.record;
 }
 
-/** The values that a record has of its collection's keys. */
+/** The values of a record's keys. */
 interface Keys {
   unique: Pair[];
   indexes: Pair[];
@@ -150,7 +156,10 @@ function keysOf({ collection: { spec } }: SqlTable, record: AnyRecord | undefine
 
 const slotsOf = ({ unique, indexes }: Keys) => [...unique, ...indexes].map(slot);
 
-/** @throws UniqueKeyError when one that has not expired holds a key that the record has now and had not before. */
+/**
+ * Returns the expired records that have unique keys which the record newly needs.
+ * @throws UniqueKeyError when a record that has not expired has one of them.
+ */
 function expiredHolders(table: SqlTable, id: string, old: Keys, next: Keys): string[] {
   const holders = new Set<string>();
   for (const pair of without(next.unique, old.unique)) {
@@ -169,7 +178,7 @@ function holderOf({ overlay, committed }: SqlTable, key: string, value: string):
   return holder === undefined || overlay.get(holder) !== undefined ? undefined : holder;
 }
 
-/** Only what changes: most writes leave a record's keys as they are. */
+/** Writes only the keys that change; in most writes none does. */
 function keyOperations(table: SqlTable, id: string, old: Keys, next: Keys): Operation[] {
   const operations = (name: WriteName, pairs: Pair[]) =>
     pairs.map(([key, value]): Operation => [statement(table, name), key, columnText(value), columnText(id)]);
@@ -181,7 +190,7 @@ function keyOperations(table: SqlTable, id: string, old: Keys, next: Keys): Oper
   ];
 }
 
-/** The pairs that are not among others; mostly the two are the same, in the same order. */
+/** Returns the pairs that are not among others. Usually both lists are equal and in the same order. */
 function without(all: Pair[], others: Pair[]): Pair[] {
   const isSame = (pair: Pair, n: number) => others[n]?.[0] === pair[0] && others[n]?.[1] === pair[1];
   if (all.every(isSame)) return [];

@@ -1,34 +1,34 @@
-// Group commit: changes that arrive while a commit is under way wait and share the next one, and are acknowledged
-// when that is durable. When the database refuses (the disk is full, say), what was to be committed and all that
-// waits is refused, because later changes were judged by earlier ones; the next change is tried as any other.
+// Group commit: changes that arrive during a commit share the next one and are acknowledged when it is durable. When a
+// commit fails (for example because the disk is full), it and all waiting changes are refused, because later changes
+// were decided on the basis of earlier ones; the next change is tried normally.
 //
-// After a failed sync nobody knows what the disk holds of what was written, and trying it again may succeed without
-// having written: then the store stays read-only until it is opened again.
+// After a failed sync it is unknown what the disk holds, and repeating the sync may succeed without having written
+// anything. Then the store stays read-only until it is opened again.
 import type { Operation } from './schema.ts';
 
-/** What commits operations in one transaction, elsewhere than on this thread. */
+/** Commits operations in one transaction, on another thread. */
 export interface Connection {
-  /** @throws Error with `fatal` where the database is not to be written any more. */
+  /** @throws Error with `fatal` when the database must not be written any more. */
   commit(operations: Operation[]): Promise<void>;
-  /** Writes the whole file anew, without what was deleted. */
+  /** Rewrites the whole file without deleted data. */
   compact(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface Writer {
-  /** What the changes that are appended in this turn will wait for. */
+  /** Returns the promise that the changes appended in this turn will wait for. */
   next(): Promise<void>;
   /**
-   * Commits operations together with those of others. `settled` is told how that went before the promise says so.
+   * Commits operations together with those of others. `settled` is called with the outcome before the promise settles.
    */
   append(operations: Operation[], settled: Settled): Promise<void>;
   /** Refuses all writes from now on. */
   stop(reason: Error): void;
-  /** Why the last commit failed, if it did. */
+  /** Returns why the last commit failed, if it did. */
   failure(): Error | undefined;
-  /** Waits for what was appended and has the file written anew, without what was deleted. */
+  /** Waits for the appended changes, then rewrites the file without deleted data. */
   compact(): Promise<void>;
-  /** Waits for what was appended and closes the connection. */
+  /** Waits for the appended changes and closes the connection. */
   close(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ type Settled = (isCommitted: boolean) => void;
 interface Group {
   operations: Operation[];
   settled: Settled[];
-  /** What its changes wait for, some of them together. */
+  /** The promises that its changes wait for; several changes share one. */
   acknowledgments: Acknowledgment[];
 }
 
@@ -45,23 +45,23 @@ interface Acknowledgment extends PromiseWithResolvers<void> {
   changes: number;
 }
 
-/** How many changes are acknowledged in one turn: what all who waited go on to do must not hold up other requests. */
+/** How many changes are acknowledged in one turn: the work that follows them must not block other requests. */
 const acknowledgedAtOnce = 16;
 
 interface WriterOptions {
   connection: Connection;
-  /** Called when a commit fails, once until one succeeds again; then with undefined. */
+  /** Called with the error when commits begin to fail, and with undefined when one succeeds again. */
   onFailure(error: Error | undefined): void;
 }
 
-/** What a writer knows: the group that gathers writes, the commit under way, and the last failure. */
+/** The state of a writer: the group that collects writes, the commit under way, and the last failure. */
 interface WriterState extends WriterOptions {
   waiting: Group | undefined;
   flushing: Promise<void> | undefined;
   failed: (Error & { fatal?: boolean }) | undefined;
 }
 
-/** Begins to write to a connection. */
+/** Returns the writer of a connection. */
 export function createWriter({ connection, onFailure }: WriterOptions): Writer {
   const state: WriterState = {
     connection,
@@ -111,7 +111,7 @@ export function createWriter({ connection, onFailure }: WriterOptions): Writer {
 
 async function flush(state: WriterState): Promise<void> {
   for (;;) {
-    // The writers just acknowledged get a turn to append again, so that they share the next commit.
+    // Callers that were just acknowledged get a turn to append again, so that they share the next commit.
     await nextTurn();
     if (state.waiting === undefined || state.waiting.settled.length === 0) break;
     const group = state.waiting;
@@ -139,7 +139,7 @@ async function acknowledge({ acknowledgments }: Group): Promise<void> {
   }
 }
 
-/** Asked again after each wait: a writer may be stopped meanwhile. */
+/** Checked again after each wait, because the writer may have been stopped meanwhile. */
 function isFatal({ failed }: WriterState): boolean {
   return failed?.fatal === true;
 }
@@ -151,7 +151,7 @@ function refuse(state: WriterState, group: Group, error: Error): void {
   state.waiting = undefined;
   for (const settle of groups.flatMap((one) => one.settled)) settle(false);
   for (const { changes, reject } of groups.flatMap((one) => one.acknowledgments)) {
-    // Nobody waits for one without changes: those were refused before.
+    // A group without changes has no waiting caller: its changes were refused when they were planned.
     if (changes > 0) reject(error);
   }
 }

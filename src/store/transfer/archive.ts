@@ -1,4 +1,5 @@
-// A store in a file: JSON, one record a line, compressed. Secrets in it are sealed with the store's key, which is not in it.
+// A store in a file: compressed JSON, one record on each line. Secrets in it are sealed with the store's key, which the
+// file does not contain.
 import { createHash, type KeyObject } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Readable, type Writable } from 'node:stream';
@@ -33,10 +34,14 @@ const lineSchema = z.union([
   z.object({ end: z.object({ records: z.number(), sha256: z.string() }) }),
 ]);
 
-/** The file is no archive, not whole, or of a newer release. */
+/** The file is not a backup, is damaged, or was written by a newer release. */
 class ArchiveFault extends Error {}
 
-/** Writes a store as it is at one snapshot. @param release that writes. @param signal ends it before it is done. */
+/**
+ * Writes a snapshot of a store.
+ * @param release the release that writes it, for the header.
+ * @param signal aborts the writing.
+ */
 export async function writeArchive(
   store: Pick<Store, 'withSnapshot'>,
   key: KeyObject,
@@ -80,10 +85,7 @@ function sealsOf(key: KeyObject): ReadonlyMap<string, RecordSeal> {
   return new Map(collectionSpecs().map(([name, spec]) => [name, recordSeal(key, name, spec)]));
 }
 
-/**
- * Reads an archive through to its end.
- * @returns what it says of itself, and how many records it has. @throws ArchiveFault
- */
+/** Reads a backup to its end. @returns its header and the number of its records. @throws ArchiveFault */
 export async function checkArchive(file: string): Promise<{ header: ArchiveHeader; records: number }> {
   let header: ArchiveHeader | undefined;
   let records = 0;
@@ -95,7 +97,11 @@ export async function checkArchive(file: string): Promise<{ header: ArchiveHeade
   return { header, records };
 }
 
-/** The records of an archive, some at a time. @param key that its secrets are sealed with. @throws ArchiveFault */
+/**
+ * Yields the records of a backup in batches.
+ * @param key the key that its secrets are sealed with.
+ * @throws ArchiveFault
+ */
 export async function* archiveParts(file: string, key: KeyObject): AsyncGenerator<Part> {
   const seals = sealsOf(key);
   let part: { collection: string; records: Part['records'][number][] } | undefined;
@@ -116,7 +122,7 @@ export async function* archiveParts(file: string, key: KeyObject): AsyncGenerato
 
 type Found = { header: ArchiveHeader } | { collection: string; text: string };
 
-/** Header and records; nothing after them is believed that the last line does not vouch for. */
+/** Yields the header and the records. They can only be trusted once the last line has been checked, at the end. */
 async function* read(file: string): AsyncGenerator<Found> {
   const hash = createHash('sha256');
   let records = -1;

@@ -1,16 +1,16 @@
-// What tells the records of one store from those of another: how many there are of each collection, and a sum of their
-// hashes, in whatever order they are read.
+// Digests that compare the records of two stores: for each collection the number of records and a sum of their hashes,
+// which does not depend on the order.
 import { createHash } from 'node:crypto';
 import type { AnyRecord } from '../record.ts';
 
-/** Sums by collection. */
+/** The sums of all collections. */
 interface Digest {
   add(collection: string, records: readonly AnyRecord[]): void;
-  /** By collection: how many, and their sum; one without records is not among them. */
+  /** The number of records and their sum by collection; empty collections are left out. */
   read(): ReadonlyMap<string, { count: number; sum: string }>;
 }
 
-/** An empty digest. */
+/** Returns an empty digest. */
 export function createDigest(): Digest {
   const sums = new Map<string, { count: number; sum: bigint }>();
   return {
@@ -27,7 +27,7 @@ export function createDigest(): Digest {
   };
 }
 
-/** In which collections two differ. */
+/** Returns the collections in which two digests differ. */
 export function differences(a: Digest, b: Digest): string[] {
   const [x, y] = [a.read(), b.read()];
   return [...new Set([...x.keys(), ...y.keys()])].filter((name) => {

@@ -1,4 +1,5 @@
-// Fills a store with the records of another: again and again until it is whole, and compares both at the end.
+// Fills a store with the records of another. An interrupted attempt can be repeated; the two stores are compared at the
+// end.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { CollectionName } from '../../records/collections.ts';
@@ -9,17 +10,18 @@ import { migrate } from '../migrate.ts';
 import { createDigest, differences } from './digest.ts';
 import { FILLING, type Part, transferredCollections, transferredParts } from './parts.ts';
 
-/** How far it has come. */
+/** How much has been copied. */
 export interface Progress {
   collection: string;
   records: number;
 }
 
 /**
- * Fills a store that is empty, or was left half filled by an earlier try.
- * @param target opened with a clock that stands still, so that no record of the source expires meanwhile.
+ * Fills a store that is empty or was left half filled by an earlier attempt.
+ * @param target opened with a clock that stands still, so that no copied record expires meanwhile.
  * @param parts the records of the source.
- * @returns how many records it has. @throws Error when it holds something else, or differs from the source at the end.
+ * @returns how many records were copied.
+ * @throws Error when the target holds something else, or differs from the source at the end.
  */
 export async function fillStore(
   target: Store,
@@ -43,7 +45,7 @@ export async function fillStore(
     records += part.records.length;
     tell({ collection: part.collection, records });
   }
-  // What the new store has marked as done while it was empty may have to be done to what came.
+  // The new store has marked its migrations as done while it was empty; the copied records may still need them.
   for (const { id } of (await marks.list({ limit: 1000 })).records)
     if (id !== FILLING && !changes.has(id)) await marks.delete(id);
   const copy = createDigest();
@@ -61,7 +63,7 @@ export async function fillStore(
   return records;
 }
 
-/** The first collection that holds anything; what a new store has of its own does not count. */
+/** Returns the first collection that holds anything, apart from what a new store contains itself. */
 async function firstTaken(store: Store): Promise<string | undefined> {
   const others = transferredCollections().filter((name) => name !== 'migrations' && name !== 'keyChecks');
   for (const name of others) if ((await store.collection(name).count()) > 0) return name;
@@ -73,7 +75,7 @@ async function putAll(store: Store, { collection, records }: Part, isResumed: bo
   const there = isResumed ? await Promise.all(records.map(({ id }) => to.get(id))) : [];
   const missing = records.filter((record, n) => !isDeepStrictEqual(record, there[n]));
   if (missing.length === 0) return;
-  // Configuration has no batches; what is put at once shares a write.
+  // Collections of the configuration have no batches; concurrent writes share one write of the file.
   if (IN_BATCHES.has(collection))
     await store.batch(missing.map((record) => ({ collection, put: record }) as Write));
   else await Promise.all(missing.map((record) => to.put(record)));

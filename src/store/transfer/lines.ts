@@ -1,7 +1,8 @@
-// Lines of JSON: they end with a line feed alone. What node:readline takes for ends besides (U+2028) may be within a text.
+// Reads lines of JSON, which end with a line feed only. node:readline would also split at U+2028, which a JSON text may
+// contain.
 import type { Readable } from 'node:stream';
 
-/** The lines of a stream; the last may have no end. */
+/** Yields the lines of a stream; the last one may lack its line feed. */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';

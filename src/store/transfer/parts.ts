@@ -1,20 +1,20 @@
-// Which records go along when a store is copied: all but what each store has of its own.
+// Which records are transferred when a store is copied: all but those that belong to one store only.
 import type { CollectionName } from '../../records/collections.ts';
 import type { Snapshot } from '../contract.ts';
 import { collectionSpecs } from '../keys.ts';
 import type { AnyRecord } from '../record.ts';
 import { CHECK, CHECK_BEFORE, FORMER_CHECK } from '../sealing/open.ts';
 
-/** In `migrations`, while a store is filled: nobody uses it until it is whole. */
+/** The id of the record in `migrations` that marks a store as half filled; such a store is not opened. */
 export const FILLING = 'moving-in';
 
 const OWN: Readonly<Record<string, readonly string[]>> = {
-  // Of the key that this store's secrets are sealed with.
+  // The check values of the key that this store's secrets are sealed with.
   keyChecks: [CHECK, CHECK_BEFORE, FORMER_CHECK],
   migrations: [FILLING],
 };
 
-/** The collections that go along; counters that need not survive do not. */
+/** Returns the collections that are transferred: all but those kept in memory only. */
 export function transferredCollections(): CollectionName[] {
   return collectionSpecs()
     .filter(([, { kept }]) => kept !== 'memory')
@@ -27,7 +27,7 @@ export interface Part {
   records: readonly AnyRecord[];
 }
 
-/** Without what is each store's own. */
+/** Returns a part without the records that belong to one store only. */
 function transferredPart({ collection, records }: Part): Part {
   const own = OWN[collection];
   return own === undefined
@@ -35,7 +35,7 @@ function transferredPart({ collection, records }: Part): Part {
     : { collection, records: records.filter(({ id }) => !own.includes(id)) };
 }
 
-/** All that goes along of a store, at one snapshot. */
+/** Yields all records of a snapshot that are transferred. */
 export async function* transferredParts({ records }: Pick<Snapshot, 'records'>): AsyncGenerator<Part> {
   for (const collection of transferredCollections()) {
     for await (const page of records(collection)) yield transferredPart({ collection, records: page });
