@@ -68,10 +68,7 @@ export function stateOf(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/**
- * For connections that only look up records by key: otherwise a statement with a list of ids is planned anew for each list, because
- * a plan for a short list looks cheaper than the generic plan.
- */
+/** For connections that only look up records by key: a statement with a list of ids would otherwise be planned anew for each list. */
 const ONE_PLAN = 'SET plan_cache_mode = force_generic_plan';
 
 /** Opens a pool; connections are made when they are needed. */
