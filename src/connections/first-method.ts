@@ -1,8 +1,8 @@
-// The first authentication method of a connection's users.
+// The authentication method that users of a connection log in with first.
 import { firstMethodOf } from '../records/first-methods.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** @returns undefined for a connection that is not there any more. @see firstMethodOf */
+/** Returns the first authentication method of a connection, by its name; undefined when the connection no longer exists. */
 export async function firstMethod(config: Config, connection: string): Promise<string | undefined> {
   const found = await config.connection(connection);
   return found && firstMethodOf(found.strategy);

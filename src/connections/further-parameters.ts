@@ -1,8 +1,8 @@
-// What an authorization request to a provider has beyond the protocol's own parameters: what the connection's options fix
-// or map, and what the application adds.
+// Additional parameters of an authorization request to a provider: the connection's options set some of them, and the
+// application's own request adds others.
 import type { UpstreamRequest } from './redirect.ts';
 
-/** Parameters that are the protocol's own between us and the provider: no option and no application sets them. */
+/** Parameters of OAuth 2.0 and OpenID Connect that the strategy itself sets; neither an option nor an application may. */
 const RESERVED = new Set([
   'client_id',
   'client_secret',
@@ -21,22 +21,22 @@ const RESERVED = new Set([
   'state',
 ]);
 
-/** Standard parameters of the application's request that mean the same at the provider. */
+/** Standard parameters of the application's request that are forwarded, because they mean the same at the provider. */
 const PASSED_ON = ['login_hint', 'prompt'] as const;
 
-/** The options that say so. */
+/** The options of a connection that set additional parameters. */
 interface FurtherOptions {
-  /** Fixed ones. */
+  /** Fixed values, by parameter name. */
   authParams?: Readonly<Record<string, string>>;
-  /** The names of those of the application's request, by the provider's. */
+  /** Provider's parameter name to the name of the parameter of the application's request that has the value. */
   authParamsMap?: Readonly<Record<string, string>>;
   upstream_params: Readonly<Record<string, { value: string } | { alias: string }>>;
 }
 
 /**
- * Further parameters. What an option maps comes before what is fixed, and that before what the application adds: it cannot
- * undo either, nor what the operator wrote into the address itself.
- * @param address where the request goes.
+ * Returns the additional parameters of an authorization request to a provider. A mapped value takes precedence over a fixed
+ * one, and both over what the application adds; the application cannot override the query of the configured address either.
+ * @param address the provider's authorization endpoint, as configured.
  */
 export function furtherParameters(
   { authParams = {}, authParamsMap = {}, upstream_params }: FurtherOptions,
@@ -73,7 +73,10 @@ export function furtherParameters(
   );
 }
 
-/** What binds the application's request to the application is not for a provider, whatever the mapping says. */
+/**
+ * Whether a parameter of the application's request may be forwarded to a provider. Its `state`, `nonce` and the like, and our
+ * own parameters, may not, even if the options map them.
+ */
 function isForOthers(source: string): boolean {
   return !RESERVED.has(source) && !source.startsWith('gatehouse_');
 }

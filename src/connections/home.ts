@@ -1,5 +1,5 @@
-// Home realm discovery: which connection somebody's e-mail address belongs to, by its domain alone. Nothing here knows
-// whether there is an account.
+// Home realm discovery: finds the connection of an e-mail address by the address's domain alone. No account is looked up, so
+// the answer does not reveal whether one exists.
 import type { Connection, Organization } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { domainOf } from '../records/email.ts';
@@ -7,25 +7,26 @@ import { discoveryDomainsOf } from '../records/organizations.ts';
 import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
 
-/** A connection whose strategy is built in. */
+/** A connection whose strategy is built in, with that strategy. */
 export interface UsableConnection {
   connection: Connection;
   strategy: Strategy;
 }
 
-/**
- * Strategies whose option `domain` is also a domain of e-mail addresses; with others it is the provider's own host.
- */
+/** Strategies whose option `domain` is a domain of e-mail addresses. For others, it is the provider's own host. */
 const WITH_DOMAIN: ReadonlySet<string> = new Set(['google-apps', 'waad']);
 
-/** The domains of a connection's users, in lower case: `domain_aliases` and `tenant_domain`. */
+/**
+ * Returns the e-mail domains of a connection's users, in lower case: those of the options `domain_aliases` and
+ * `tenant_domain`, and for some strategies `domain`.
+ */
 export function domainsOf({ options, strategy }: Pick<Connection, 'options' | 'strategy'>): string[] {
   const { domain_aliases: aliases, tenant_domain: tenant, domain } = options;
   const all = [aliases, tenant, WITH_DOMAIN.has(strategy) ? domain : undefined].flat();
   return all.filter((one) => typeof one === 'string' && one !== '').map((one) => String(one).toLowerCase());
 }
 
-/** Whether a connection is the directory or provider of one organization, and not one that is open to everybody. */
+/** Whether a connection is an enterprise connection: the directory or identity provider of one company. */
 export function isEnterprise(connection: Pick<Connection, 'strategy'>): boolean {
   const strategy = strategyOf(connection);
   if (strategy?.page === 'redirect') return !strategy.isSocial;
@@ -33,11 +34,12 @@ export function isEnterprise(connection: Pick<Connection, 'strategy'>): boolean 
 }
 
 /**
- * The connection that an e-mail address belongs to: the one that declares its domain; of an organization whose verified
- * domain it is, its one enterprise connection.
- * @param usable the connections that may be used, in order.
- * @param organization that the login is for.
- * @returns undefined for an address of nobody's domain, and for what is no address.
+ * Returns the connection of an e-mail address: the first one that declares the address's domain. If none does, and the
+ * organization has verified that domain, it is the organization's enterprise connection, provided there is exactly one.
+ * @param usable the connections that may be used, in order of preference.
+ * @param organization the organization that the login is for, if any.
+ * @param identifier what the user typed, or what the request says.
+ * @returns undefined when no connection matches, and when the identifier is not an e-mail address.
  */
 export function homeOf<U extends UsableConnection>(
   usable: readonly U[],
@@ -58,7 +60,7 @@ function isDomainOf(organization: Organization | undefined, domain: string): boo
   );
 }
 
-/** Whether e-mail addresses can choose the connection: a provider elsewhere, or a directory's password form. */
+/** Whether the domain of an e-mail address can select one of these connections ({@link homeOf}). */
 export function hasHomes(
   usable: readonly UsableConnection[],
   organization: Organization | undefined,

@@ -1,4 +1,4 @@
-// Chooses the connection and login page for a waiting request.
+// Chooses the connection and the login page of a waiting authorization request.
 import { type HostedDependencies, type RequestPage, renderPage, stepPath } from '../flow/request-page.ts';
 import type { LoginPageOf } from '../flow/routes.ts';
 import type { Connection } from '../records/collections.ts';
@@ -17,7 +17,7 @@ import {
 } from './request-connections.ts';
 import { type ProviderRedirectDependencies, redirectToProvider } from './upstream/redirect-to-provider.ts';
 
-/** The page of the connection that a request's user logs in with. */
+/** Returns the function that chooses the login page of a request: that of the connection its user logs in with. */
 export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDependencies): LoginPageOf {
   const { config } = deps;
   return async (page) => {
@@ -29,7 +29,7 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
     return {
       isElsewhere: straight !== undefined,
       show: async (ctx, form) => {
-        // A form that is opened by its own address was chosen on another page.
+        // A form that the user opened by its own URL belongs to the default connection: login_hint does not select it.
         const isMeant = form === undefined || (form === 'login' && identifier !== undefined);
         const { connection, strategy } = isMeant ? meant : ((await connectionOf(config, page)) ?? meant);
         const isStraight = form === undefined || (form !== 'identifier' && strategy.page === 'redirect');
@@ -50,15 +50,15 @@ export function loginPages(deps: PasswordFormDependencies & ProviderRedirectDepe
 }
 
 /**
- * The kind of address that is sent a code before the form of the password is shown.
- * @returns undefined where the form is first, or was asked for by its own address and there are passwords.
+ * Returns the kind of address to which a code is sent before the password form is shown.
+ * @returns undefined when the password form comes first, and when the user opened it by its URL and may use a password.
  */
 function codeFirst(connection: Connection, identifier: string | undefined, form: string | undefined) {
   if (form === 'login' && passwordUse(connection).logsIn) return undefined;
   return firstCode(connection, identifier);
 }
 
-/** The page of an application that has nothing but providers elsewhere: its user chooses one. */
+/** Shows the page of an application whose connections are all at external providers: a list to choose from. */
 async function showChoices(
   deps: HostedDependencies,
   ctx: Parameters<typeof renderPage>[1],

@@ -1,4 +1,4 @@
-// Where a session is ended at the provider that it came from (docs/wire/logout.md: `federated`).
+// Federated logout: ends the user's session at the identity provider, too (docs/wire/logout.md: `federated`).
 import type { Logger } from 'pino';
 import type { Connection } from '../records/collections.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
@@ -15,18 +15,19 @@ interface LogoutDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-/** A session that ends. */
+/** The session that is being ended here. */
 interface EndingSession {
   userId: string;
   /** The name of the connection that the user logged in with, if known. */
   connection?: string | undefined;
-  /** What its own login needs to end it there; that of the user's last login where it is not known. */
+  /** What the provider gave at the session's own login; if unknown, that of the user's last login there is used. */
   providerSession?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * The address at which a session's user logs out of its provider, as the connection's strategy has it.
- * @returns undefined when there is none.
+ * Returns the URL at which the user of a session logs out of the identity provider.
+ * @param back where the provider is to send the browser afterwards.
+ * @returns undefined when the connection has no logout at its provider, or the URL cannot be determined.
  */
 export async function logoutAtProvider(
   deps: LogoutDependencies,
@@ -47,7 +48,7 @@ export async function logoutAtProvider(
     const grant = own === undefined ? last : { ...last, ...(id_token !== undefined && { id_token }), logout };
     return await strategy.logout(deps, { ...back, connection, grant });
   } catch (err) {
-    // The session here ends all the same.
+    // A failure at the provider must not keep the session here from ending.
     deps.log.warn(
       { err, connection: connection.name },
       'where to log out of an upstream provider is not known',
@@ -57,7 +58,7 @@ export async function logoutAtProvider(
 }
 
 /**
- * Of a connection that is kept, though its strategy is not built in: `logoutUrl`, given `returnTo`; or the
+ * Returns the logout URL of a connection whose strategy is not built in: its option `logoutUrl` with `returnTo`, or the
  * `end_session_endpoint` of an OpenID provider (OpenID Connect RP-Initiated Logout 1.0 §2).
  */
 function keptEndpoint(

@@ -1,8 +1,8 @@
-// The pictures beside the names of connections. They are drawn for this project (views/assets/marks) and served by it: a
-// page that asked a provider for its logo would tell the provider who looks at it.
+// The logos of connections. They are drawn for this project (views/assets/marks) and served by this server: loading a logo
+// from a provider would tell the provider who is looking at the login page.
 import { SOCIAL_STRATEGIES } from '../records/social.ts';
 
-/** Strategies that share one. */
+/** Strategies that share a logo, with the logo's name. */
 const SHARED = new Map<string, string>([
   ['google-oauth2', 'google'],
   ['google-apps', 'google'],
@@ -19,7 +19,7 @@ const SHARED = new Map<string, string>([
   ['salesforce-community', 'salesforce'],
 ]);
 
-/** Strategies with a drawing of their own, by its name: the well-known providers that share none, and these. */
+/** Strategies with a logo of their own, which has the strategy's name. */
 const OWN = new Set<string>([
   ...SOCIAL_STRATEGIES.filter((name) => !SHARED.has(name)),
   'apple',
@@ -27,13 +27,13 @@ const OWN = new Set<string>([
   'okta',
 ]);
 
-/** The mark that stands for any connection. */
+/** The logo of connections whose strategy has none. */
 export const GENERIC = 'marks/connection.svg';
 
 /**
- * The mark of a connection, for one that has no `icon_url`.
- * @param strategy a strategy's name, built in or not.
- * @returns the name of an asset (the filter `asset`, or `Assets.path`): {@link GENERIC} where the strategy has none.
+ * Returns the logo of a connection that has no `icon_url`.
+ * @param strategy the name of its strategy, built in or not.
+ * @returns the name of an asset (for the Liquid filter `asset`, or `Assets.path`); {@link GENERIC} if the strategy has no logo.
  */
 export function markOf(strategy: string): string {
   const name = OWN.has(strategy) ? strategy : SHARED.get(strategy);

@@ -1,4 +1,4 @@
-// The field of the login pages in which somebody types who they are: what it is called, and what a phone's keyboard has for it.
+// The identifier field of the login pages (e-mail address, username, phone number): its label, and the keyboard that phones show.
 import type { Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
 import { identifiersOf } from '../records/database-attributes.ts';
@@ -46,15 +46,15 @@ const FIELDS: Readonly<Record<string, NameField>> = {
   },
 };
 
-/** The field for names of some kinds. */
+/** Returns the field that accepts identifiers of the given kinds. */
 export function nameField(kinds: readonly AddressKind[]): NameField {
   const key = ADDRESS_KINDS.filter((kind) => kinds.includes(kind)).join(' ');
   return FIELDS[key] ?? EMAIL;
 }
 
-/** The kinds of names that users of a connection log in with, where they type one into our form. */
+/** Returns the kinds of identifiers that users of a connection may type into our login form. */
 export function namesOf(connection: Connection): AddressKind[] {
-  // LDAP directories identify people by account names.
+  // LDAP directories look users up by e-mail address or account name.
   if (strategyRecord(connection.strategy)?.isDatabase !== true) return ['email', 'username'];
   return identifiersOf(databaseOptions(connection));
 }

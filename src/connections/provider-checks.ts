@@ -1,7 +1,6 @@
-// Asks the providers of connections, ahead of the first login, for what a login needs of them: a wrong address is
-// reported when the connection is made, and not to the first user. It runs in the background, so that no start and
-// no change waits for it, and keeps nothing. Only an administrator who asks about a connection waits for the
-// answer.
+// Checks that identity providers can be used before the first user logs in: a wrong address is reported when the
+// connection is created. The checks run in the background, so that neither the start nor a change waits for them, and
+// nothing they read is kept. Only an administrator who asks for the state of one connection waits for the answer.
 import type { Logger } from 'pino';
 import type { Outbound } from '../http/outbound.ts';
 import { type OutboundFailure, outboundFailureOf } from '../http/outbound-error.ts';
@@ -23,32 +22,33 @@ interface ProviderChecksDependencies {
   clock: Clock;
   log: Pick<Logger, 'warn'>;
   directories: Pick<Directories, 'check'>;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server shuts down. */
   ending: AbortSignal;
 }
 
 type Checked = Pick<Connection, 'name' | 'strategy' | 'options'>;
 
-/** Asks providers, in the background. One that does not answer is a warning in the server's log. */
 export interface ProviderChecks {
-  /** That of one connection. */
+  /** Checks the provider of one connection in the background, and logs a warning when it cannot be used. */
   check(connection: Checked): void;
-  /** Those of all connections that an application has. */
+  /** Like {@link check}, for every connection that at least one application may use. */
   checkAll(): Promise<void>;
-  /** Asks that of one connection now. @returns why nobody can log in with it; undefined where nothing is known to be wrong. */
+  /** Checks the provider of one connection now. @returns why nobody can log in with it; undefined when no fault was found. */
   faultOf(connection: Connection): Promise<ProviderFault | undefined>;
 }
 
-/** Why nobody can log in: in English, and by what kind of failure where a request failed. */
+/** Why nobody can log in with a connection. */
 export interface ProviderFault {
+  /** In English. */
   message: string;
+  /** The kind of failure, when a request to the provider failed. */
   failure?: OutboundFailure;
 }
 
-/** Providers that are asked at once. */
+/** Number of providers that are checked at the same time. */
 const AT_ONCE = 4;
 
-/** @see ProviderChecks */
+/** Creates the checks of a tenant's providers. */
 export function providerChecks({
   config,
   fetch,
@@ -60,7 +60,7 @@ export function providerChecks({
 }: ProviderChecksDependencies): ProviderChecks {
   const untilEnd: Outbound['fetch'] = (url, { signal, ...init } = {}) =>
     fetch(url, { ...init, signal: signal ? AbortSignal.any([ending, signal]) : ending });
-  // The answers are thrown away: a login asks its provider itself.
+  // Every check has a cache of its own, so that it never finds an old answer and no login uses what a check has read.
   const asking = () => ({ fetch: untilEnd, clock, openId: openIdProviders({ fetch: untilEnd, clock }) });
   const check = (connections: readonly Checked[]) => {
     const left = [...connections];
@@ -100,7 +100,7 @@ export function providerChecks({
   };
 }
 
-/** An error that repeats what the directory, or the connection to it, said. */
+/** Returns an error whose message includes what the directory, or the connection to it, reported. */
 function directoryFault(thrown: unknown): Error {
   const { message, cause } = thrown as Error;
   return cause instanceof Error ? new Error(`${message} ${cause.message}`, { cause }) : new Error(message);

@@ -1,6 +1,6 @@
-// What a session here needs to end the session at the provider that it came from. It goes with the login through every
-// record that holds a login on its way, so it is sealed before it is given to one: it names the user elsewhere, and an ID
-// token holds what the provider says of them.
+// The data that a session needs to be ended at its identity provider, too. It is stored in every record that carries the
+// login, and is personal: it has the user's identifier at the provider, or an ID token. So it is sealed (encrypted) before it
+// is stored.
 import type { KeyObject } from 'node:crypto';
 import type { UpstreamGrant } from '../records/identities.ts';
 import { isSealed, openValue, SealFault, sealValue } from '../store/sealing/members.ts';
@@ -9,16 +9,16 @@ import type { Login } from '../users/login.ts';
 import type { UpstreamDependencies } from './redirect.ts';
 
 type ProviderSession = Login['providerSession'];
-/** What is needed to seal and open. */
+
 export type SealingDependencies = Pick<UpstreamDependencies, 'store' | 'random'>;
 
-/** A longer ID token is not kept: as `id_token_hint` it would make the logout address too long for servers. */
+/** Characters. A longer ID token is not kept: as `id_token_hint` it would make the logout URL too long for servers. */
 const LONGEST_TOKEN = 6144;
 
 /**
- * What is kept of a login's grant in its session.
- * @param connection the name of the one that it came by; it opens with this alone.
- * @returns sealed; undefined where the strategy needs nothing.
+ * Seals what a session keeps of the provider's answer to its login.
+ * @param connection the name of the connection; the value can be opened for this connection only.
+ * @returns undefined when the provider gave nothing that a logout needs.
  */
 export async function sealedSession(
   deps: SealingDependencies,
@@ -33,8 +33,8 @@ export async function sealedSession(
 }
 
 /**
- * What a session was given by {@link sealedSession}. Sessions of earlier releases have it open.
- * @returns undefined where it has none, or nobody can open it any more.
+ * Opens what {@link sealedSession} returned. Sessions of earlier releases have the value unsealed, which is returned as it is.
+ * @returns undefined when the session has none, or the key that it was sealed with is lost.
  */
 export async function openedSession(
   deps: SealingDependencies,
@@ -45,13 +45,13 @@ export async function openedSession(
   try {
     return openValue(await providerKey(deps), placeOf(connection), session) as Record<string, string>;
   } catch (thrown) {
-    // The key was lost and replaced by a new one. The logout then uses what is known of the user's last login.
+    // The key was lost and replaced. The logout then uses what is known of the user's last login.
     if (thrown instanceof SealFault) return undefined;
     throw thrown;
   }
 }
 
-/** The key by which what a provider gave is sealed, on its way through records that are not. */
+/** Returns the key that seals what a provider gave, for storage in records that are not sealed as a whole. */
 export const providerKey = (deps: SealingDependencies): Promise<KeyObject> =>
   sharedKey(deps, 'provider-sessions');
 

@@ -1,7 +1,7 @@
-// What a strategy is whose users log in at a provider elsewhere: data and three functions. They build the address
-// of the login there, verify the answer that the browser brings back, and build the address of the logout there.
-// All else (state, the browser, the user, second factor, admission, events) is done for every strategy alike, in
-// upstream/.
+// The interface of strategies whose users log in at an external identity provider: data and three functions, which build
+// the URL of the login there, verify the answer that the browser brings back, and build the URL of the logout there.
+// Everything else (state, binding to the browser, the user record, second factor, admission, log events) is common to all
+// of them and is in upstream/.
 import { AuthError } from '../http/errors.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { OutboundFailure } from '../http/outbound-error.ts';
@@ -15,30 +15,29 @@ import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
 import type { OpenIdProviders } from './oidc/providers.ts';
 
-/** A script of a connection, to be run. */
+/** One run of a script of a connection. */
 export interface ConnectionScript {
   connection: Connection;
-  /** The option that holds it, for messages. */
+  /** The option that holds the script; used in messages. */
   name: 'fetchUserProfile' | 'getLogoutUrl';
   source: string;
-  /** JSON; the callback is added. */
+  /** JSON values; the callback is appended. */
   arguments: readonly unknown[];
-  /** Secrets that are removed from what the script says before the application is told. */
+  /** Secrets that are removed from the script's error message before it is sent to the application. */
   secrets: readonly string[];
 }
 
-/** What all these strategies are given. */
+/** What these strategies depend on. */
 export interface UpstreamDependencies {
-  /** Our public origin. */
+  /** The public origin of this server. */
   baseUrl: string;
-  /** Every request to an address that a configuration names. */
+  /** Sends requests to addresses that a configuration names, within the rules for outbound requests. */
   fetch: Outbound['fetch'];
-  /** Runs a script. @returns what it gave its callback. @throws AuthError by {@link upstreamFault}. */
+  /** Runs a script. @returns the result that it passed to its callback. @throws AuthError by {@link upstreamFault}. */
   runScript(script: ConnectionScript): Promise<unknown>;
-  /** The tenant's. */
   config: Config;
   store: Store;
-  /** By a key of the tenant's. */
+  /** Signs with a key of the tenant. */
   sign: Sign;
   /** Reads the discovery documents and keys of OpenID providers. */
   openId: OpenIdProviders;
@@ -49,80 +48,81 @@ export interface UpstreamDependencies {
   wallClock: Clock;
 }
 
-/** A login that begins. */
+/** A login that begins at a provider. */
 export interface UpstreamRequest {
   connection: Connection;
-  /** Where the provider sends the browser back to. */
+  /** The redirect URI at this server. */
   redirectUri: string;
-  /** The `state`, which comes back with the answer and is good once. */
+  /** Sent to the provider and returned with its answer; accepted once. */
   state: string;
-  /** 43 URL-safe characters each, kept with the state and never seen by the browser before they are used. */
+  /** 43 URL-safe characters, stored with the state. */
   nonce: string;
+  /** 43 URL-safe characters, stored with the state (RFC 7636 §4.1). */
   codeVerifier: string;
-  /** The parameters of the application's authorization request, of standard and vendor names. */
+  /** The standard and vendor parameters of the application's authorization request. */
   params: Readonly<Record<string, string | undefined>>;
-  /** Its further parameters, which are for the provider. */
+  /** All other parameters of that request, which are meant for the provider. */
   additional: Readonly<Record<string, string>>;
 }
 
-/** Where the browser goes: by a redirect, or by a form that it posts. */
+/** How the browser is sent to the provider: by a redirect, or by a form that it posts. */
 export type UpstreamRedirect = { url: string } | { action: string; fields: Readonly<Record<string, string>> };
 
-/** What the browser brought back. The login was begun in the same browser, and this is its only answer. */
+/** The answer that the browser brought back. It is in the browser that began the login, and no other answer was taken. */
 export interface UpstreamResponse
   extends Pick<UpstreamRequest, 'connection' | 'redirectUri' | 'state' | 'nonce' | 'codeVerifier'> {
-  /** The query's, or the posted form's. */
+  /** The parameters of the query, or of the posted form. */
   parameters: Readonly<Record<string, string>>;
 }
 
-/** Somebody as the provider knows them, verified. */
+/** A user as a provider identified them, verified. */
 export interface UpstreamIdentity {
-  /** The provider's id of the user, which it never gives to another one. */
+  /** The provider's identifier of the user, which it never reassigns. */
   id: string;
-  /** In the names of OpenID Connect (`email`, `email_verified`, `name`, `picture` …), and any others. */
+  /** Claims, named as in OpenID Connect where that has a name (`email`, `email_verified`, `name`, `picture` …). */
   profile: Readonly<Record<string, unknown>>;
-  /** Metadata for a new user. From the operator's own script only, never from what a provider claims. */
+  /** Metadata for a new user. Only the operator's own script sets it, never the provider's claims. */
   metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
   grant?: UpstreamGrant;
-  /** When its user proved there who they are, epoch seconds, where the provider says so. */
+  /** When the user last authenticated at the provider, epoch seconds, if the provider says so. */
   authenticatedAt?: number;
-  /** When the session there ends, epoch seconds, where the provider says so and the connection goes by it. */
+  /** When the session at the provider ends, epoch seconds, if the provider says so and the connection uses it. */
   sessionEndsAt?: number;
 }
 
-/** A session that ends, at the provider that it came from. */
+/** The logout of a session at its identity provider. */
 export interface UpstreamLogout {
   connection: Connection;
-  /** What the provider gave at the user's last login there; `logout` and `id_token` are of the session's own login. */
+  /** What the provider gave at the user's last login; `logout` and `id_token` are those of the session's own login, if known. */
   grant: UpstreamGrant;
-  /** Where the browser is to come back to; includes `state`. */
+  /** The URL that the provider sends the browser back to; its query has `state`. */
   returnTo: string;
-  /** The same address without it, for protocols that carry a state themselves. */
+  /** The same URL without `state`, for protocols that have a parameter for it. */
   callback: string;
   state: string;
 }
 
-/** An access token that has ended, and what it is renewed with. */
+/** The renewal of an expired access token of a provider. */
 export interface UpstreamRefresh {
   connection: Connection;
   refreshToken: string;
-  /** The ID token that came with it, where one did. */
+  /** The ID token that was issued with the refresh token, if any. */
   idToken: string | undefined;
 }
 
-/** A login that the provider begins (SAML IdP-initiated). */
+/** A login that a provider may begin by itself (SAML: IdP-initiated). */
 export interface UnsolicitedLogin {
-  /** The application that it is for. */
+  /** The application that the user is logged in to. */
   clientId: string;
-  /** The path of the authorization request that goes on for it, without its required parameters. */
+  /** The path of the authorization request that the browser is sent to. */
   path: string;
-  /** Parameters of that request. */
+  /** The query of that request. */
   query: URLSearchParams;
 }
 
-/** How a strategy takes answers to no request. */
+/** How a strategy accepts answers that no request asked for. */
 interface Unsolicited {
-  /** The login that a connection's provider may begin; undefined where it may not. */
+  /** Returns the login that a connection's provider may begin; undefined when the connection does not allow it. */
   of(connection: Connection): UnsolicitedLogin | undefined;
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
   identify(
@@ -131,46 +131,45 @@ interface Unsolicited {
   ): Promise<UpstreamIdentity>;
 }
 
-/** A strategy whose users log in elsewhere. */
+/** A strategy whose users log in at an external identity provider. */
 export interface RedirectStrategy {
-  /** As connections name it. */
   name: StrategyName;
   page: 'redirect';
-  /** What a login proves here (RFC 8176 §2), whatever the provider says of its own methods. */
+  /** The authentication methods of a login (RFC 8176 §2). The provider's own claims about its methods are not used. */
   amr: readonly string[];
   record: StrategyRecord;
   isSocial: boolean;
-  /** What the provider is called, for connections that have no `display_name`; their own name where it is left out. */
+  /** The provider's name, for connections without a `display_name`; without a label, the connection's name is shown. */
   label?: string;
   /**
-   * Within what the provider's ids are unique: one connection, whose name is then part of the user's id, or all
-   * users of the strategy.
+   * The scope within which the provider's user identifiers are unique: one connection, whose name is then part of the
+   * user's id here, or all connections of the strategy.
    */
   idsWithin: 'connection' | 'strategy';
-  /** Builds the way there. @throws AuthError by {@link upstreamFault}. */
+  /** Builds the request to the provider. @throws AuthError by {@link upstreamFault}. */
   redirect(deps: UpstreamDependencies, request: UpstreamRequest): Promise<UpstreamRedirect>;
   /** Verifies the answer. @throws AuthError by {@link upstreamFault}. */
   identify(deps: UpstreamDependencies, response: UpstreamResponse): Promise<UpstreamIdentity>;
-  /** Answers that nobody asked for, where the protocol knows any. */
+  /** Present if the protocol has answers that no request asked for. */
   unsolicited?: Unsolicited;
-  /** Where the session there is ended; undefined where it cannot be. */
+  /** Returns the URL that ends the session at the provider; undefined when there is none. */
   logout(deps: UpstreamDependencies, logout: UpstreamLogout): Promise<string | undefined>;
   /**
-   * Asks the provider for what it publishes of itself, where a login needs that, and says what else a login would lack.
-   * @throws AuthError by {@link upstreamFault}, or 400.
+   * Checks that a login could begin: that the options are complete, and that the provider's metadata can be read, if needed.
+   * @throws AuthError by {@link upstreamFault}, or 400, when it could not.
    */
   check?(
     deps: Pick<UpstreamDependencies, 'fetch' | 'openId' | 'clock'>,
     connection: Pick<Connection, 'options'>,
   ): Promise<void>;
-  /** Renews an access token, where providers give refresh tokens. @throws AuthError by {@link upstreamFault}. */
+  /** Renews an access token; absent if the protocol has no refresh tokens. @throws AuthError by {@link upstreamFault}. */
   refresh?(deps: UpstreamDependencies, refresh: UpstreamRefresh): Promise<UpstreamGrant>;
 }
 
-/** What the application is told (docs/wire/authorize.md). */
+/** Error codes that the application receives (docs/wire/authorize.md). */
 type UpstreamError = 'access_denied' | 'unauthorized' | 'invalid_request';
 
-/** What the application is told of an endpoint that gave no answer, after its name. */
+/** Error descriptions for an endpoint that gave no usable answer; the endpoint's name precedes them. */
 export const FAILURES: Readonly<Record<OutboundFailure, string>> = {
   refused: 'is at an address that may not be called',
   unreachable: 'cannot be reached',
@@ -180,23 +179,20 @@ export const FAILURES: Readonly<Record<OutboundFailure, string>> = {
   invalid: 'sent no valid answer',
 };
 
-/** Characters of a provider's own words that are passed on. */
+/** Largest number of characters of an error description. */
 const LONGEST_DESCRIPTION = 300;
 
 /**
- * Why a login at a provider has failed: an error at the application, and an event.
- * @param description for both; of a provider's words those that RFC 6749 §4.1.2.1 allows are kept.
- * @param cause for the server's own log.
+ * Returns the error of a login that failed at a provider. It is sent to the application and recorded in the tenant's log.
+ * @param description characters that RFC 6749 §4.1.2.1 does not allow are replaced; it may be the provider's own text.
+ * @param cause goes to the server's own log only.
  */
 export function upstreamFault(error: UpstreamError, description: string, cause?: unknown): AuthError {
   const plain = description.replaceAll(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, ' ').trim();
   return new AuthError(403, error, plain.slice(0, LONGEST_DESCRIPTION), { cause });
 }
 
-/**
- * Errors by which the user or the provider's policy has refused the login. All others are faults of the
- * configuration.
- */
+/** Errors that mean that the user, or the provider's policy, refused the login. All others are configuration faults. */
 const DENIALS = new Set([
   'access_denied',
   'login_required',
@@ -205,10 +201,7 @@ const DENIALS = new Set([
   'account_selection_required',
 ]);
 
-/**
- * Ends a login whose answer is an error (RFC 6749 §4.1.2.1).
- * @throws AuthError by {@link upstreamFault} for one.
- */
+/** Rejects an authorization response that is an error (RFC 6749 §4.1.2.1). @throws AuthError by {@link upstreamFault}. */
 export function refuseProviderError({ error, error_description }: UpstreamResponse['parameters']): void {
   if (error === undefined || error === '') return;
   const description = error_description === undefined || error_description === '' ? error : error_description;
@@ -216,14 +209,14 @@ export function refuseProviderError({ error, error_description }: UpstreamRespon
   throw upstreamFault(error === 'unauthorized' ? 'unauthorized' : 'invalid_request', description);
 }
 
-/** An address with parameters set in its query. */
+/** Returns a URL with the given parameters set in its query. */
 export function withQuery(address: string, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(address);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
 }
 
-/** Whether a request asks that its user proves anew who they are (OpenID Connect Core 1.0 §3.1.2.1). */
+/** Whether a `prompt` asks for a new authentication of the user (OpenID Connect Core 1.0 §3.1.2.1). */
 export function asksForLogin(prompt: string | undefined): boolean {
   return prompt?.split(' ').includes('login') === true;
 }

@@ -1,4 +1,4 @@
-// Renews expired access tokens of upstream providers when somebody asks for them (RFC 6749 §6).
+// Renews expired access tokens of upstream providers at the time that an API call asks for them (RFC 6749 §6).
 import type { Logger } from 'pino';
 import type { UpstreamGrant } from '../records/identities.ts';
 import { epochSeconds } from '../runtime/clock.ts';
@@ -16,12 +16,13 @@ interface RefreshDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-/** Renews what has ended of the tokens that a user's providers gave; what cannot be renewed stays as it is. */
+/** Renews the expired access tokens of a user's identities; one that cannot be renewed is left unchanged. */
 type RenewProviderTokens = (userId: string) => Promise<void>;
 
-/** @see RenewProviderTokens */
+/** Returns the function that renews the access tokens of a user's identities. */
 export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTokens {
-  // Providers that rotate refresh tokens take a second use of one for theft, whichever process it comes from.
+  // A provider that rotates refresh tokens treats a second use of one as theft, so each is used once: in this process by
+  // this map, across processes by a lease.
   const running = new Map<string, Promise<void>>();
   const once = (identity: Identity): Promise<void> => {
     const before = running.get(identity.id);
@@ -38,7 +39,7 @@ export function renewProviderTokens(deps: RefreshDependencies): RenewProviderTok
 }
 
 async function renew(deps: RefreshDependencies, identity: Identity): Promise<void> {
-  // Read again: another call may have renewed the token since this one read it.
+  // Read again: another call may have renewed the token while this one waited for the lease.
   const now = (await deps.users.identitiesOf(identity.user_id)).find(({ id }) => id === identity.id);
   const grant = now?.upstream as UpstreamGrant | undefined;
   if (grant?.refresh_token === undefined || !hasEnded(grant, deps)) return;

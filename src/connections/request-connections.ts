@@ -1,4 +1,4 @@
-// The connections of a waiting request: the one that its user logs in with, and the others that a page offers.
+// The connections of a waiting authorization request: the one that its user logs in with, and the others that a page offers.
 import { type RequestPage, stepPath, takesConnection } from '../flow/request-page.ts';
 import type { Connection } from '../records/collections.ts';
 import { passwordUse } from '../records/database-options.ts';
@@ -11,23 +11,26 @@ import { anyStrategy, byForm, connectionsFor, resolveConnection, usableConnectio
 import { strategyOf } from './strategies.ts';
 import type { Strategy } from './strategy.ts';
 
-/** A way to log in, as a page offers it. */
+/** A link or button of a login page that leads to another connection. */
 export interface LoginChoice {
   url: string;
   /** A message key. */
   text: string;
-  /** What the connection is called, where the text says it. */
+  /** The name of the connection, if the message includes it. */
   name?: string;
-  /** What is shown beside it: an image's address, the name of an asset, of an icon of ours, or the first character of the name. */
+  /** The URL of an image. At most one of `logo`, `mark`, `icon` and `initial` is shown, in this order. */
   logo?: string;
+  /** The name of an asset. */
   mark?: string;
+  /** The name of one of our icons. */
   icon?: string;
+  /** The first character of the name. */
   initial?: string;
 }
 
 /**
- * The connections of the request's application that have pages of their own, or log in elsewhere; none where the request
- * has chosen.
+ * Returns the choices of a login page: the application's connections that have pages of their own or are at an external
+ * provider. Empty if the request names a connection.
  */
 export async function loginChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
   const { pending, client, organization } = page;
@@ -49,29 +52,29 @@ export async function loginChoices(config: Config, page: RequestPage): Promise<L
   });
 }
 
-/** Those of {@link loginChoices} whose users prove here who they are. */
+/** Returns those of {@link loginChoices} whose users authenticate at this server. */
 export async function localChoices(config: Config, page: RequestPage): Promise<LoginChoice[]> {
   return (await loginChoices(config, page)).filter(({ icon }) => icon !== undefined);
 }
 
-/** The link from another connection's page to the password form. */
+/** Returns the link from another connection's page to the password form. */
 export function passwordChoice({ pending }: RequestPage): LoginChoice {
   return { url: stepPath(pending, 'login'), text: 'login.withPassword', icon: 'key' };
 }
 
-/** The button of a connection whose users log in elsewhere; none where it says that it has none. */
+/** Returns the button of a connection at an external provider; none if the connection is configured not to have one. */
 function upstreamChoice(
   pending: RequestPage['pending'],
   connection: Connection,
   { label }: RedirectStrategy,
 ): LoginChoice[] {
   const { name, display_name, options, strategy } = connection;
-  // Users of an enterprise connection with domains are found by their address, and need no button.
+  // The domain of the user's e-mail address leads to such a connection, so it needs no button.
   const isFoundByAddress = isEnterprise(connection) && domainsOf(connection).length > 0;
   if (!(connection.show_as_button ?? !isFoundByAddress)) return [];
   const { icon_url: icon } = options;
   const mark = markOf(strategy);
-  // An empty name says nothing.
+  // An empty display_name counts as none.
   const shown = display_name?.trim() || label || name;
   return [
     {
@@ -84,15 +87,16 @@ function upstreamChoice(
   ];
 }
 
-/** As a reader counts them: an emoji of several code points is one. */
+/** Returns the first grapheme in upper case: an emoji of several code points is one character. */
 function firstCharacter(text: string): string {
   const [first] = new Intl.Segmenter().segment(text);
   return first?.segment.toUpperCase() ?? '';
 }
 
 /**
- * The provider that a request's user logs in at without being asked: the one that the request names, or whose domain its
- * `login_hint` has, or the only way in that the application has.
+ * Returns the provider that a request goes to without showing a login page: the one that the request names, the one that
+ * the domain of its `login_hint` leads to, or the application's only connection.
+ * @returns undefined when a page has to be shown first.
  */
 export async function directProvider(
   config: Config,
@@ -112,14 +116,14 @@ export async function directProvider(
     : undefined;
 }
 
-/** The address or name that the request's user typed on the first page. */
+/** Returns the identifier that the user typed on the page that asks for it first; undefined if there was no such page. */
 export function identifierOf({ pending: { remembered } }: RequestPage): string | undefined {
   return typeof remembered.identifier === 'string' ? remembered.identifier : undefined;
 }
 
 /**
- * Whether the request's user is asked for an address before anything else: where addresses could lead elsewhere, and where
- * the tenant wants it of all forms (`prompts.identifier_first`).
+ * Whether the user is asked for an identifier before anything else: when the domain of an address may lead to another
+ * connection, and when the tenant wants it for every form (`prompts.identifier_first`).
  */
 export async function asksIdentifierFirst(
   config: Config,
@@ -132,7 +136,7 @@ export async function asksIdentifierFirst(
   return usable.length > 1 && hasHomes(usable, organization);
 }
 
-/** Whether an address belongs to a connection, of those that the request's user may log in with. */
+/** Whether an e-mail address leads to a connection by its domain, among those that the request's user may log in with. */
 export async function isHome(
   config: Config,
   { client, organization }: RequestPage,
@@ -160,9 +164,9 @@ export async function mayUsePassword(
 }
 
 /**
- * The connection that a request's user logs in with.
- * @param identifier as whom, as far as the request says.
- * @returns undefined when the application has none.
+ * Returns the connection that a request's user logs in with.
+ * @param identifier the e-mail address or name of the user, if known; its domain may select the connection.
+ * @returns undefined when the application has no connection that can be used.
  */
 export async function connectionOf(
   config: Config,

@@ -1,4 +1,4 @@
-// Decides which connection a request means. All endpoints ask here; each words the refusal itself.
+// Decides which connection a request means, for every endpoint. How a refusal is worded is left to the endpoint.
 
 import type { Connection } from '../records/collections.ts';
 import { connectionPurposes } from '../records/connections.ts';
@@ -9,50 +9,50 @@ import type { RedirectStrategy } from './redirect.ts';
 import { strategyOf } from './strategies.ts';
 import type { FormStrategy, Strategy } from './strategy.ts';
 
-/** What a request says of the connection that it means. */
+/** The parameters of a request by which its connection is found. */
 export interface ConnectionQuery {
-  /** The application; undefined where the request need not name one. */
+  /** The application; undefined if the connection need not be enabled for one. */
   clientId: string | undefined;
   /** The name of a connection. */
   connection?: string | undefined;
   /** The name of a connection, or one of its `realms`. */
   realm?: string | undefined;
-  /** The e-mail address or name that the user is about to log in with, where the request has it. */
+  /** The e-mail address or name that the user is about to log in with, if known. */
   identifier?: string | undefined;
   /** The id of the organization that the user is to be a member of. */
   organization?: string | undefined;
 }
 
-/** Why there is none: not there, not of a strategy that is wanted, or not the application's (and organization's). */
+/** `unknown`: no such connection; `strategy`: not a suitable one; `disabled`: not enabled for the application or organization. */
 export type ConnectionFault = 'unknown' | 'strategy' | 'disabled';
 
-/** The connection, or all that is wrong with the one that was named. */
+/** The connection, or every reason why there is none, with the connection that the request named. */
 type Resolved<S extends Strategy = Strategy> =
   | { connection: Connection; strategy: S }
   | { faults: readonly ConnectionFault[]; connection?: Connection | undefined };
 
-/** Whether a strategy is one that an endpoint is for. */
+/** Whether an endpoint can use a strategy. */
 type StrategyFilter<S extends Strategy> = (strategy: Strategy) => strategy is S;
 
-/** Any that is built in. */
+/** Accepts every strategy that is built in. */
 export const anyStrategy: StrategyFilter<Strategy> = (strategy): strategy is Strategy =>
   strategy !== undefined;
 
-/** One whose users type a password. */
+/** Accepts strategies whose users type a password into our form. */
 export const byForm: StrategyFilter<FormStrategy> = (strategy): strategy is FormStrategy =>
   strategy.page === 'form';
 
-/** One whose users' passwords are kept here: they sign up, and set new ones. */
+/** Accepts strategies whose users sign up and reset their passwords at this server. */
 export const byOwnPassword: StrategyFilter<FormStrategy> = (strategy): strategy is FormStrategy =>
   strategy.page === 'form' && strategy.managesPasswords;
 
-/** One whose users log in at a provider elsewhere. */
+/** Accepts strategies whose users log in at an external provider. */
 export const byRedirect: StrategyFilter<RedirectStrategy> = (strategy): strategy is RedirectStrategy =>
   strategy.page === 'redirect';
 
 /**
- * The connections that users log in to an application by, in name order; for an organization those that it has enabled, too.
- * @param organization its id.
+ * Returns the connections that an application's users may log in with, ordered by name.
+ * @param organization the id of an organization: only the connections that it has enabled, too, are returned.
  */
 export async function connectionsFor(
   config: Config,
@@ -65,7 +65,7 @@ export async function connectionsFor(
   return all.filter(({ id }) => enabled.some(({ connection_id }) => connection_id === id));
 }
 
-/** Those of {@link connectionsFor} whose strategies are built in. */
+/** Returns those of {@link connectionsFor} whose strategies are built in. */
 export async function usableConnections(
   config: Config,
   clientId: string,
@@ -79,8 +79,9 @@ export async function usableConnections(
 }
 
 /**
- * The connection that a request means: the one that it names; else of the application's own connections the one that the
- * user's e-mail address belongs to ({@link homeOf}), the tenant's default directory, the first with passwords (those that are kept here come first), or the first of all, by name.
+ * Returns the connection that a request means. That is the connection that it names, or else the first of these among the
+ * application's suitable connections, ordered by name: the one that the user's e-mail address leads to ({@link homeOf}); the
+ * tenant's default directory; one whose passwords are managed here; one with a password form; any.
  */
 export async function resolveConnection<S extends Strategy>(
   config: Config,
@@ -105,7 +106,7 @@ export async function resolveConnection<S extends Strategy>(
     const named = (await config.connections()).filter(
       (one) => one.name === name || isRealm(one, asked.realm),
     );
-    // Its own name comes before one that it shares with realms of others.
+    // A connection of that name comes before those that have it as a realm.
     const answers = named.sort((a, b) => Number(b.name === name) - Number(a.name === name)).map(judge);
     return answers.find((one) => 'strategy' in one) ?? answers.at(0) ?? { faults: ['unknown'] };
   }
@@ -126,16 +127,16 @@ function isRealm({ realms }: Connection, name: string | undefined): boolean {
   return name !== undefined && realms?.includes(name) === true;
 }
 
-/** Whether an application has a connection of that name or realm, whatever its strategy. */
+/** Whether an application has a connection of that name or realm, of any strategy. */
 export async function hasRealm(config: Config, clientId: string, realm: string): Promise<boolean> {
   const found = await resolveConnection(config, { clientId, realm }, anyStrategy);
   return 'strategy' in found || (found.connection !== undefined && !found.faults.includes('disabled'));
 }
 
 /**
- * What the vendor's login widget is told of an application's connections, by strategy. It takes the first one with a
- * form, which is the one that a request means that names none.
- * @param organization the id of the one that the login is for: its connections alone, without those that it hides.
+ * Returns an application's connections, grouped by strategy, as the vendor's login widget expects them. The widget logs in
+ * with the first connection that has a form, so the one that {@link resolveConnection} chooses by default is put first.
+ * @param organization the id of an organization: only its connections are described, without those that it hides.
  */
 export async function describeConnections(
   config: Config,
@@ -176,13 +177,13 @@ function describedBy(strategy: Strategy | undefined, connection: Connection): ob
   const domains = isEnterprise(connection) ? domainsOf(connection) : [];
   return {
     ...(strategy?.page === 'redirect' && typeof icon_url === 'string' && icon_url !== '' && { icon_url }),
-    // The widget sends users with an address of these domains to the connection.
+    // The widget sends users whose address has one of these domains to the connection.
     ...(domains.length > 0 && { domain: domains[0], domain_aliases: domains.slice(1) }),
   };
 }
 
 /**
- * Why an authorization request may not name a connection, in the words of its answer; undefined when it may.
+ * Returns why an authorization request may not name a connection, as an error description; undefined when it may.
  * @param name the request's `connection`.
  */
 export async function connectionFault(

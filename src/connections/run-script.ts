@@ -1,10 +1,10 @@
-// Runs the scripts of connections. What one fails with is told the application in the script's own words, as the hosted
-// service does: scripts say so why a user may not come in.
+// Runs the scripts of connections. A script's error message is sent to the application, as the hosted service does: this is
+// how a script explains why a user may not log in.
 import type { ScriptFailure } from '../scripts/limits.ts';
 import { type Scripts, textsIn } from '../scripts/scripts.ts';
 import { type ConnectionScript, type UpstreamDependencies, upstreamFault } from './redirect.ts';
 
-/** @see UpstreamDependencies.runScript */
+/** Returns the function that runs a script of a connection ({@link UpstreamDependencies.runScript}). */
 export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencies['runScript'] {
   return async (script) => {
     const { connection, name, source } = script;
@@ -15,7 +15,7 @@ export function scriptRunner(scripts: Pick<Scripts, 'run'>): UpstreamDependencie
       entry: name,
       args: script.arguments,
       globals: { configuration: configuration ?? {} },
-      // Hidden from the message: a script may repeat the secrets that it was given.
+      // These are removed from the error message, which may repeat the secrets that the script was given.
       hidden: [...script.secrets, ...textsIn(configuration)],
     });
     if (failure !== undefined) throw faultOf(script, failure);

@@ -1,5 +1,5 @@
-// The strategies that are built in. A new one is a folder and a line here, and, for what the tenant file and the store
-// must know of it, a line of `STRATEGIES` (records/connections.ts).
+// The strategies that are built in. A new one is a folder, a line here, and a line in `STRATEGIES` (records/connections.ts),
+// which has what the tenant file and the store need to know about it.
 import type { Connection } from '../records/collections.ts';
 import { database } from './database/strategy.ts';
 import { directoryStrategies } from './ldap/strategy.ts';
@@ -11,7 +11,6 @@ import { samlStrategies } from './samlp/strategy.ts';
 import { socialStrategies } from './social/strategy.ts';
 import type { Strategy } from './strategy.ts';
 
-/** All of them. */
 export const strategies: readonly Strategy[] = [
   database,
   email,
@@ -23,7 +22,7 @@ export const strategies: readonly Strategy[] = [
   ...socialStrategies,
 ];
 
-/** The strategy of a connection; undefined where it is not built in. */
+/** Returns the strategy of a connection; undefined if it is not built in. */
 export function strategyOf({ strategy }: Pick<Connection, 'strategy'>): Strategy | undefined {
   return strategies.find(({ name }) => name === strategy);
 }

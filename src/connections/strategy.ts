@@ -1,4 +1,4 @@
-// What a strategy is: how the users of its connections prove who they are, and all else in which they differ.
+// The interface of a strategy: how the users of its connections authenticate, and everything else that differs by strategy.
 import type { AuthError } from '../http/errors.ts';
 import type { Attempt } from '../protection/attempt.ts';
 import { type Attempts, tryProof } from '../protection/attempts.ts';
@@ -24,115 +24,117 @@ export interface ProofDependencies {
   events: Events;
   directories: Directories;
   customDatabases: CustomDatabases;
-  /** What logins are dated by. */
+  /** The time of day, for the time of a login. */
   wallClock: Clock;
 }
 
-/** The credentials of somebody who says that they are a user of a connection. */
+/** The credentials that are presented for a user of a connection. */
 export interface Proof<Credentials> {
   clientId: string;
   connection: Connection;
-  /** The address or username of the user that they say they are. */
+  /** The address or username of the user whom the credentials are presented for. */
   identifier: string;
   credentials: Credentials;
-  /** Who sends it. */
+  /** The device that sends the credentials. */
   caller: Caller;
-  /** Who asks, for the tenant's own code that runs where the proof creates a user. */
+  /** The application and request, for the tenant's own code that runs if the login creates a user. */
   asker?: Asker;
   /** The organization whose login page was used. */
   organization?: Organization | undefined;
 }
 
-/** In what strategies differ, beside how a proof is judged. */
+/** What all strategies have in common, apart from how credentials are verified. */
 interface StrategyTraits {
-  /** As connections name it. */
   name: StrategyName;
   /** The authentication methods of a login (RFC 8176 §2). */
   amr: readonly string[];
 }
 
-/** Its users type a password into the login form. */
+/** A strategy whose users type a password into the login form. */
 interface FormTraits extends StrategyTraits {
   page: 'form';
-  /** Whether they sign up there, too, and set a new password by a link that is mailed to them. */
+  /** Whether users sign up and reset their passwords at this server. */
   managesPasswords: boolean;
-  /** The description of a connection for the vendor's login widget. */
+  /** Returns the description of a connection for the vendor's login widget. */
   describe(connection: Connection): object;
 }
 
-/** Its users log in at pages of its own. */
+/** A strategy that has login pages of its own. */
 interface StepTraits extends StrategyTraits {
   page: 'step';
-  /** The path of these pages below the waiting request. */
+  /** Returns the path of these pages, relative to that of the waiting request. */
   step(connection: { name: string }): string;
-  /** The message key of the link to these pages, and its icon. */
+  /** The message key of the link to these pages. */
   text: string;
+  /** The icon of that link. */
   icon: string;
 }
 
-/** What every strategy can do with credentials; {@link strategy} alone makes it. */
+/** How credentials of a strategy are verified. {@link strategy} is the only function that creates one. */
 export interface Provable<Credentials> {
-  /** What is known of the strategy where the tenant file and the store are read. */
+  /** What the tenant file and the store know about the strategy. */
   record: StrategyRecord;
   /**
-   * Whether credentials are right, without using them up; wrong ones count.
-   * @throws AuthError 403 `invalid_grant`, the same whatever was wrong; 429 `too_many_attempts` when there were too
+   * Verifies credentials without using them up. Wrong ones are counted.
+   * @throws AuthError 403 `invalid_grant` for wrong credentials, the same for every reason; 429 `too_many_attempts` after too
    *   many wrong ones.
    */
   check(deps: ProofDependencies, proof: Proof<Credentials>): Promise<void>;
-  /** Uses the credentials up. @returns the login. @throws AuthError as `check`. */
+  /** Verifies credentials and uses them up. @returns the login. @throws AuthError as `check`. */
   prove(deps: ProofDependencies, proof: Proof<Credentials>): Promise<Login>;
 }
 
 export type FormStrategy = FormTraits & Provable<string>;
 export type StepStrategy<Credentials = never> = StepTraits & Provable<Credentials>;
-/** Its users prove who they are here. */
+/** A strategy whose users authenticate at this server. */
 type ProvingStrategy = FormStrategy | StepStrategy;
 export type Strategy = ProvingStrategy | RedirectStrategy;
 
-/** A proof, and what is known while it is judged. */
+/** One verification of credentials. */
 interface Verification<Credentials, Read> {
   proof: Proof<Credentials>;
+  /** What {@link Verifier.read} has read. */
   read: Read;
   /**
-   * The key under which tries of a caller are counted who has proved this account before; undefined for a stranger.
+   * The key under which the attempts of a caller who has logged in to this account before are counted; undefined for any
+   * other caller.
    */
   room: string | undefined;
-  /** Whether the credentials are used up. */
+  /** Whether right credentials are used up. */
   use: boolean;
-  /** Sets the log event for wrong credentials, in place of that of `failure`. */
+  /** Sets the log event for wrong credentials, in place of {@link Verifier.failure}. */
   explain(why: Explained): void;
 }
 
-/** Who gave the right credentials, and the version of the credential that the login goes by. */
+/** The user whose credentials were right, and the version of those credentials. */
 export type Proved = Pick<Login, 'userId' | 'credentialVersion'>;
 
-/** How a strategy judges a proof. */
+/** How a strategy verifies credentials. */
 interface Verifier<Credentials, Read, Right> {
-  /** What is guessed, where it can be. */
+  /** What an attacker would guess: attempts are counted by it. */
   what: Attempt['what'];
-  /** Whether the credentials could be guessed. Wrong tries with a long random ticket lock nobody out. */
+  /** Whether the credentials could be guessed. If not (a long random ticket), wrong attempts are not counted. */
   isGuessable(credentials: Credentials): boolean;
-  /** The id of the user whom the identifier names. */
+  /** Returns the id of the user whom the identifier names. */
   find(deps: ProofDependencies, proof: Proof<Credentials>): Promise<string | undefined>;
-  /** Reads what the verifier needs. It runs while the try is counted, before the credentials are looked at. */
+  /** Reads what `verify` needs, while the attempt is being counted and before the credentials are looked at. */
   read(deps: ProofDependencies, proof: Proof<Credentials>, userId: string | undefined): Promise<Read>;
-  /** Looks at the credentials. @returns undefined for wrong ones. */
-  verify(deps: ProofDependencies, judged: Verification<Credentials, Read>): Promise<Right | undefined>;
-  /** Who gave the right ones; undefined for no user. */
+  /** Verifies the credentials. @returns undefined for wrong ones. */
+  verify(deps: ProofDependencies, verification: Verification<Credentials, Read>): Promise<Right | undefined>;
+  /** Returns the user whose credentials were right; undefined if there is no such user. */
   userOf(
     deps: ProofDependencies,
     proof: Proof<Credentials>,
     read: Read,
     right: Right,
   ): Promise<Proved | undefined>;
-  /** What is recorded of wrong ones. */
+  /** Returns the log event for wrong credentials. */
   failure(read: Read): { type: EventType; user_id?: string };
-  /** What is answered. */
+  /** Returns the error for wrong credentials. */
   wrong(): AuthError;
 }
 
-/** The login of a user who has just proved who they are by a strategy, or has just signed up with it. */
+/** Returns the login of a user who has just authenticated, or signed up, with a strategy. */
 export function loginBy(
   { wallClock }: Pick<ProofDependencies, 'wallClock'>,
   { amr }: StrategyTraits,
@@ -142,7 +144,7 @@ export function loginBy(
 }
 
 /**
- * Makes a strategy. Its verifier can be reached only through the functions made here, which count wrong tries and
+ * Creates a strategy. Its verifier can only be reached through the functions created here, which count wrong attempts and
  * respect locks. So no login can skip the counting, and a locked account is locked for every endpoint.
  */
 export function strategy<Traits extends FormTraits | StepTraits, Credentials, Read, Right>(
@@ -163,7 +165,7 @@ export function strategy<Traits extends FormTraits | StepTraits, Credentials, Re
   };
 }
 
-/** @returns who has thereby logged in, where right credentials are used up. @throws AuthError for wrong ones. */
+/** Verifies credentials. @param use whether right ones are used up; only then is the user returned. @throws AuthError for wrong ones. */
 async function attempt<Credentials, Read, Right>(
   { what, isGuessable, find, read, verify, userOf, failure, wrong }: Verifier<Credentials, Read, Right>,
   deps: ProofDependencies,
@@ -173,7 +175,7 @@ async function attempt<Credentials, Read, Right>(
   const { clientId, connection, identifier, credentials, caller } = proof;
   const userId = await find(deps, proof);
   const reading = read(deps, proof, userId);
-  // A failure is handled where the promise is awaited; this only keeps it from being reported as unhandled.
+  // A failure is handled where the promise is awaited. Without this line it could be reported as unhandled before that.
   reading.catch(() => undefined);
   const isLocked = connection.options.brute_force_protection !== false;
   const { attributes, requires_username: isNamed } = connection.options;
@@ -199,7 +201,7 @@ async function attempt<Credentials, Read, Right>(
     deps.events.record({ ...seen, ...failure(await reading), ...why });
     throw wrong();
   }
-  // A counted try makes its caller known to the account; one that was not counted does so here.
+  // A counted attempt makes its caller known to the account; one that was not counted does so here.
   if (user !== undefined && !isGuessable(credentials)) await deps.callers.remember(user.userId, caller);
   return user;
 }

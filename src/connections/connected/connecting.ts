@@ -1,7 +1,7 @@
-// Connecting an account at another provider, in three steps: an application asks with its user's token and gets an
-// `auth_session`; a ticket takes the browser to the provider; what the provider gave waits, sealed, for the `connect_code`
-// that the browser brings back to the application. The code alone is worth nothing, nor is the session: whoever sends
-// somebody else to a provider with a ticket of their own never sees the code.
+// Connecting an account at another provider takes three steps. The application requests it with its user's access token and
+// gets an `auth_session`; the browser goes to the provider with a ticket; and what the provider gave is stored, sealed, until
+// the application sends the `connect_code` that the browser brought back. Both the session and the code are needed: an
+// attacker who lures a victim to a provider with the attacker's own ticket never gets the code.
 import { AuthError } from '../../http/errors.ts';
 import type { Challenges } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -10,21 +10,22 @@ import { isSealed, openValue, sealValue } from '../../store/sealing/members.ts';
 import type { ConnectedIdentity } from '../../users/connected-accounts.ts';
 import { providerKey, type SealingDependencies } from '../provider-session.ts';
 
-/** An account that is being connected. */
+/** An account connection in progress. */
 export interface Connecting {
   id: string;
   userId: string;
   clientId: string;
-  /** The login that asked for it. */
+  /** Identifies the login that the access token of the request belongs to. */
   login: string;
   connectionId: string;
   scopes: readonly string[];
-  /** Where the browser goes back to, with the application's own `state`. */
+  /** Where the browser goes back to. */
   redirectUri: string;
+  /** The application's own `state`. */
   state?: string | undefined;
-  /** RFC 7636, `S256`. */
+  /** The PKCE challenge (RFC 7636), by `S256`. */
   codeChallenge?: string | undefined;
-  /** Further parameters for the provider. */
+  /** Additional parameters for the provider. */
   additional: Readonly<Record<string, string>>;
 }
 
@@ -32,10 +33,11 @@ const TICKET = 'connect_account';
 const SESSION = 'connect_session';
 const CODE = 'connect_code';
 
-/** How long the browser may take to come for its way to the provider, seconds. */
+/** Lifetime of the ticket that takes the browser to the provider, seconds. */
 export const TICKET_SECONDS = 300;
-/** As long as a provider's own pages may take. */
+/** How long a user may take at the provider, seconds. */
 const SESSION_SECONDS = 3600;
+/** Lifetime of the `connect_code`, seconds. */
 const CODE_SECONDS = 300;
 
 export interface ConnectingDependencies extends SealingDependencies {
@@ -43,7 +45,7 @@ export interface ConnectingDependencies extends SealingDependencies {
   random: Random;
 }
 
-/** Begins. @returns the application's session, and the browser's ticket. */
+/** Begins to connect an account. @returns the `auth_session` for the application, and the ticket for the browser. */
 export async function beginConnecting(
   { challenges, random }: Pick<ConnectingDependencies, 'challenges' | 'random'>,
   wanted: Omit<Connecting, 'id'>,
@@ -51,7 +53,7 @@ export async function beginConnecting(
   const connecting: Connecting = { ...wanted, id: random(16).toString('base64url') };
   const { userId, clientId, connectionId } = wanted;
   const kept = {
-    // One at a time: the next takes its place, so that no number of requests fills the store.
+    // A new request replaces the one before, so that no number of requests can fill the store.
     subject: `${userId}\n${clientId}\n${connectionId}`,
     userId,
     data: { connecting },
@@ -61,7 +63,7 @@ export async function beginConnecting(
   return { authSession: session.secret, ticket: ticket.secret };
 }
 
-/** What a browser's ticket is for, which is thereby used up. */
+/** Returns the account connection that a ticket belongs to, and uses the ticket up; undefined if it is not valid. */
 export async function takeConnectTicket(
   { challenges }: Pick<ConnectingDependencies, 'challenges'>,
   ticket: string,
@@ -69,7 +71,7 @@ export async function takeConnectTicket(
   return (await challenges.spendTicket(TICKET, ticket))?.data.connecting as Connecting | undefined;
 }
 
-/** Keeps what the provider gave. @returns the code for it. */
+/** Stores what the provider gave, sealed. @returns the `connect_code` for it. */
 export async function keepConnected(
   deps: ConnectingDependencies,
   { id, userId }: Connecting,
@@ -88,7 +90,7 @@ export async function keepConnected(
 
 const placeOf = (id: string) => ({ collection: 'connectedAccounts', id, member: ['grant'] });
 
-/** Who completes, and by what. */
+/** A request to complete an account connection. */
 export interface Completion extends Pick<Connecting, 'userId' | 'clientId' | 'login' | 'redirectUri'> {
   authSession: string;
   connectCode: string;
@@ -96,9 +98,10 @@ export interface Completion extends Pick<Connecting, 'userId' | 'clientId' | 'lo
 }
 
 /**
- * What was connected: of any number of racers one gets it.
- * @throws AuthError 400 `invalid_grant` for a session or a code that is unknown, used, over or another's, and for a wrong
- *   verifier, which uses the code up.
+ * Completes an account connection. Of several concurrent calls, exactly one succeeds.
+ * @returns it, with what the provider gave.
+ * @throws AuthError 400 `invalid_grant` for a session or code that is unknown, used, expired or not the caller's, and for a
+ *   wrong code verifier, which uses the code up.
  */
 export async function completeConnecting(
   deps: ConnectingDependencies,
@@ -123,13 +126,13 @@ function isBy(connecting: Connecting, by: Omit<Completion, 'authSession' | 'conn
   );
 }
 
-/** RFC 7636 §4.6. A verifier for which there was no challenge is a mistake, too (RFC 9700 §2.1.1). */
+/** Verifies PKCE (RFC 7636 §4.6). A verifier without a challenge is rejected, too (RFC 9700 §2.1.1). */
 function isVerifier(challenge: string | undefined, verifier: string | undefined): boolean {
   if (challenge === undefined || verifier === undefined) return challenge === verifier;
   return isSameSecret(sha256(verifier), challenge);
 }
 
-/** One answer for all. */
+/** Returns the error for every fault, so that it does not tell which part was wrong. */
 function notGood(): AuthError {
   return new AuthError(400, 'invalid_grant', 'Invalid or expired auth_session or connect_code.');
 }

@@ -1,5 +1,5 @@
-// The access tokens of connected accounts, handed out to an application that brings a token of ours for the same user
-// (docs/wire/token.md). Refresh tokens stay here.
+// The grant that gives an application the access token of a user's connected account, in exchange for a token that this server
+// issued for the same user (docs/wire/token.md). Refresh tokens of providers are never given out.
 import { z } from 'zod';
 import type { ReadSubjectToken } from '../../engine/subject-tokens.ts';
 import type { GrantDeclaration, GrantRequest, Handed } from '../../engine/tokens.ts';
@@ -18,10 +18,9 @@ export interface ConnectedGrantDependencies extends RenewalDependencies {
   readSubjectToken: ReadSubjectToken;
 }
 
-/** Below the tenant's `vendor_host`. */
+/** Path of the token type's URI; its host is the tenant's `vendor_host`. */
 const TOKEN_TYPE = '/oauth/token-type/federated-connection-access-token';
 
-/** The grant. */
 export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
   grantType: 'urn:auth0:params:oauth:grant-type:token-exchange:federated-connection-access-token',
   summary: "The access token of a user's connected account, for a refresh or access token of ours",
@@ -52,7 +51,7 @@ export const connectedGrant: GrantDeclaration<ConnectedGrantDependencies> = {
   },
 };
 
-/** @throws AuthError for an application that does not prove who it is, or is a third party. */
+/** Rejects public clients and third-party applications. @throws AuthError 403. */
 async function refuseUnfit({ config }: ConnectedGrantDependencies, clientId: string): Promise<void> {
   const client = await config.client(clientId);
   if (client !== undefined && client.is_first_party !== false && authenticationMethod(client) !== 'none')
@@ -64,7 +63,7 @@ async function refuseUnfit({ config }: ConnectedGrantDependencies, clientId: str
   );
 }
 
-/** @throws AuthError 400 for a connection that does not connect accounts for the application. */
+/** Returns the connection that a request names. @throws AuthError 400 if the application cannot connect accounts with it. */
 async function upstreamOf(
   { config }: ConnectedGrantDependencies,
   { clientId, params }: GrantRequest,
@@ -79,7 +78,11 @@ async function upstreamOf(
   );
 }
 
-/** @throws AuthError 401 `federated_connection_refresh_token_not_found` for a user without one. */
+/**
+ * Returns the user's connected account.
+ * @param hint the account's id or name at the provider; without one, the account connected first is returned.
+ * @throws AuthError 401 `federated_connection_refresh_token_not_found` if there is none.
+ */
 async function accountOf(
   deps: ConnectedGrantDependencies,
   user: User,
@@ -93,7 +96,7 @@ async function accountOf(
   return found;
 }
 
-/** In the words by which published programs know that an account is to be connected. */
+/** Returns the error by which published SDKs recognize that the user has to connect an account. */
 function notConnected(): AuthError {
   return new AuthError(
     401,

@@ -1,4 +1,4 @@
-// Accounts that users have connected by logging in: where a connection says so, the tokens of a login are for applications, too.
+// Connected accounts that result from logins: if a connection is configured so, applications may use the tokens of a login.
 import type { Clock } from '../../runtime/clock.ts';
 import type { Store } from '../../store/contract.ts';
 import { keepConnectedAccount } from '../../users/connected-accounts.ts';
@@ -6,7 +6,7 @@ import type { UpstreamIdentity } from '../redirect.ts';
 import type { Upstream } from '../upstream/begin.ts';
 import { sharesLoginTokens } from './purposes.ts';
 
-/** Keeps what a provider gave at a login of a user's as an account of theirs, where the connection has it so. */
+/** Stores the tokens of a login as a connected account of the user, if the connection is configured so. */
 export async function keepLoginTokens(
   deps: { store: Store; wallClock: Clock },
   userId: string,
@@ -17,7 +17,7 @@ export async function keepLoginTokens(
   if (grant?.access_token === undefined) return;
   const { store } = deps;
   const kept = await keepConnectedAccount(deps, userId, connection, { upstreamId, grant, asked: [] });
-  // What removed either meanwhile did not find it.
+  // If the user or the connection was deleted meanwhile, that deletion did not see the new account.
   const [user, there] = await Promise.all([
     store.collection('users').get(userId),
     store.collection('connections').get(connection.id),

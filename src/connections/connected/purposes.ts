@@ -1,11 +1,11 @@
-// What a connection is for: logins, or accounts that users connect for their tokens, or both.
+// The purposes of a connection: logins, connected accounts (for the provider's tokens), or both.
 import type { Connection } from '../../records/collections.ts';
 import { connectionPurposes } from '../../records/connections.ts';
 import type { Config } from '../../tenant/config.ts';
 import { strategyOf } from '../strategies.ts';
 import type { Upstream } from '../upstream/begin.ts';
 
-/** The connections of an application by which its users connect accounts, in name order: those whose providers give tokens. */
+/** Returns the connections with which an application's users can connect accounts, ordered by name. */
 export async function connectable(
   config: Pick<Config, 'connectionsOf'>,
   clientId: string,
@@ -18,7 +18,7 @@ export async function connectable(
   });
 }
 
-/** Whether the tokens of each login are an account that its user has connected (`federated_connections_access_tokens.active`). */
+/** Whether every login makes a connected account of its tokens (`federated_connections_access_tokens.active`). */
 export function sharesLoginTokens({ options }: Pick<Connection, 'options'>): boolean {
   const { federated_connections_access_tokens: setting } = options as Readonly<Record<string, unknown>>;
   return typeof setting === 'object' && setting !== null && 'active' in setting && setting.active === true;

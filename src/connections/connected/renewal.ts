@@ -1,4 +1,4 @@
-// The access token of a connected account, as it is handed out: renewed where it has ended, or is about to (RFC 6749 §6).
+// Renews the access token of a connected account before it is given out, if it has expired or is about to (RFC 6749 §6).
 import type { Logger } from 'pino';
 import type { UpstreamGrant } from '../../records/identities.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
@@ -12,12 +12,13 @@ export interface RenewalDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-/** A token that ends within that would end on its way, seconds. */
+/** Seconds. A token with a shorter remaining lifetime could expire before the application uses it. */
 const MARGIN = 30;
 
 /**
- * What an account's provider gave, with an access token that is good.
- * @returns `none` where it has ended and nothing renews it, or the account is gone; `failed` where the provider did not renew it.
+ * Returns the tokens of a connected account, with an access token that has not expired.
+ * @returns `none` when it has expired and cannot be renewed, or the account is deleted; `failed` when the provider did not
+ *   renew it.
  */
 export async function currentGrant(
   deps: RenewalDependencies,
@@ -28,7 +29,7 @@ export async function currentGrant(
   const grantOf = async () => (await accounts.get(id))?.grant as UpstreamGrant | undefined;
   const found = await grantOf();
   if (found !== undefined && isGood(deps, found)) return found;
-  // Providers that rotate refresh tokens take a second use of one for theft, whichever process it comes from.
+  // A provider that rotates refresh tokens treats a second use of one as theft. A lease keeps other processes from it, too.
   let outcome: UpstreamGrant | 'none' | 'failed' = 'none';
   await deps.leases.afterOthers(`connected ${id}`, async () => {
     const now = await grantOf();
@@ -47,7 +48,7 @@ async function renewed(
   try {
     const given = await strategy.refresh(deps, { connection, refreshToken, idToken });
     const kept = await deps.store.collection('connectedAccounts').update(id, (current) => {
-      // Connected anew meanwhile: what came of that is newer.
+      // The account was connected again meanwhile, so its tokens are newer.
       if (current.grant.refresh_token !== refreshToken) return current;
       const { expires_at: _ended, ...before } = current.grant;
       return { ...current, grant: { ...before, ...given } };

@@ -1,4 +1,4 @@
-// The browser of somebody who connects an account: away to the provider, and back to the application.
+// The browser of a user who connects an account: to the provider, and back to the application.
 import type { Context } from 'koa';
 import type { Sessions } from '../../engine/sessions.ts';
 import { AuthError, linkExpired } from '../../http/errors.ts';
@@ -26,7 +26,7 @@ export interface ConnectedRouteDependencies extends CompleteDependencies, Connec
   sessions: Pick<Sessions, 'current'>;
 }
 
-/** Where the browser comes with its ticket. */
+/** Path that the browser comes to with its ticket. */
 export const CONNECT = '/connected-accounts/connect';
 
 export const connectedRoutes: RouteDeclarations<ConnectedRouteDependencies> = {
@@ -63,10 +63,10 @@ async function leave(deps: ConnectedRouteDependencies, ctx: Context): Promise<vo
   }
 }
 
-/** Parameters that mean the same to every provider, and go as those of a request. */
+/** Parameters that have the same meaning for every provider. */
 const STANDARD: ReadonlySet<string> = new Set(['prompt', 'login_hint', 'max_age']);
 
-/** Whoever is logged in here as somebody else was sent by somebody else. */
+/** Rejects a browser in which another user is logged in: that user may have been lured here by the one who made the ticket. */
 async function refuseStranger(
   { sessions }: ConnectedRouteDependencies,
   ctx: Context,
@@ -77,7 +77,7 @@ async function refuseStranger(
   throw new AuthError(403, 'access_denied', 'Another user is logged in in this browser.');
 }
 
-/** @throws AuthError where accounts are no more connected by it. */
+/** Returns the connection of an account connection. @throws AuthError if accounts can no longer be connected with it. */
 async function upstreamOf(
   { config }: Pick<ConnectedRouteDependencies, 'config'>,
   { clientId, connectionId }: Connecting,
@@ -89,7 +89,7 @@ async function upstreamOf(
   throw upstreamFault('invalid_request', 'the connection is not enabled for connected accounts');
 }
 
-/** The browser is back from the provider: what it gave waits for the application. */
+/** Handles the answer of a provider: stores its tokens, and sends the browser to the application with a `connect_code`. */
 export async function finishAtProvider(
   deps: ConnectedRouteDependencies,
   ctx: Context,
@@ -111,7 +111,7 @@ export async function finishAtProvider(
   }
 }
 
-/** Back to the application (RFC 6749 §4.1.2). */
+/** Sends the browser back to the application (as RFC 6749 §4.1.2). */
 function goBack(
   ctx: Context,
   { redirectUri, state }: Connecting,

@@ -1,5 +1,5 @@
-// Logins by tokens of others (RFC 8693): an action of the tenant's judges a subject token and says whose it is. What follows
-// is what follows every login.
+// Custom token exchange (RFC 8693): an action of the tenant verifies a subject token of another issuer and names its user. The
+// result is a login like any other.
 import type { Actions } from '../../actions/actions.ts';
 import type { ActionOutcome } from '../../actions/commands.ts';
 import type { Actor } from '../../actions/exchange-asked.ts';
@@ -34,13 +34,13 @@ import type { User } from '../../users/user.ts';
 import { type ExchangedUserDependencies, type NamedUser, namedUser } from './user.ts';
 
 interface CustomExchangeDependencies extends ExchangedUserDependencies {
-  /** Reads an ID token of an actor; @see actorOfIdToken. */
+  /** Returns the user of an actor's ID token; undefined if the token is not valid. */
   actorOfIdToken(token: string): Promise<User | undefined>;
-  /** The second factors that a user has. */
+  /** Returns the second factors that a user has enrolled. */
   enrolledFactors: SecondFactor['enrolled'];
   actions: Pick<Actions, 'run' | 'refused'>;
   attempts: Attempts;
-  /** What logins are dated by. */
+  /** The time of day, for the time of a login. */
   wallClock: Clock;
   challenges: Pick<Challenges, 'issueTicket'>;
   random: Random;
@@ -49,8 +49,8 @@ interface CustomExchangeDependencies extends ExchangedUserDependencies {
 const TRIGGER = 'custom-token-exchange';
 
 /**
- * The exchange.
- * @returns as {@link ExchangeToken}: nothing for a type of tokens that the tenant has no profile for.
+ * Returns the exchange of tokens that an action verifies ({@link ExchangeToken}). It handles the subject token types for
+ * which the tenant has a profile, and returns undefined for others.
  */
 export function customExchange(deps: CustomExchangeDependencies): ExchangeToken {
   return async (request) => {
@@ -59,7 +59,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
     if (profile === undefined) return undefined;
     keepExchangeEvents(ctx, { success: 'secte', failure: 'fecte' });
     const client = refuseUnfit(await deps.config.client(clientId), request);
-    const outcome = await judged(deps, request, { client, profile });
+    const outcome = await runAction(deps, request, { client, profile });
     const { user, connection } = await userOf(deps, request, outcome);
     const { actor, organization } = outcome.exchange;
     const login: Login = {
@@ -67,7 +67,7 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
       connection,
       amr: [],
       authTime: epochSeconds(deps.wallClock),
-      // A token says whose it is, and may be of long ago.
+      // The token identifies the user, but not when they authenticated.
       isTimeUnproved: true,
       ip,
       credentialVersion: await deps.users.credentialVersion(user.id),
@@ -78,7 +78,10 @@ export function customExchange(deps: CustomExchangeDependencies): ExchangeToken 
   };
 }
 
-/** The session in which the actor acts for the user. @throws AuthError 400 where the action names none, or one who acts for another. */
+/**
+ * Returns a session transfer token for a session in which the actor acts for the user.
+ * @throws AuthError 400 if the action named no actor, or one who in turn acts for another.
+ */
 async function handedOver(
   deps: CustomExchangeDependencies,
   { clientId, params, ctx }: GrantRequest,
@@ -99,13 +102,13 @@ async function handedOver(
   return { answer, userId: login.userId, connection: login.connection };
 }
 
-/** @throws AuthError for an application that may not, and for another kind of token. */
+/** Rejects applications that may not use the exchange, and unsupported token types. @throws AuthError. */
 function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest): Client {
   const { requested_token_type: requested } = params;
   const types = client?.token_exchange?.allow_any_profile_of_type ?? [];
   if (client === undefined || !types.includes(CUSTOM_AUTHENTICATION))
     throw new AuthError(403, 'unauthorized_client', 'Token exchange is not enabled for this client.');
-  // Before anything is judged or made: these need the user's consent, which a page asks for.
+  // Checked before the action runs: a third-party application needs the user's consent, which only a page can ask for.
   if (client.is_first_party === false)
     throw new AuthError(
       403,
@@ -116,17 +119,17 @@ function refuseUnfit(client: Client | undefined, { params, ctx }: GrantRequest):
     throw new AuthError(400, 'invalid_request', 'The requested_token_type is not supported.');
   if (transferAsked(ctx) === undefined) return client;
   refuseTransfer(client);
-  // Who it is has to be proved: a session of any user is asked for.
+  // A session transfer token gives a session of any user, so the client has to authenticate.
   if (authenticationMethod(client) === 'none')
     throw new AuthError(403, 'unauthorized_client', 'Session transfer takes a client that authenticates.');
   return client;
 }
 
 /**
- * What the action says. Tokens that it calls invalid are counted for the address that they come from.
- * @throws AuthError when it refuses the token, or fails; 429 when there were too many from that address.
+ * Runs the action that verifies the subject token. Tokens that it reports as invalid are counted by IP address.
+ * @throws AuthError when it rejects the token, or fails; 429 after too many invalid tokens from that address.
  */
-async function judged(
+async function runAction(
   deps: CustomExchangeDependencies,
   { clientId, params, ip, ctx }: GrantRequest,
   { client, profile }: { client: Client; profile: ExchangeProfile },
@@ -176,7 +179,7 @@ function transactionOf(params: GrantRequest['params']): Record<string, unknown> 
   };
 }
 
-/** `event.transaction.actor_token_user`: whose ID token of ours the actor token is, where it proves that. */
+/** Returns `event.transaction.actor_token_user`: the user of the actor token, if that is a valid ID token of this server. */
 async function actorPart(
   { actorOfIdToken, enrolledFactors: factorsOf, users }: CustomExchangeDependencies,
   { actor_token: token, actor_token_type: type }: GrantRequest['params'],
@@ -187,7 +190,10 @@ async function actorPart(
   return { actor_token_user: { ...factsOf(user), enrolledFactors, identities: identities.map(identityOf) } };
 }
 
-/** Whom the action named, with the metadata that it set. @throws AuthError where that is nobody, or may not come in. */
+/**
+ * Returns the user that the action named, after storing the metadata that it set.
+ * @throws AuthError if it did not name exactly one, or that user does not exist or is blocked.
+ */
 async function userOf(
   deps: CustomExchangeDependencies,
   request: GrantRequest,

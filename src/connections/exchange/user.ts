@@ -1,4 +1,5 @@
-// Whom an action of `custom-token-exchange` names: a user of ours, or one of a connection, who may be made or changed.
+// Finds the user that an action of `custom-token-exchange` names: by user id, or as a user of a connection, who may be created
+// or updated.
 import type { ExchangedAttributes, UserOfConnection } from '../../actions/exchange-asked.ts';
 import { askerOf } from '../../engine/action-event.ts';
 import type { GrantRequest } from '../../engine/tokens.ts';
@@ -28,13 +29,13 @@ export interface ExchangedUserDependencies {
   config: Config;
   users: Users;
   events: Events;
-  /** The databases elsewhere, which their scripts ask. */
+  /** External user databases, which the connections' scripts query. */
   customDatabases: CustomDatabases;
-  /** Sends the mail that verifies a new address, where the tenant sends one. */
+  /** Sends the verification e-mail for a new address, if the tenant sends one. */
   askToVerify(user: User, connection: Connection, clientId: string, ip: string): Promise<void>;
 }
 
-/** A user, and the name of the connection that they come by. */
+/** A user, and the name of the connection of the login. */
 export interface NamedUser {
   user: User;
   connection: string;
@@ -42,7 +43,11 @@ export interface NamedUser {
 
 const invalid = (description: string) => new AuthError(400, 'invalid_request', description);
 
-/** @throws AuthError 400 for nobody, and for what cannot be done; 403 for a user who is blocked, of whom nothing changes. */
+/**
+ * Returns the user that an action named; a user of a connection is created or updated if the action asks for it.
+ * @throws AuthError 400 if there is no such user, or it cannot be created or updated as asked; 403 if the user is blocked, who
+ *   is not changed.
+ */
 export async function namedUser(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
@@ -56,7 +61,7 @@ export async function namedUser(
   return { user, connection };
 }
 
-/** In the words of every login. */
+/** Rejects a blocked user with the error of any other login. */
 function refuseBlocked({ blocked }: User): void {
   if (blocked === true) throw new AuthError(403, 'unauthorized', 'user is blocked');
 }
@@ -70,7 +75,7 @@ async function ofConnection(
   const id = upstreamIdOf(connection, named.attributes.user_id);
   const find = () => deps.users.identityOf(connection.name, id);
   const identity =
-    (await find()) ?? (await brought(deps, request, { connection, id, named })) ?? (await find());
+    (await find()) ?? (await addUser(deps, request, { connection, id, named })) ?? (await find());
   const user = identity && (await deps.users.get(identity.user_id));
   if (identity === undefined || user === undefined || identity.provider !== connection.strategy)
     throw invalid('The user does not exist.');
@@ -83,7 +88,7 @@ async function ofConnection(
   return { user: changed ?? user, connection: connection.name };
 }
 
-/** @throws AuthError 400 for one that is not the application's, or whose users are not made so. */
+/** Returns a connection. @throws AuthError 400 if it is not the application's, or its users cannot be set by an exchange. */
 async function connectionOf(
   { config }: ExchangedUserDependencies,
   clientId: string,
@@ -99,7 +104,7 @@ async function connectionOf(
   return connection;
 }
 
-/** What the user's id has after the strategy. */
+/** Returns the part of the user's id that follows the strategy. */
 function upstreamIdOf(connection: Connection, id: string): string {
   if (/[\p{Cc}|]/u.test(id)) throw invalid('The user_id is not valid.');
   if (strategyRecord(connection.strategy)?.isDatabase === true) return id;
@@ -108,24 +113,28 @@ function upstreamIdOf(connection: Connection, id: string): string {
   return isWithinStrategy ? id : `${connection.name}|${id}`;
 }
 
-interface ToMake {
+/** A user to be created. */
+interface NewUser {
   connection: Connection;
-  /** As {@link upstreamIdOf}. */
+  /** @see upstreamIdOf */
   id: string;
   named: UserOfConnection;
 }
 
-/** A user who is not known here yet: of a database elsewhere, which is asked first, or a new one. @returns as {@link made} */
-async function brought(
+/**
+ * Creates a user who is not stored here. An external database is queried first: a user that it has is stored instead.
+ * @returns the new identity; undefined when the caller has to look it up.
+ */
+async function addUser(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
-  toMake: ToMake,
+  newUser: NewUser,
 ): Promise<Identity | undefined> {
-  const { connection, id, named } = toMake;
+  const { connection, id, named } = newUser;
   const mode = customDatabase(connection);
-  if (mode === undefined) return made(deps, request, toMake);
+  if (mode === undefined) return createUser(deps, request, newUser);
   const { customDatabases, users } = deps;
-  // Without it nobody knows whether there is such a user already.
+  // Without this script it is unknown whether the database already has the user.
   if (!hasScript(connection, 'get_user'))
     throw invalid('Users of this connection cannot be set by a token exchange.');
   const { email: identifier } = addressesOf(connection, named.attributes);
@@ -136,7 +145,7 @@ async function brought(
   };
   const there = await customDatabases.find(asked);
   if (there !== undefined) {
-    // Whose the address is says the database; a token that says otherwise is of somebody else.
+    // The database decides whose address it is. If the token has another id, it belongs to a different user.
     if (there.upstreamId !== id) throw foreign(there);
     const known =
       mode === 'moves'
@@ -145,17 +154,21 @@ async function brought(
     if (known === undefined) throw foreign(there);
     return undefined;
   }
-  const identity = await made(deps, request, toMake);
+  const identity = await createUser(deps, request, newUser);
   if (identity === undefined || identity.upstream_id === id) return identity;
   customDatabases.refused(asked, 'create', `it made ${id} under the id ${identity.upstream_id}`);
   throw invalid('The user does not exist.');
 }
 
-/** Makes the user. @returns undefined where somebody else who came at once was sooner, or who else is to be looked for. */
-async function made(
+/**
+ * Creates a user.
+ * @returns undefined when the caller has to look the identity up: a concurrent request created it, or the connection is not a
+ *   database.
+ */
+async function createUser(
   deps: ExchangedUserDependencies,
   request: GrantRequest,
-  { connection, id, named }: ToMake,
+  { connection, id, named }: NewUser,
 ): Promise<Identity | undefined> {
   const { attributes, creationBehavior } = named;
   if (creationBehavior === 'none') throw invalid('The user does not exist.');
@@ -186,7 +199,7 @@ async function made(
       throw thrown;
     });
   if (created === undefined) return undefined;
-  // Never taken over: whoever has the address is another user, whatever the token says.
+  // An existing user with this address is never taken over on the word of a token.
   if (!('user' in created)) throw invalid('The user already exists.');
   const { user, identity } = created;
   const about = { client_id: clientId, connection: connection.name, user_id: user.id, ip };
@@ -198,7 +211,7 @@ async function made(
 function addressesOf(connection: Connection, { email: given, username, phone_number }: ExchangedAttributes) {
   const email = normalizeEmail(given ?? '');
   if (email === undefined) throw invalid('The user needs an e-mail address.');
-  // Nobody has proved here a number that a token names.
+  // A phone number must be verified at this server; a token's claim is not enough.
   if (phone_number != null) throw invalid('phone_number cannot be set for this connection.');
   if (username == null) return { email };
   const options = databaseOptions(connection);
@@ -217,7 +230,7 @@ function profileOf(attributes: ExchangedAttributes): Partial<Record<(typeof PROF
   );
 }
 
-/** The profile in place of that of before. @throws AuthError 400 where it says other addresses than the user has. */
+/** Returns the changes that replace a user's profile. @throws AuthError 400 if the attributes would change an identifier. */
 function replaced(user: User, attributes: ExchangedAttributes): Partial<UserRecord> {
   const { email, username, phone_number, email_verified, phone_verified } = attributes;
   const said = {

@@ -1,5 +1,5 @@
-// Home realm discovery on the hosted page: an e-mail address leads to the connection that it belongs to, or to the
-// password. What is answered depends on the domain alone, never on whether there is an account.
+// Home realm discovery on the login page: an e-mail address leads to the connection of its domain, or to the password form.
+// The answer depends on the domain alone, so it does not reveal whether there is an account.
 import type { Context } from 'koa';
 import { feature } from '../../engine/feature.ts';
 import { waitsForLogin } from '../../flow/next.ts';
@@ -18,7 +18,7 @@ interface IdentifierDependencies extends ProviderRedirectDependencies, Pick<WebF
   showNext: ShowNext;
 }
 
-/** RFC 5321 §4.5.3.1: the longest address; names of accounts are shorter. */
+/** Characters: the longest e-mail address (RFC 5321 §4.5.3.1). Other identifiers are shorter. */
 const LONGEST = 254;
 
 export const identifier = feature<IdentifierDependencies>({
@@ -48,7 +48,7 @@ async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promi
   if (found === undefined) return deps.showNext(ctx, page);
   const { connection, strategy } = found;
   if (strategy.page === 'redirect') {
-    // Where everybody logs in elsewhere, an address of no known domain leads nowhere.
+    // All connections are at external providers, and the address has the domain of none of them.
     if (!(await isHome(deps.config, page, connection, typed))) return again('identifier.unknown');
     return redirectToProvider(deps, ctx, hinted(page, typed), { connection, strategy });
   }
@@ -59,7 +59,7 @@ async function takeIdentifier(deps: IdentifierDependencies, ctx: Context): Promi
   ctx.redirect(stepPath(pending, strategy.page === 'form' ? form : strategy.step(connection)));
 }
 
-/** The request as if its application had known who logs in. */
+/** Returns the request with the identifier as its `login_hint`. */
 function hinted(page: RequestPage, identifier: string): RequestPage {
   const { pending } = page;
   return { ...page, pending: { ...pending, params: { ...pending.params, login_hint: identifier } } };

@@ -1,4 +1,4 @@
-// The page that asks for an e-mail address before anything else.
+// The page that asks for an identifier (an e-mail address, for example) before anything else.
 import type { Context } from 'koa';
 import {
   type HostedDependencies,
@@ -21,14 +21,14 @@ interface IdentifierPage extends PageModel {
   signupUrl?: string;
 }
 
-/** What was typed, and what was wrong with it. */
+/** A failed attempt: what was typed, and why it was rejected. */
 interface Typed {
   identifier: string;
   /** A message key. */
   alert: string;
 }
 
-/** Shows the page. @param typed the last attempt, if it failed. */
+/** Shows the page. @param typed the failed attempt, if any; the status is then 400. */
 export async function showIdentifier(
   deps: HostedDependencies,
   ctx: Context,

@@ -1,5 +1,5 @@
-// WebFinger (RFC 7033): applications ask whether addresses of a domain are logged in by a connection of their own here, before
-// they send somebody away with a `login_hint`. It hints at a way, and lets nobody in.
+// WebFinger (RFC 7033): applications ask whether e-mail addresses of a domain have an enterprise connection here, before they
+// send a user with a `login_hint`.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { requiredField, textField } from '../../http/body-fields.ts';
@@ -17,10 +17,10 @@ export interface WebFingerDependencies {
   issuer: string;
 }
 
-/** What is asked of us: who logs a domain's users in (OpenID Connect Discovery 1.0 §2). */
+/** The link relation of an OpenID issuer (OpenID Connect Discovery 1.0 §2). */
 const ISSUER = 'http://openid.net/specs/connect/1.0/issuer';
 
-/** How SDKs name a domain. */
+/** The resource by which SDKs name a domain. */
 const RESOURCE = /^urn:auth0:discovery:domain:([^:/?#@\s]{1,253})$/i;
 
 const query = z.object({
@@ -35,7 +35,7 @@ const answer = z.object({
     .describe('The issuer that logs its users in.'),
 });
 
-/** `GET /.well-known/webfinger`. */
+/** The endpoint `GET /.well-known/webfinger`. */
 export const webFinger = {
   limit: 'discovery',
   cors: 'any',
@@ -56,7 +56,7 @@ export const webFinger = {
   },
 } as const;
 
-/** Whether a connection that is in use is the one of a domain's addresses, by itself or for an organization. */
+/** Whether addresses of a domain lead to an enterprise connection in use, by its own domains or those of an organization. */
 async function hasHome(config: WebFingerDependencies['config'], domain: string): Promise<boolean> {
   const address = `somebody@${domain}`;
   const usable = (await config.connections()).filter(isInUse).flatMap(withStrategy);

@@ -1,5 +1,5 @@
-// What becomes of a login that is complete, where accounts may be linked: it ends, or its user is asked, or it is the
-// second of two proofs and both accounts become one.
+// Account linking at the end of a login. A completed login has one of three results: it ends as usual; the user is offered to
+// link the account to an existing one; or it is the login to that existing account, and the two accounts become one.
 import type { Answer, PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { AfterLogin } from '../../flow/finish.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -8,25 +8,25 @@ import { type CandidateDependencies, candidateFor } from './candidate.ts';
 
 interface LinkingDependencies extends CandidateDependencies {
   events: Events;
-  /** Ends what a user had who has become an identity of another. */
+  /** Ends the sessions, tokens and the like of a user whose account has become an identity of another user. */
   endLinked(userId: string): Promise<void>;
 }
 
-/** @see AfterLogin */
+/** Returns the function that decides the result of a completed login ({@link AfterLogin}). */
 export function linkAfterLogin(deps: LinkingDependencies): AfterLogin {
   return async (_ctx, request, login) => {
     const { link } = request;
-    if (link?.isAccepted === true) return second(deps, request, link, login);
+    if (link?.isAccepted === true) return linkAccounts(deps, request, link, login);
     const candidate = await candidateFor(deps, request, login);
     return candidate === undefined ? { login } : { link: { ...candidate, login, isAccepted: false } };
   };
 }
 
 /**
- * The account that was offered has been proved, as completely as for any login. What made it an offer is asked again: time
- * has gone by, and another window of the same person may have been sooner.
+ * Links the new account to the offered one, to which the user has now logged in as well, second factor included. The
+ * conditions of the offer are checked again: they may have changed since, or another window may have linked the accounts.
  */
-async function second(
+async function linkAccounts(
   deps: LinkingDependencies,
   request: WaitingRequest,
   link: PendingLink,
@@ -43,11 +43,11 @@ async function second(
   } else if (!(await isIdentityOf(deps, link.userId, link.login))) {
     return { error: 'access_denied', description: 'The login is no longer valid.' };
   }
-  // They came by the new connection: that is what the request may have asked for, and where a logout goes.
+  // The session belongs to the new connection: the request may have named it, and a federated logout goes there.
   return { login: { ...login, connection } };
 }
 
-/** Whether a login's identity has become one of a user's. */
+/** Whether a user has the identity of a login, because the accounts are linked already. */
 async function isIdentityOf(
   { users }: LinkingDependencies,
   userId: string,

@@ -1,5 +1,5 @@
-// Whether somebody who has just come by a new identity has an account here already. Nothing is merged by this: the same
-// verified address is a reason to ask, and the proof is a login.
+// Finds an existing account of a user who has just logged in with a new identity. The same verified e-mail address is only a
+// reason to ask the user; accounts are linked after a login to the existing one.
 import type { PendingLink, WaitingRequest } from '../../engine/pending-interaction.ts';
 import type { Connection } from '../../records/collections.ts';
 import type { Store } from '../../store/contract.ts';
@@ -17,14 +17,14 @@ export interface CandidateDependencies {
   users: Users;
 }
 
-/** An account that a login's user may have, too, and the connection that it can be proved by. */
+/** An account that may belong to the same person, and the connection to log in to it with. */
 type Candidate = Pick<PendingLink, 'userId' | 'connection' | 'email'>;
 
 /**
- * The account that a login's user is asked about: another one with the e-mail address that their provider has verified,
- * verified there, too, not blocked, that can be proved by a connection of the application. Users are asked before their
- * first login ends, and at later ones while their account has nothing that would be lost.
- * @returns undefined where there is nothing to ask, or the tenant does not want it.
+ * Returns the account that a user is offered to link the new one to. It has the same e-mail address, verified in both
+ * accounts; it is not blocked; the user has not declined it before; and a connection of the application can log in to it.
+ * The offer is made at the first login with the new account, and at later ones while that account has no data to lose.
+ * @returns undefined when there is no such account, and when the tenant does not offer linking (`account_linking`).
  */
 export async function candidateFor(
   deps: CandidateDependencies,
@@ -57,7 +57,7 @@ function isNew({ logins_count }: User): boolean {
   return logins_count === 0;
 }
 
-/** Whether nothing is kept of a user that goes with the account: what people and administrators set there. */
+/** Whether an account has no metadata, roles, permissions, memberships or authenticators, which linking would delete. */
 async function isEmpty({ store }: CandidateDependencies, user: User): Promise<boolean> {
   const { user_metadata, app_metadata, roles = [], permissions = [], multifactor = [] } = user;
   const members = [user_metadata, app_metadata].flatMap((one) => Object.keys(one));
@@ -69,12 +69,12 @@ async function isEmpty({ store }: CandidateDependencies, user: User): Promise<bo
   return memberships.length + authenticators.length === 0;
 }
 
-/** Whoever may not come in is neither offered anything nor offered to anybody. */
+/** Whether a user may take part in linking: with a verified e-mail address, and not blocked. */
 function hasProvedEmail(user: User): user is User & { email: string } {
   return user.email !== undefined && user.email_verified && user.blocked !== true;
 }
 
-/** The connection by which a user logs in: that of the identity that they were made with comes first. */
+/** Returns the name of a connection that a user can log in with; that of the primary identity is preferred. */
 function connectionOf(
   identities: readonly Identity[],
   connections: readonly Connection[],

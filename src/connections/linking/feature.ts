@@ -1,4 +1,4 @@
-// Linking on the hosted page: one person, who has come by a new identity, and has an account here already.
+// Account linking during a login: a user who logs in with a new identity may link it to the account they have already.
 import { feature } from '../../engine/feature.ts';
 import { type LinkingRouteDependencies, linkingRoutes } from './routes.ts';
 

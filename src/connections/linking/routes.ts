@@ -1,4 +1,4 @@
-// The page that offers to link the account of a new identity to one that is there already.
+// The page that offers to link the account of a new identity to an existing account.
 import type { Context } from 'koa';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import { ACCOUNT_LINK_STEP } from '../../flow/finish.ts';
@@ -22,7 +22,6 @@ export interface LinkingRouteDependencies extends HostedDependencies {
 
 const PATH = `/u/:uid/${ACCOUNT_LINK_STEP}` as const;
 
-/** The routes. */
 export const linkingRoutes: RouteDeclarations<LinkingRouteDependencies> = {
   [`GET ${PATH}` as const]: {
     ...PAGE,
@@ -62,7 +61,7 @@ async function showOffer(deps: LinkingRouteDependencies, ctx: Context, page: Req
   });
 }
 
-/** The request waits for a login by the other account's connection. */
+/** Accepts the offer: the request now waits for a login to the existing account. */
 async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, page: RequestPage) {
   const { link, uid } = page.pending;
   if (link === undefined) throw requestExpired();
@@ -70,7 +69,7 @@ async function accept({ interactions }: LinkingRouteDependencies, ctx: Context, 
   ctx.redirect(`/u/${uid}`);
 }
 
-/** The login goes on with the account of its own, and nobody is asked about that one again. */
+/** Declines the offer: the login ends with the new account, and this account is not offered again. */
 async function decline(deps: LinkingRouteDependencies, ctx: Context, page: RequestPage): Promise<void> {
   const { link, clientId } = page.pending;
   if (link === undefined) throw requestExpired();
@@ -78,7 +77,7 @@ async function decline(deps: LinkingRouteDependencies, ctx: Context, page: Reque
   await deps.users.declineLink(login, link.userId);
   const about = { client_id: clientId, connection: login.connection, user_id: login.userId, ip: ctx.ip };
   deps.events.record({ ...about, type: 'account_link_declined' });
-  // As the request was: it no longer waits for the other connection.
+  // Without the link, the request no longer waits for the connection of the other account.
   await deps.interactions.keepLink(ctx, undefined);
   await deps.finish.resume(ctx, await deps.interactions.pending(ctx), login);
 }

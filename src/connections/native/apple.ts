@@ -1,4 +1,5 @@
-// An authorization code of Apple's kit for apps: exchanged as the app itself, whose bundle id is its client id at Apple.
+// Native login with an authorization code of Apple's SDK. The code is exchanged with the app's own client id at Apple, which is
+// its bundle identifier.
 import { appleName, appleSecret } from '../oidc/apple.ts';
 import { claimsOf, openConnection } from '../oidc/connection.ts';
 import { identityOf } from '../oidc/core.ts';
@@ -7,7 +8,7 @@ import { apple } from '../oidc/strategies.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import type { NativeToken } from './token.ts';
 
-/** @throws AuthError by `upstreamFault` for a code that Apple does not take, which it does once, or of another app. */
+/** Returns the user of an authorization code. @throws AuthError by `upstreamFault` for a code that Apple rejects. */
 export async function appleIdentity(
   deps: UpstreamDependencies,
   { connection: kept, client, token, userProfile }: NativeToken,
@@ -31,6 +32,6 @@ export async function appleIdentity(
     accessToken: tokens.access_token,
   });
   const identity = identityOf(deps, connection, { claims, userInfo: {}, parameters: {} });
-  // What Apple gave to the app is for the app's own id there, and of no use to the connection.
+  // The tokens are not kept: they were issued to the app's client id, so the connection could not renew them.
   return { ...identity, profile: { ...identity.profile, ...appleName(userProfile) } };
 }

@@ -1,5 +1,5 @@
-// A session info access token of Facebook's kit for apps: it says who the user is and opens nothing, so Facebook is asked
-// whose it is and for which app.
+// Native login with a session info access token of Facebook's SDK. It identifies the user and grants no access, so Facebook is
+// asked which user and which app it was issued for.
 import { jsonOf } from '../../runtime/json.ts';
 import { providerFault } from '../oidc/faults.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
@@ -7,12 +7,13 @@ import { socialConnection } from '../social/options.ts';
 import { presets } from '../social/presets.ts';
 import type { NativeToken } from './token.ts';
 
-/** Characters of what the app says of the user, and of one text in it. */
+/** Characters of the profile that the app sends, as JSON. */
 const LARGEST_PROFILE = 8_192;
+/** Characters of one claim in it. */
 const LONGEST_TEXT = 500;
 const NAMES = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'email'];
 
-/** @throws AuthError by `upstreamFault` for a token that is not good, or of another app. */
+/** Returns the user of a token. @throws AuthError by `upstreamFault` for one that is not valid, or was issued for another app. */
 export async function facebookIdentity(
   deps: UpstreamDependencies,
   { connection, token, userProfile }: NativeToken,
@@ -32,7 +33,10 @@ export async function facebookIdentity(
   return { id: user_id, profile: profileOf(userProfile) };
 }
 
-/** What the app says. Nobody has proved it, so an address is not verified, and nothing else than names is read. */
+/**
+ * Reads the profile that the app sends. It is unverified, so the e-mail address counts as unverified, and only name claims,
+ * the picture and the address are read.
+ */
 function profileOf(text: string | undefined): Record<string, unknown> {
   if (text === undefined || text.length > LARGEST_PROFILE) return {};
   const said = jsonOf(text);

@@ -1,18 +1,18 @@
-// An ID token of Google's kit for apps: for one of the client ids that the connection allows.
+// Native login with an ID token of Google's SDK, issued for one of the client ids that the connection allows.
 import { claimsOf, openConnection } from '../oidc/connection.ts';
 import { identityOf } from '../oidc/core.ts';
 import { google } from '../oidc/strategies.ts';
 import type { UpstreamDependencies, UpstreamIdentity } from '../redirect.ts';
 import type { NativeToken } from './token.ts';
 
-/** @throws AuthError by `upstreamFault` for a token that is not Google's, or for another app. */
+/** Returns the user of an ID token. @throws AuthError by `upstreamFault` for one that is not Google's, or is for another app. */
 export async function googleIdentity(
   deps: UpstreamDependencies,
   { connection: kept, token }: NativeToken,
 ): Promise<UpstreamIdentity> {
   const connection = await openConnection(deps, google, kept);
   const { allowed_audiences: audiences } = connection.options;
-  // The authorized party is the app, which has a client id of its own on Android; the audience is what it is for.
+  // On Android, `azp` is the app's own client id, and `aud` is the one that the token is for; so any `azp` is accepted.
   const claims = await claimsOf(deps, connection, token, { nonce: undefined, audiences, anyParty: true });
   return identityOf(deps, connection, { claims, userInfo: {}, parameters: {} });
 }

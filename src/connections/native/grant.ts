@@ -1,5 +1,5 @@
-// Logins by what an app on a phone got of a provider's own kit (docs/wire/token.md; RFC 8693 §2.1): verified with the
-// application's connection to that provider, they end as every other login does.
+// Native social login: a token exchange (RFC 8693 §2.1) of what a mobile app got from a provider's own SDK
+// (docs/wire/token.md). It is verified with the application's connection to that provider, and is then a login like any other.
 import { z } from 'zod';
 import type { ExchangeToken } from '../../engine/token-exchange.ts';
 import type { GrantDeclaration, GrantRequest } from '../../engine/tokens.ts';
@@ -21,22 +21,22 @@ import type { NativeToken } from './token.ts';
 
 export interface NativeGrantDependencies extends CompleteDependencies {
   rateLimits: Pick<RateLimits, 'takeFrom'>;
-  /** The exchange of tokens of our own. */
+  /** Exchanges tokens that this server issued. */
   exchangeToken: ExchangeToken;
-  /** The exchange of tokens that the tenant's own actions judge. */
+  /** Exchanges tokens that an action of the tenant verifies (custom token exchange). */
   exchangeForeign: ExchangeToken;
 }
 
-/** How a provider's apps log in. */
+/** A provider whose SDK apps can log in with. */
 interface Native {
   strategy: StrategyName;
-  /** The application's switch for it, a member of `native_social_login`. */
+  /** The member of the application's `native_social_login` that enables it. */
   setting: 'apple' | 'google' | 'facebook';
-  /** @throws AuthError by `upstreamFault` for a token of nobody, or of another app. */
+  /** Verifies a code or token. @throws AuthError by `upstreamFault` for one that is not valid, or was issued for another app. */
   identify(deps: UpstreamDependencies, token: NativeToken): Promise<UpstreamIdentity>;
 }
 
-/** By the end of the token's type, which is below the tenant's `vendor_host`. */
+/** The providers, by the path of the `subject_token_type`, whose host is the tenant's `vendor_host`. */
 const NATIVE: Readonly<Record<string, Native>> = {
   '/oauth/token-type/apple-authz-code': { strategy: 'apple', setting: 'apple', identify: appleIdentity },
   '/oauth/token-type/google-id-token': {
@@ -51,7 +51,7 @@ const NATIVE: Readonly<Record<string, Native>> = {
   },
 };
 
-/** The grant. */
+/** The token exchange grant: tokens of this server, of custom token exchange, and of native social login. */
 export const nativeGrant: GrantDeclaration<NativeGrantDependencies> = {
   grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
   summary:
@@ -103,7 +103,7 @@ async function clientOf(
   throw new AuthError(403, 'unauthorized_client', 'Native social login is not enabled for this client.');
 }
 
-/** The application's first connection to the provider. */
+/** Returns the application's first connection to the provider, by name. */
 async function connectionOf(
   { config }: NativeGrantDependencies,
   { clientId }: GrantRequest,
@@ -116,7 +116,7 @@ async function connectionOf(
   throw new AuthError(403, 'unauthorized_client', 'The connection is not enabled for this client.');
 }
 
-/** The token endpoint's error (RFC 6749 §5.2); what went wrong there is in the server's own log. */
+/** Returns the error for the token endpoint (RFC 6749 §5.2), and writes the cause to the server's own log. */
 function invalidGrant({ log }: NativeGrantDependencies, { name }: Connection, thrown: unknown): unknown {
   if (!(thrown instanceof AuthError)) return thrown;
   if (thrown.cause !== undefined) {

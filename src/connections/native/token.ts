@@ -1,12 +1,11 @@
-// What an app on a phone logs in with.
+// The input of a native social login.
 import type { Client, Connection } from '../../records/collections.ts';
 
-/** What an app got. */
 export interface NativeToken {
   connection: Connection;
   client: Client;
-  /** What proves who the user is. */
+  /** The code or token of the provider's SDK. */
   token: string;
-  /** What the app says of the user, JSON; nobody has proved it. */
+  /** The user's profile as the app sends it, JSON; unverified. */
   userProfile: string | undefined;
 }

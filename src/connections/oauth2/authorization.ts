@@ -1,12 +1,12 @@
-// The authorization request to an OAuth 2.0 provider (RFC 6749 §4.1.1), of a connection's options and of what the
-// application's own request says.
+// The authorization request to an OAuth 2.0 provider (RFC 6749 §4.1.1), built from a connection's options and the application's
+// own request.
 
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { furtherParameters } from '../further-parameters.ts';
 import type { UpstreamRequest } from '../redirect.ts';
 
-/** The address that the browser goes to. */
+/** Returns the URL of the authorization request. */
 export function authorizationUrl(options: OAuth2Options, request: UpstreamRequest): string {
   const url = new URL(options.authorizationURL);
   const scope = scopeOf(options, request.params.connection_scope);
@@ -27,7 +27,7 @@ export function authorizationUrl(options: OAuth2Options, request: UpstreamReques
   return url.href;
 }
 
-/** The scopes of the connection, and those that the application asks for beside. */
+/** Returns the scopes of the connection, and those that the application requests in addition (`connection_scope`). */
 function scopeOf({ scope, useOauthSpecScope }: OAuth2Options, asked: string | undefined): string {
   const own = Array.isArray(scope) ? scope : scope.split(' ');
   const beside = (asked ?? '').split(useOauthSpecScope ? ' ' : ',');

@@ -1,9 +1,12 @@
-// Where the session at an OAuth 2.0 provider is ended: there is no standard for it, so the connection says where.
+// Logout at an OAuth 2.0 provider. There is no standard for it, so the connection's options have the URL.
 import { isHttpsOrLoopback } from '../../records/logout.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { type UpstreamDependencies, type UpstreamLogout, withQuery } from '../redirect.ts';
 
-/** @returns `logoutUrl`, else what the script `getLogoutUrl` says; undefined where the connection has neither. */
+/**
+ * Returns the logout URL: the option `logoutUrl`, or else the result of the script `getLogoutUrl`.
+ * @returns undefined if the connection has neither, and for a result that is not an https (or loopback) URL.
+ */
 export async function logoutUrl(
   { runScript }: Pick<UpstreamDependencies, 'runScript'>,
   { logoutUrl: fixed, scripts }: OAuth2Options,

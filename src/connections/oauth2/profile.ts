@@ -1,12 +1,13 @@
-// Who the user is: what the connection's script makes of the access token (docs/connections.md).
+// The user's profile: the connection's script reads it with the access token (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 import type { TokenAnswer } from './token.ts';
 
 /**
- * The user as the script has them.
- * @throws AuthError by {@link upstreamFault} when it fails, or names no user.
+ * Returns the user that the connection's script `fetchUserProfile` names.
+ * @param answer the token endpoint's response.
+ * @throws AuthError by {@link upstreamFault} when the script fails, or its result has no usable id.
  */
 export async function identityOf(
   { baseUrl, runScript }: Pick<UpstreamDependencies, 'baseUrl' | 'runScript'>,
@@ -21,7 +22,7 @@ export async function identityOf(
     connection,
     name: 'fetchUserProfile',
     source,
-    // What the provider says comes first: scripts read members of its own.
+    // The provider's own members take precedence, because published scripts read them.
     arguments: [access_token, { tenant, tenantId: tenant, connection: connection.name, ...answer }],
     secrets: [client_secret, ...tokensIn(answer)],
   } as const;
@@ -31,9 +32,9 @@ export async function identityOf(
   }
   const { user_metadata, app_metadata, ...rest } = result as Record<string, unknown>;
   const profile: Record<string, unknown> = { ...rest, ...mapped(fieldsMap, rest) };
-  // Scripts that hand on what GitHub and others answer have an `id` alone.
+  // Scripts that return a provider's answer unchanged (GitHub's, for example) have `id` in place of `user_id`.
   const id = profile.user_id ?? profile.id;
-  // A larger number was rounded when it was read: several users would share it.
+  // A larger number was rounded when it was parsed, so that several users could have the same.
   if (typeof id === 'number' && !Number.isSafeInteger(id)) {
     throw upstreamFault('access_denied', 'The user_id of the profile is too large for a number.');
   }
@@ -47,12 +48,12 @@ export async function identityOf(
   return { id: String(id), profile, metadata };
 }
 
-/** What of an answer is long enough to be a token. */
+/** Returns the values of a response that are long enough to be tokens. */
 function tokensIn(answer: TokenAnswer): string[] {
   return Object.values(answer).filter((one): one is string => typeof one === 'string' && one.length > 15);
 }
 
-/** `fieldsMap`: a field of the profile by the name, or the first there is of several names, that the script gave it. */
+/** Returns the fields of `fieldsMap`: each has the value of the first of its names that the script's result has. */
 function mapped(
   fieldsMap: OAuth2Options['fieldsMap'],
   given: Readonly<Record<string, unknown>>,

@@ -1,26 +1,26 @@
-// Requests to the endpoints of an OAuth 2.0 provider, and what is told of those that give no answer: no fault says what was
-// sent, or repeats free text of an answer.
+// Requests to the endpoints of an OAuth 2.0 provider, and their errors. An error never includes what was sent, nor free text
+// of an answer, because both may have secrets.
 import type { AuthError } from '../../http/errors.ts';
 import { OutboundError } from '../../http/outbound-error.ts';
 import { FAILURES, type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 
-/** What the application is told was asked. */
+/** The name of an endpoint in error descriptions. */
 type Endpoint = 'token endpoint' | 'profile endpoint';
 
-/** An answer, read. */
+/** A response with its body. */
 export interface ProviderAnswer {
   response: Response;
   text: string;
 }
 
-/** Time for one request, milliseconds. */
+/** Timeout of one request, milliseconds. */
 const TIMEOUT = 10_000;
-/** Bytes of an answer. */
+/** Bytes of a response body. */
 const LARGEST_ANSWER = 256 * 1024;
-/** Some providers answer nobody without one. */
+/** Some providers reject requests without a User-Agent. */
 export const USER_AGENT = 'Gatehouse';
 
-/** Asks an endpoint. @throws AuthError by {@link endpointFault}, also for an answer that redirects. */
+/** Sends a request to an endpoint. @throws AuthError by {@link endpointFault} if there is no response, and for a redirect. */
 export async function requestEndpoint(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   endpoint: Endpoint,
@@ -38,14 +38,16 @@ export async function requestEndpoint(
   return { response, text };
 }
 
-/** A fault of an endpoint. @param what after its name. @param cause for the server's own log. */
+/** Returns the error of an endpoint. @param what follows the endpoint's name. @param cause goes to the server's own log only. */
 export function endpointFault(endpoint: Endpoint, what: string, cause?: unknown): AuthError {
   return upstreamFault('invalid_request', `The identity provider's ${endpoint} ${what}.`, cause);
 }
 
 /**
- * Refuses an answer that is an error.
- * @param error its member `error`. @param sent secrets that it may repeat. @throws AuthError by {@link endpointFault}.
+ * Rejects a response that is an error.
+ * @param error the member `error` of the response.
+ * @param sent secrets of the request, which the response may repeat.
+ * @throws AuthError by {@link endpointFault}.
  */
 export function refuseError(endpoint: Endpoint, error: unknown, sent: readonly string[]): void {
   if (error === undefined || error === null || error === '' || error === false) return;
@@ -53,8 +55,8 @@ export function refuseError(endpoint: Endpoint, error: unknown, sent: readonly s
 }
 
 /**
- * An error code (RFC 6749 §5.2), and nothing that may repeat what was sent: free text, or a secret in its place. Some
- * providers name it in an object.
+ * Returns the error code (RFC 6749 §5.2) of a response, which some providers put into an object. Anything that is not a code,
+ * or that repeats a secret of the request, becomes `unknown`.
  */
 function codeOf(error: unknown, sent: readonly string[]): string {
   const code = typeof error === 'object' && error !== null ? (error as Record<string, unknown>).code : error;

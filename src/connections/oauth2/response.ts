@@ -8,7 +8,7 @@ import {
 } from '../redirect.ts';
 import { exchangeCode, type TokenAnswer } from './token.ts';
 
-/** Exchanges the code of an authorization response that is the asked provider's. @throws AuthError by {@link upstreamFault}. */
+/** Checks an authorization response and exchanges its code. @throws AuthError by {@link upstreamFault}. */
 export async function exchangeAnswer(
   deps: Pick<UpstreamDependencies, 'fetch'>,
   options: OAuth2Options,
@@ -20,8 +20,8 @@ export async function exchangeAnswer(
 }
 
 /**
- * An answer that names its issuer must be of the provider that was asked (RFC 9207 §2.4). A connection that does not name
- * one is known by the origin of its authorization URL.
+ * Rejects a response whose `iss` is another provider (mix-up attack, RFC 9207 §2.4). For a connection without an issuer, the
+ * origin of its authorization URL is compared.
  * @throws AuthError by {@link upstreamFault}
  */
 function checkIssuer(

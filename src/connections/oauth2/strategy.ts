@@ -1,5 +1,5 @@
-// The strategy `oauth2`: custom social connections (docs/connections.md). Who the user is is said by a script
-// of the operator's, which has the access token (docs/connections.md).
+// The strategy `oauth2`: custom social connections. A script of the operator reads the user's profile with the access token
+// (docs/connections.md).
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
 import { lackingOAuth2, type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
@@ -35,7 +35,7 @@ export const oauth2: RedirectStrategy = {
     grantOf(await refreshToken(deps, optionsOf(connection), token), deps.wallClock),
 };
 
-/** @throws AuthError by {@link upstreamFault} for a connection that is not finished. */
+/** Returns the options of a connection. @throws AuthError by {@link upstreamFault} if a required one is missing. */
 function optionsOf({ options }: Pick<Connection, 'options'>): OAuth2Options {
   const lacking = lackingOAuth2(options);
   if (lacking.length > 0)

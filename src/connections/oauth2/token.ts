@@ -1,4 +1,4 @@
-// The token request to an OAuth 2.0 provider (RFC 6749 §4.1.3), and what providers make of its answer.
+// The token request to an OAuth 2.0 provider (RFC 6749 §4.1.3) and its response, in the variations that providers have.
 import type { OAuth2Options } from '../../records/oauth2.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { jsonOf } from '../../runtime/json.ts';
@@ -11,18 +11,22 @@ import {
   USER_AGENT,
 } from './provider-request.ts';
 
-/** The answer of a token endpoint: what RFC 6749 §5.1 names, and whatever else the provider adds. */
+/** The response of a token endpoint: the members of RFC 6749 §5.1, and any that the provider adds. */
 export interface TokenAnswer {
   access_token: string;
   [member: string]: unknown;
 }
 
-/** Token types that a bearer cannot use (RFC 9449; RFC 6749 §7.1). Others are read as `bearer`: many providers have words of their own. */
+/**
+ * Token types that cannot be used as bearer tokens (RFC 9449; RFC 6749 §7.1). Every other type is taken as `bearer`, because
+ * many providers have names of their own for it.
+ */
 const BOUND_TYPES = new Set(['dpop', 'mac', 'pop', 'n_a']);
 
 /**
- * Exchanges a code.
- * @returns the whole answer. @throws AuthError by {@link upstreamFault}; no fault says what was sent.
+ * Exchanges the authorization code of a response.
+ * @returns the whole token response.
+ * @throws AuthError by {@link upstreamFault}; its description never includes what was sent.
  */
 export async function exchangeCode(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
@@ -46,7 +50,7 @@ export async function exchangeCode(
 
 /**
  * Renews an access token (RFC 6749 §6).
- * @returns the whole answer. @throws AuthError as {@link exchangeCode}.
+ * @returns the whole token response. @throws AuthError as {@link exchangeCode}.
  */
 export function refreshToken(
   deps: Pick<UpstreamDependencies, 'fetch'>,
@@ -74,7 +78,7 @@ function tokenAnswer({ response, text }: ProviderAnswer, secret: string): TokenA
   const wrong = (what: string) => endpointFault('token endpoint', what);
   const answer = parseAnswer(response.headers.get('content-type') ?? '', text);
   const { error, access_token, token_type } = answer ?? {};
-  // Some providers answer errors with 200.
+  // Some providers send errors with status 200.
   refuseError('token endpoint', error, [secret]);
   if (status !== 200 && status !== 201) throw wrong(`answered with status ${status}`);
   if (answer === undefined) throw wrong('sent an answer that is neither JSON nor a form');
@@ -99,10 +103,10 @@ function parseJson(text: string): Record<string, unknown> | undefined {
     : undefined;
 }
 
-/** Characters of scopes that are kept. */
+/** Characters of the scope that is stored. */
 const LONGEST_SCOPE = 10_000;
 
-/** What is kept of an answer, sealed. */
+/** Returns the part of a token response that is stored, sealed, with the identity or connected account. */
 export function grantOf(answer: TokenAnswer, wallClock: UpstreamDependencies['wallClock']) {
   const { access_token, refresh_token, id_token, expires_in, scope } = answer;
   const seconds = Number(expires_in);

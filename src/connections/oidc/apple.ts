@@ -1,20 +1,22 @@
-// In what Apple is special: a client secret that is signed for each request, and a name that is said once, by the browser.
+// What differs for Apple: the client secret is a JWT that is signed for each request, and the user's name is sent only once, by
+// the browser.
 import { importPKCS8, SignJWT } from 'jose';
 import type { AppleOptions } from '../../records/openid.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { type UpstreamDependencies, upstreamFault } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 
-/** How long a client secret is good, seconds. */
+/** Lifetime of a client secret, seconds. */
 const SECRET_TTL = 300;
-/** Characters of what the browser brings of the user. */
+/** Characters of the parameter `user`. */
 const LONGEST_USER = 2_048;
+/** Characters of a given or family name. */
 const LONGEST_NAME = 200;
 
 /**
- * The client secret: a JWT of the team's key.
- * @param clientId whom it is for; a native app's id, where that is not the connection's.
- * @throws AuthError by `upstreamFault` where the connection has no key.
+ * Returns a client secret: a JWT signed by the team's key.
+ * @param clientId the client that authenticates: the connection's by default, or a native app's bundle identifier.
+ * @throws AuthError by `upstreamFault` if the connection has no key.
  */
 export async function appleSecret(
   { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,
@@ -37,8 +39,8 @@ export async function appleSecret(
 }
 
 /**
- * The name of a user, as the form of the first login has it. Nobody has signed it, so nothing else is read of it: the
- * address is the ID token's.
+ * Returns the name claims of the parameter `user`, which the browser posts at the first login. The parameter is not signed, so
+ * only the name is read; the e-mail address comes from the ID token.
  * @param user JSON.
  */
 export function appleName(user: unknown): Record<string, string> {

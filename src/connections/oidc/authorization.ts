@@ -6,7 +6,7 @@ import { furtherParameters } from '../further-parameters.ts';
 import { asksForLogin, type UpstreamRequest } from '../redirect.ts';
 import { endpointOf, type OpenIdConnection } from './connection.ts';
 
-/** The address that the browser goes to. @throws AuthError by `upstreamFault` where there is none. */
+/** Returns the URL of the authentication request. @throws AuthError by `upstreamFault` if there is no authorization endpoint. */
 export function authorizationUrl<Options extends OpenIdOptions>(
   connection: OpenIdConnection<Options>,
   request: UpstreamRequest,
@@ -33,15 +33,15 @@ export function authorizationUrl<Options extends OpenIdOptions>(
 }
 
 /**
- * How old the login there may be. For one that is to be made anew it is asked for beside `prompt`, too: then the ID token says
- * when it was made (OpenID Connect Core 1.0 §3.1.2.1).
+ * Returns `max_age`, if the authentication at the provider has to be recent. It is sent in addition to `prompt=login`, because
+ * the ID token then has `auth_time` (OpenID Connect Core 1.0 §3.1.2.1), by which the new authentication can be checked.
  */
 function maxAge({ max_age, prompt }: UpstreamRequest['params']): { max_age?: string } {
   if (max_age !== undefined) return { max_age };
   return asksForLogin(prompt) ? { max_age: '0' } : {};
 }
 
-/** Whether the answer's ID token must have the nonce of the request. */
+/** Whether the request has a nonce, which the ID token must then have, too. */
 export function sendsNonce<Options extends OpenIdOptions>({
   options,
   isFrontChannel,
@@ -49,7 +49,7 @@ export function sendsNonce<Options extends OpenIdOptions>({
   return isFrontChannel || options.send_back_channel_nonce;
 }
 
-/** The way in which the code is bound to the request (RFC 7636); undefined for none. */
+/** Returns the PKCE challenge method of a connection (RFC 7636); undefined if it does not use PKCE. */
 export function pkceMethod<Options extends OpenIdOptions>({
   options,
   metadata,
@@ -58,7 +58,7 @@ export function pkceMethod<Options extends OpenIdOptions>({
   const { pkce } = options.connection_settings;
   if (isFrontChannel || pkce === 'disabled') return undefined;
   if (pkce !== 'auto') return pkce;
-  // Who does not know it ignores it (RFC 6749 §3.1), so it is left out for nobody.
+  // A provider without PKCE ignores the parameters (RFC 6749 §3.1), so they are sent to every provider.
   const supported = metadata.code_challenge_methods_supported;
   return supported?.includes('plain') && !supported.includes('S256') ? 'plain' : 'S256';
 }
@@ -73,7 +73,7 @@ function namesIn(scopes: string | readonly string[] | undefined): string[] {
   return [scopes ?? []].flat().flatMap((one) => one.split(/[\s,]+/));
 }
 
-/** The scopes of the connection, and those that the application asks for beside; always `openid`. */
+/** Returns `openid`, the scopes of the connection, and those that the application requests in addition. */
 function scopeOf<Options extends OpenIdOptions>(
   { preset, options }: Pick<OpenIdConnection<Options>, 'preset' | 'options'>,
   asked = '',

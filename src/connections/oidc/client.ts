@@ -1,4 +1,4 @@
-// The requests to OpenID providers, by `openid-client`; loaded with the first of them.
+// Requests to OpenID providers, by `openid-client`. This module is only loaded with the first request, to keep the start fast.
 
 import type { CryptoKey } from 'jose';
 import {
@@ -24,38 +24,38 @@ import {
 import type { Outbound } from '../../http/outbound.ts';
 import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
 
-/** How we authenticate at a token endpoint (OpenID Connect Core 1.0 §9). */
+/** The client authentication at a token endpoint (OpenID Connect Core 1.0 §9). */
 export type ClientCredential =
   | { method: 'none' }
   | { method: 'client_secret_post' | 'client_secret_basic'; secret: string }
   | { method: 'private_key_jwt'; key: CryptoKey; kid: string; audience: string };
 
-/** A key that tokens are bound to. */
+/** A DPoP key (RFC 9449). */
 export type ProofKey = CryptoKeyPair;
 
-/** An exchange of a code. */
+/** The exchange of an authorization code. */
 export interface CodeExchange {
   metadata: Metadata;
   clientId: string;
   credential: ClientCredential;
   redirectUri: string;
   code: string;
-  /** Undefined where PKCE is not used. */
+  /** Undefined without PKCE. */
   codeVerifier: string | undefined;
-  /** The key that tokens are bound to (RFC 9449), where they are. */
+  /** The key that the tokens are to be bound to (RFC 9449), if any. */
   boundTo?: ProofKey | undefined;
-  /** Epoch milliseconds. */
+  /** The current time, epoch milliseconds. */
   now: number;
 }
 
-/** The answer of a token endpoint; the ID token is not yet verified. */
+/** A token response. The ID token is not verified yet. */
 export interface Tokens {
   access_token: string;
   id_token?: string;
   [member: string]: unknown;
 }
 
-/** Reads a discovery document. @throws OpenID client's errors, among them for a document of another issuer. */
+/** Reads a discovery document. @throws errors of openid-client, also for a document of another issuer. */
 export async function discover(fetch: Outbound['fetch'], address: string): Promise<Metadata> {
   const found = await discovery(new URL(address), 'unused', undefined, None(), {
     [customFetch]: limited(fetch),
@@ -65,8 +65,8 @@ export async function discover(fetch: Outbound['fetch'], address: string): Promi
 }
 
 /**
- * Exchanges a code.
- * @throws OpenID client's errors; OutboundError as their cause.
+ * Exchanges an authorization code.
+ * @throws errors of openid-client, with an OutboundError as the cause if the request failed.
  */
 export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExchange): Promise<Tokens> {
   const { redirectUri, code, codeVerifier } = exchange;
@@ -80,8 +80,8 @@ export async function exchangeCode(fetch: Outbound['fetch'], exchange: CodeExcha
 }
 
 /**
- * Exchanges a code that an app got without a redirection.
- * @throws OpenID client's errors; OutboundError as their cause.
+ * Exchanges an authorization code that an app got from a provider's SDK, without a redirect URI.
+ * @throws errors of openid-client, with an OutboundError as the cause if the request failed.
  */
 export async function exchangeNativeCode(
   fetch: Outbound['fetch'],
@@ -95,7 +95,7 @@ export async function exchangeNativeCode(
 
 /**
  * Exchanges a refresh token (OpenID Connect Core 1.0 §12.1).
- * @throws OpenID client's errors; OutboundError as their cause.
+ * @throws errors of openid-client, with an OutboundError as the cause if the request failed.
  */
 export async function exchangeRefreshToken(
   fetch: Outbound['fetch'],
@@ -109,8 +109,9 @@ export async function exchangeRefreshToken(
 }
 
 /**
- * What the provider says of the owner of an access token (OpenID Connect Core 1.0 §5.3).
- * @throws OpenID client's errors, also where it speaks of somebody else than `subject`.
+ * Returns the claims of the userinfo endpoint (OpenID Connect Core 1.0 §5.3).
+ * @param subject the `sub` of the ID token.
+ * @throws errors of openid-client, also if the response has another `sub`.
  */
 export async function userInfoOf(
   fetch: Outbound['fetch'],
@@ -123,7 +124,7 @@ export async function userInfoOf(
   return fetchUserInfo(config, accessToken, subject, proofOf(config, exchange));
 }
 
-/** A key for tokens to be bound to, for one login. @param alg `ES256` or `Ed25519`. */
+/** Creates a DPoP key, for the tokens of one login. @param alg `ES256` or `Ed25519`. */
 export async function proofKey(alg: string): Promise<ProofKey> {
   return randomDPoPKeyPair(alg);
 }
@@ -146,7 +147,7 @@ function configurationOf({
   };
   const skew = Math.round((now - Date.now()) / 1000);
   const config = new Configuration(server, clientId, { [clockSkew]: skew }, clientAuthentication(credential));
-  // Whether an address may go without TLS is decided by the client for requests to others.
+  // The rules for outbound requests decide whether an address may be used without TLS, not the library.
   allowInsecureRequests(config);
   return config;
 }
@@ -179,16 +180,15 @@ function privateKeyJwt({
   );
 }
 
-/** Requests by the one client for addresses that others name. */
+/** Returns the client for outbound requests in the form that openid-client takes, with a limit on the size of responses. */
 function limited(fetch: Outbound['fetch']) {
   return (url: string, init: object) => fetch(url, { ...init, maxBytes: LARGEST_DOCUMENT });
 }
 
 /**
- * Has a configuration's requests leave out the ID token. ID tokens are judged in one place for every way by which they come
- * (id-token.ts), by the tenant's clock and the connection's own rules; the library's rules know neither templates of issuers
- * nor signatures by a client secret.
- * @returns what gives the ID token, as a member of the answer.
+ * Removes the ID token from token responses before the library sees them. All ID tokens are verified in id-token.ts, with the
+ * tenant's clock and the connection's rules. The library supports neither issuer templates nor signatures by a client secret.
+ * @returns a function that returns the removed ID token, as the member `id_token`.
  */
 function takeIdToken(config: Configuration, fetch: Outbound['fetch']): () => { id_token?: string } {
   let idToken: unknown;

@@ -1,4 +1,4 @@
-// A connection to an OpenID provider, as it is meant: its options, and what the provider publishes of itself.
+// A connection to an OpenID provider: its options, with the provider's metadata.
 import type { Connection } from '../../records/collections.ts';
 import { strategyRecord } from '../../records/connections.ts';
 import { isHttpsOrLoopback } from '../../records/logout.ts';
@@ -10,21 +10,21 @@ import { type Claims, type Expected, verifyIdToken } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 import type { Preset } from './preset.ts';
 
-/** What is needed for a login. */
+/** Everything that a login with a connection needs. */
 export interface OpenIdConnection<Options extends OpenIdOptions> {
   preset: Preset<Options>;
   options: Options;
   clientId: string;
   metadata: Metadata;
-  /** Whether the ID token comes by the browser. */
+  /** Whether the browser brings the ID token (`response_type=id_token`), and not a code. */
   isFrontChannel: boolean;
-  /** The key that tokens of one exchange are bound to, where they are. */
+  /** The key that the tokens of one exchange are bound to, if any. */
   boundTo?: ProofKey;
 }
 
 const SUFFIX = '/.well-known/openid-configuration';
 
-/** @throws AuthError by `upstreamFault` where the provider cannot be used. */
+/** Reads a connection's options and its provider's metadata. @throws AuthError by `upstreamFault` if a login is not possible. */
 export async function openConnection<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId'>,
   preset: Preset<Options>,
@@ -32,7 +32,7 @@ export async function openConnection<Options extends OpenIdOptions>(
 ): Promise<OpenIdConnection<Options>> {
   const options = preset.parse(kept);
   const { client_id: clientId, type = preset.type } = options;
-  // Exports have connections whose keys are the hosted service's own, and nobody is asked for those; and unfinished ones.
+  // Tenants exported from the hosted service have connections without a client_id, which used the service's own keys.
   const lacking = strategyRecord(preset.name)?.lacking?.(kept) ?? [];
   if (clientId === undefined || lacking.length > 0)
     throw upstreamFault('invalid_request', `The connection has no ${lacking.join(', ') || 'client_id'}.`);
@@ -42,7 +42,10 @@ export async function openConnection<Options extends OpenIdOptions>(
   return { preset, options, clientId, metadata, isFrontChannel: type === 'front_channel' };
 }
 
-/** What the options name comes before the provider's document, and that before an older one that was kept. */
+/**
+ * Returns a provider's metadata. Values in the options take precedence over the discovery document, which is only read if the
+ * options are not complete; it takes precedence over the metadata that the options have from an earlier read.
+ */
 async function metadataOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId'>,
   preset: Preset<Options>,
@@ -59,7 +62,7 @@ async function metadataOf<Options extends OpenIdOptions>(
   return { ...(found ?? old), ...own };
 }
 
-/** Where a session is ended at the provider; undefined where it does not say. */
+/** Returns the end_session_endpoint of a connection's provider, with our client id; undefined if it has none. */
 export async function endSessionOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId'>,
   preset: Preset<Options>,
@@ -67,7 +70,7 @@ export async function endSessionOf<Options extends OpenIdOptions>(
 ): Promise<{ address: string; clientId: string | undefined } | undefined> {
   const options = preset.parse(kept);
   const old: Partial<Metadata> = options.oidc_metadata;
-  // A provider that does not answer now may have said it before.
+  // If the provider does not answer, the metadata that is stored in the options is used.
   const address: unknown =
     options.end_session_endpoint ??
     (await metadataOf(deps, preset, options).catch(() => old)).end_session_endpoint;
@@ -95,8 +98,8 @@ function isComplete({ issuer, authorization_endpoint, token_endpoint, jwks_uri }
 }
 
 /**
- * A document is its issuer's own (OpenID Connect Discovery 1.0 §4.3): else whoever serves one could have their keys taken
- * for another's.
+ * Rejects a discovery document of another issuer than the one whose address it was read from (OpenID Connect Discovery 1.0
+ * §4.3). Otherwise anybody could publish a document that claims another provider's issuer with their own keys.
  */
 function checkDocument<Options extends OpenIdOptions>(
   { isDocumentOf }: Preset<Options>,
@@ -112,7 +115,7 @@ function checkDocument<Options extends OpenIdOptions>(
 
 const withoutSlash = (text: string) => text.replace(/\/$/, '');
 
-/** An endpoint that a login needs. @throws AuthError by `upstreamFault` where the provider has none. */
+/** Returns an endpoint. @throws AuthError by `upstreamFault` if the provider has none, or it is not an https URL. */
 export function endpointOf(
   metadata: Metadata,
   name: 'authorization_endpoint' | 'token_endpoint' | 'jwks_uri',
@@ -122,7 +125,12 @@ export function endpointOf(
   throw upstreamFault('invalid_request', `The identity provider has no ${name} that can be used.`);
 }
 
-/** The claims of an ID token that is for this connection. @throws AuthError by `upstreamFault` for any other. */
+/**
+ * Verifies an ID token by the rules of a connection.
+ * @param expected `audiences` are accepted in addition to the connection's client id.
+ * @returns its claims.
+ * @throws AuthError by `upstreamFault` if it is not valid, or the connection does not admit its user.
+ */
 export async function claimsOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'openId' | 'wallClock'>,
   { preset, options, clientId, metadata }: OpenIdConnection<Options>,

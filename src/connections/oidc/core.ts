@@ -1,4 +1,4 @@
-// The core of all strategies whose providers speak OpenID Connect.
+// The common implementation of all OpenID Connect strategies.
 import { STRATEGIES } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
@@ -19,7 +19,7 @@ import type { Preset, ProviderResponse } from './preset.ts';
 import { profileOf } from './profile.ts';
 import { openIdGrant, renewedGrant } from './refresh.ts';
 
-/** Makes a strategy. */
+/** Creates the strategy of a preset. */
 export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Options>): RedirectStrategy {
   const { name, label, isSocial, idsWithin } = preset;
   return {
@@ -62,8 +62,8 @@ export function openIdStrategy<Options extends OpenIdOptions>(preset: Preset<Opt
 }
 
 /**
- * The answer must be of the provider that was asked (RFC 9207 §2.4). One with an ID token says it in that, and providers leave
- * the parameter out beside it (§4).
+ * Rejects a response of another provider (mix-up attack, RFC 9207 §2.4). The parameter `iss` is required if the metadata
+ * announces it, except in a response with an ID token, whose own `iss` is verified and beside which providers leave it out (§4).
  * @throws AuthError by `upstreamFault`
  */
 function checkIssuer<Options extends OpenIdOptions>(
@@ -77,7 +77,7 @@ function checkIssuer<Options extends OpenIdOptions>(
   }
 }
 
-/** The ID token comes by the browser, posted (OAuth 2.0 Form Post Response Mode). */
+/** Returns the identity of an ID token that the browser posted (OAuth 2.0 Form Post Response Mode). */
 async function fromFrontChannel<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
@@ -105,8 +105,8 @@ async function fromBackChannel<Options extends OpenIdOptions>(
 }
 
 /**
- * Who the user is by the answer of a token endpoint.
- * @param nonce undefined where none was sent.
+ * Returns the identity of a token response: the claims of its ID token and of the userinfo endpoint.
+ * @param nonce undefined if the request had none.
  * @throws AuthError by `upstreamFault`
  */
 async function identityOfTokens<Options extends OpenIdOptions>(
@@ -130,27 +130,28 @@ async function identityOfTokens<Options extends OpenIdOptions>(
   };
 }
 
-/** The user as the provider knows them. @throws AuthError by `upstreamFault` where it does not say who they are. */
+/** Returns the identity that a provider's claims describe. @throws AuthError by `upstreamFault` if they do not identify a user. */
 export function identityOf<Options extends OpenIdOptions>(
   deps: Pick<UpstreamDependencies, 'wallClock'>,
   { preset, options }: OpenIdConnection<Options>,
-  said: ProviderResponse,
+  response: ProviderResponse,
 ): UpstreamIdentity {
-  const profile = profileOf(options, said);
-  const { auth_time: authenticatedAt } = said.claims;
-  const sessionEndsAt = sessionEndOf(deps, options, said.claims);
+  const profile = profileOf(options, response);
+  const { auth_time: authenticatedAt } = response.claims;
+  const sessionEndsAt = sessionEndOf(deps, options, response.claims);
   return {
     ...(sessionEndsAt !== undefined && { sessionEndsAt }),
     ...(typeof authenticatedAt === 'number' && { authenticatedAt }),
-    id: preset.idOf?.(said.claims, options) ?? said.claims.sub,
-    profile: preset.profile?.(profile, said, options) ?? profile,
+    id: preset.idOf?.(response.claims, options) ?? response.claims.sub,
+    profile: preset.profile?.(profile, response, options) ?? profile,
   };
 }
 
 /**
- * When the session at the provider ends, epoch seconds, where the connection goes by it. That of a login alone: tokens are
- * renewed for who is away, and whose session is over.
- * @throws AuthError by `upstreamFault` for a session that is over, and for what is no time: it would bound nothing.
+ * Returns when the session at the provider ends, epoch seconds, if the connection uses the claim `session_expiry`. Only a login
+ * is checked by it: access tokens are renewed after the session has ended, too.
+ * @throws AuthError by `upstreamFault` for a session that has ended, and for a value that is not a time, which would not limit
+ *   the session here.
  */
 function sessionEndOf(
   { wallClock }: Pick<UpstreamDependencies, 'wallClock'>,

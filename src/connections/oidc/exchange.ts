@@ -1,4 +1,4 @@
-// The back channel: a code becomes tokens, and the access token what the userinfo endpoint says.
+// The back channel: exchanges codes and refresh tokens at the token endpoint, and reads the userinfo endpoint.
 import { importJWK } from 'jose';
 import type { OpenIdOptions } from '../../records/openid.ts';
 import {
@@ -14,7 +14,7 @@ import { providerFault } from './faults.ts';
 import type { Metadata } from './metadata.ts';
 import { signingKeyOf } from './signing-key.ts';
 
-/** A connection with a key of its own for the tokens that it will be given, where they are to be bound to one (RFC 9449). */
+/** Returns a connection with a new DPoP key for the tokens of one exchange, if its options ask for DPoP (RFC 9449). */
 export async function withProofKey<Options extends OpenIdOptions>(
   connection: OpenIdConnection<Options>,
 ): Promise<OpenIdConnection<Options>> {
@@ -24,7 +24,7 @@ export async function withProofKey<Options extends OpenIdOptions>(
   return { ...connection, boundTo: await proofKey(alg) };
 }
 
-/** What the provider gives for a code. @throws AuthError by `upstreamFault`; no fault says what was sent. */
+/** Exchanges an authorization code. @throws AuthError by `upstreamFault`; its description never includes what was sent. */
 export async function exchangeCode<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
@@ -41,7 +41,7 @@ export async function exchangeCode<Options extends OpenIdOptions>(
   return client.exchangeCode(deps.fetch, exchange).catch(providerFault('token endpoint'));
 }
 
-/** What the provider gives for a refresh token. @throws AuthError as {@link exchangeCode}. */
+/** Exchanges a refresh token. @throws AuthError as {@link exchangeCode}. */
 export async function exchangeRefreshToken<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
@@ -54,7 +54,7 @@ export async function exchangeRefreshToken<Options extends OpenIdOptions>(
     .catch(providerFault('token endpoint'));
 }
 
-/** We, at the token endpoint of a connection's provider. */
+/** Returns the parameters of a request to the token endpoint: the provider, our client id and our credentials. */
 async function clientAt<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
   connection: OpenIdConnection<Options>,
@@ -67,8 +67,9 @@ async function clientAt<Options extends OpenIdOptions>(
 }
 
 /**
- * What the userinfo endpoint says of the subject; nothing where the provider has none.
- * @throws AuthError by `upstreamFault`, also where it speaks of somebody else.
+ * Returns the claims of the userinfo endpoint; empty if the provider has none.
+ * @param subject the `sub` of the ID token.
+ * @throws AuthError by `upstreamFault`, also if the response has another `sub`.
  */
 export async function userInfoOf<Options extends OpenIdOptions>(
   deps: UpstreamDependencies,
@@ -96,7 +97,7 @@ async function credentialOf<Options extends OpenIdOptions>(
   return secret === '' ? { method: 'none' } : { method, secret };
 }
 
-/** The connection's own key signs (RFC 7523 §2.2). */
+/** Returns the connection's own key, for client authentication by a signed JWT (RFC 7523 §2.2). */
 async function keyCredential(
   { store }: UpstreamDependencies,
   { token_endpoint_auth_signing_alg, token_endpoint_jwtca_aud_format }: OpenIdOptions,

@@ -1,12 +1,12 @@
-// Why a provider could not be asked, for the application and for the log; never with what was sent or answered.
+// Errors of requests to a provider, for the application and for the log. They never include what was sent or received.
 
 import { AuthError } from '../../http/errors.ts';
 import { OutboundError, outboundFailureOf } from '../../http/outbound-error.ts';
 import { FAILURES, upstreamFault } from '../redirect.ts';
 
 /**
- * Makes a fault of what a request to a provider threw.
- * @param what was asked.
+ * Returns a handler for exceptions of a request to a provider, which throws the AuthError of `upstreamFault`.
+ * @param what the name of the endpoint or document, for the description.
  */
 export function providerFault(what: string): (thrown: unknown) => never {
   return (thrown) => {
@@ -35,7 +35,7 @@ function causes(thrown: unknown): unknown[] {
   return all;
 }
 
-/** For the log, with the kind of failure: errors of the library have whole answers with them, tokens included. */
+/** Returns an error for the log that has messages only: errors of the library have whole responses, tokens included. */
 function plain(thrown: unknown): Error {
   const messages = causes(thrown).flatMap((one) => (one instanceof Error ? [one.message] : []));
   const [failure, message] = [outboundFailureOf(thrown), messages.join(': ')];

@@ -1,9 +1,9 @@
-// Scopes of Google by the options that ask for them. Those of services that Google has ended (Coordinate, Latitude, Orkut …)
-// ask for nothing: a request with one of them is refused as a whole.
+// The scopes of Google's APIs by the options of a connection that request them. Options for discontinued services (Coordinate,
+// Latitude, Orkut …) are left out, because Google rejects the whole request if it has one of their scopes.
 
 const API = 'https://www.googleapis.com/auth/';
 
-/** Options whose scope is of the same name, with dots. */
+/** Options whose scope has the same name, with dots in place of underscores. */
 const DOTTED =
   'analytics blogger calendar calendar_addons_execute calendar_events calendar_events_readonly calendar_settings_readonly ' +
   'contacts contacts_other_readonly contacts_readonly directory_readonly drive drive_activity drive_activity_readonly ' +
@@ -12,7 +12,7 @@ const DOTTED =
   'gmail_send gmail_settings_basic gmail_settings_sharing tasks tasks_readonly youtube youtube_readonly youtube_upload ' +
   'youtubepartner';
 
-/** Of Google's APIs. */
+/** Option to scope. */
 export const GOOGLE_SCOPES: Readonly<Record<string, string>> = {
   email: 'email',
   profile: 'profile',

@@ -1,12 +1,12 @@
-// What Microsoft Graph says of a user of Entra beyond the ID token: the attributes and groups that a connection asks for
-// (`ext_…`), by the user's own access token.
+// Reads from Microsoft Graph what the ID token of Entra does not have: the attributes and groups that a connection's options
+// ask for (`ext_…`), with the user's own access token.
 import type { WaadOptions } from '../../records/openid.ts';
 import { jsonOf } from '../../runtime/json.ts';
 import { endpointFault, requestEndpoint } from '../oauth2/provider-request.ts';
 import type { UpstreamDependencies } from '../redirect.ts';
 import type { Metadata } from './metadata.ts';
 
-/** Properties of Graph's user, by the option without `ext_`, which names the attribute here, too. */
+/** Attribute (the name of the option without `ext_`) to property of Graph's user resource. */
 const PROPERTIES: Readonly<Record<string, string>> = {
   account_enabled: 'accountEnabled',
   assigned_licenses: 'assignedLicenses',
@@ -32,27 +32,30 @@ const PROPERTIES: Readonly<Record<string, string>> = {
   usage_location: 'usageLocation',
 };
 
-/** What `ext_profile` stands for. */
+/** The attributes that `ext_profile` asks for. */
 const PROFILE = [
   ...['city', 'country', 'department', 'job_title', 'mobile', 'phone', 'physical_delivery_office_name'],
   ...['postal_code', 'preferred_language', 'state', 'street_address', 'usage_location'],
 ];
 
-/** Groups that are read where `max_groups_to_retrieve` says nothing, and at most; those of one answer; and answers. */
+/** Groups that are read if the option `max_groups_to_retrieve` is not set. */
 const USUAL_GROUPS = 250;
+/** The largest value of that option that is honoured. */
 const MOST_GROUPS = 5_000;
+/** Entries of one page of the response. */
 const PAGE = 500;
+/** Pages that are read. */
 const MOST_PAGES = 20;
 
-/** What a connection asks for. */
+/** What a connection's options ask for. */
 interface RequestedData {
   attributes: readonly string[];
-  /** Which of a user's groups; undefined for none. */
+  /** Direct groups only, or nested ones, too; undefined for none. */
   groups: 'memberOf' | 'transitiveMemberOf' | undefined;
 }
 
 function askedBy(options: WaadOptions): RequestedData {
-  // Tokens of the older endpoints are for an API that has ended.
+  // Tokens of the older endpoints are for Azure AD Graph, which Microsoft has retired.
   if (options.identity_api !== 'microsoft-identity-platform-v2.0')
     return { attributes: [], groups: undefined };
   const has = (name: string) => options[`ext_${name}`] === true;
@@ -62,7 +65,7 @@ function askedBy(options: WaadOptions): RequestedData {
   return { attributes, groups: has('groups') || has('group_ids') ? 'memberOf' : undefined };
 }
 
-/** The scopes that a connection's requests to Graph need. */
+/** Returns the scopes that a connection's requests to Graph need. */
 export function graphScopes(options: WaadOptions): string[] {
   const { attributes, groups } = askedBy(options);
   return [
@@ -72,8 +75,10 @@ export function graphScopes(options: WaadOptions): string[] {
 }
 
 /**
- * What a connection asks for of the owner of an access token. What the organization has not consented to is left out.
- * @throws AuthError by `upstreamFault` where Graph does not answer: who lost a group in a bad hour would get it back later.
+ * Returns the attributes and groups of an access token's user that a connection asks for. Those that the organization has not
+ * consented to are left out.
+ * @throws AuthError by `upstreamFault` if Graph does not answer. The login then fails, because a profile without the user's
+ *   groups would look like one whose groups were taken away.
  */
 export async function graphProfile(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
@@ -105,7 +110,10 @@ function mostGroups({ max_groups_to_retrieve: given }: WaadOptions): number {
   return Number.isInteger(most) && most > 0 ? Math.min(most, MOST_GROUPS) : USUAL_GROUPS;
 }
 
-/** National clouds have a host of their own, which their document names; the scheme is that of its endpoints. */
+/**
+ * Returns the origin of Graph. National clouds have a host of their own, which the discovery document names (`msgraph_host`);
+ * the scheme is that of the token endpoint.
+ */
 function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata): string {
   const isHost = typeof host === 'string' && /^[A-Za-z0-9.-]+(:\d+)?$/.test(host);
   if (!isHost) return 'https://graph.microsoft.com';
@@ -114,7 +122,7 @@ function graphOrigin({ msgraph_host: host, token_endpoint: endpoint }: Metadata)
 
 type Ask = (url: string) => Promise<Record<string, unknown> | undefined>;
 
-/** @returns undefined where the organization has not consented to it. */
+/** Sends a request to Graph. @returns the response body; undefined if the organization has not consented to the request. */
 async function askGraph(
   deps: Pick<UpstreamDependencies, 'fetch'>,
   url: string,
@@ -135,7 +143,7 @@ interface Group {
   name: string;
 }
 
-/** The groups of a user, over all pages of the answer. @returns undefined as {@link askGraph}. */
+/** Returns the groups of a user from all pages of the response; undefined as {@link askGraph}. */
 async function groupsOf(ask: Ask, first: string, most: number): Promise<Group[] | undefined> {
   const found: Group[] = [];
   const { origin } = new URL(first);
@@ -145,13 +153,13 @@ async function groupsOf(ask: Ask, first: string, most: number): Promise<Group[] 
     if (answer === undefined) return undefined;
     found.push(...groupsIn(answer.value));
     const { '@odata.nextLink': link } = answer;
-    // The token is shown to nobody else.
+    // A link to another origin is not followed: it would receive the access token.
     next = typeof link === 'string' && URL.parse(link)?.origin === origin ? link : undefined;
   }
   return found.slice(0, most);
 }
 
-/** Of what a user is a member of, the groups: directory roles and administrative units are there, too. */
+/** Returns the groups of a list that also has directory roles and administrative units. */
 function groupsIn(value: unknown): Group[] {
   return (Array.isArray(value) ? value : []).flatMap((one: Record<string, unknown> | null) => {
     const { '@odata.type': type, id, displayName: name } = one ?? {};

@@ -1,38 +1,39 @@
-// Judges ID tokens (OpenID Connect Core 1.0 §3.1.3.7, §3.2.2.11), whatever way they came by.
+// Verifies ID tokens (OpenID Connect Core 1.0 §3.1.3.7, §3.2.2.11) of the token endpoint, of the browser, and of native apps.
 import { createHash } from 'node:crypto';
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { isSameSecret } from '../../runtime/secrets.ts';
 import { upstreamFault } from '../redirect.ts';
 
-/** The claims of somebody whom a provider has verified. */
+/** The claims of a verified ID token. */
 export type Claims = JWTPayload & { iss: string; sub: string };
 
-/** What a token must be. */
+/** What an ID token is verified against. */
 export interface Expected {
-  /** The key of a token; for a symmetric algorithm the client secret is taken. */
+  /** Finds the key of a token; undefined if the provider publishes none. */
   keys: JWTVerifyGetKey | undefined;
+  /** The client secret, which is the key of symmetric algorithms. */
   secret: string;
   algorithms: readonly string[];
-  /** Whom it may be for. */
+  /** The accepted client ids. */
   audiences: readonly string[];
-  /** Whether an issuer is the provider. */
+  /** Whether an `iss` is that of the provider. */
   isIssuer(issuer: string, claims: JWTPayload): boolean;
-  /** Undefined where none was sent. */
+  /** The nonce of the request; undefined if it had none. */
   nonce: string | undefined;
-  /** Whether it may have been asked for by another client of the same project. */
+  /** Whether every `azp` is accepted: native apps have client ids of their own. */
   anyParty?: boolean | undefined;
-  /** Undefined where the token came alone. */
+  /** The access token that came with it, for `at_hash`. */
   accessToken?: string | undefined;
-  /** The time of day, milliseconds. */
+  /** The current time, epoch milliseconds. */
   now: number;
 }
 
-/** How far clocks may be apart, seconds. */
+/** Allowed difference between the provider's clock and ours, seconds. */
 const TOLERANCE = 60;
 /** Characters of a `sub` (OpenID Connect Core 1.0 §2). */
 const LONGEST_SUBJECT = 255;
 
-/** The claims of a good token. @throws AuthError by `upstreamFault` for any other. */
+/** Verifies an ID token. @returns its claims. @throws AuthError by `upstreamFault` if it is not valid. */
 export async function verifyIdToken(token: string, expected: Expected): Promise<Claims> {
   const { audiences, nonce, accessToken, isIssuer, anyParty = false } = expected;
   const { payload, protectedHeader } = await verified(token, expected);
@@ -60,7 +61,7 @@ async function verified(token: string, { keys, secret, algorithms, audiences, no
     if (keys === undefined) throw new errors.JWKSNoMatchingKey();
     return keys(header, parts);
   };
-  // An empty secret is everybody's.
+  // Anybody could sign with an empty secret.
   const allowed = algorithms.filter((alg) => !alg.startsWith('HS') || secret !== '');
   try {
     return await jwtVerify(token, key, {
@@ -85,12 +86,12 @@ function reasonOf(thrown: unknown): string {
   return 'cannot be verified, because the keys cannot be read';
 }
 
-/** @param what for the application: what is wrong, and nothing of what the token says. */
+/** Returns the error of an ID token. @param what describes the fault to the application, without the contents of the token. */
 export function refused(what: string, cause?: unknown) {
   return upstreamFault('access_denied', `The ID token of the identity provider ${what}.`, cause);
 }
 
-/** The left half of a hash of the token (OpenID Connect Core 1.0 §3.1.3.6). */
+/** Returns the value that `at_hash` must have: the left half of a hash of the token (OpenID Connect Core 1.0 §3.1.3.6). */
 function hashOf(token: string, alg: string): string {
   const bits = alg.slice(-3);
   const hash = createHash(bits === '256' || bits === '384' ? `sha${bits}` : 'sha512')

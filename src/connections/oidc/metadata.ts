@@ -1,6 +1,6 @@
-// What an OpenID provider publishes of itself (OpenID Connect Discovery 1.0 §3).
+// The metadata of an OpenID provider (OpenID Connect Discovery 1.0 §3).
 
-/** A discovery document, as far as it is used. */
+/** The members of a discovery document that are used. */
 export interface Metadata {
   issuer: string;
   authorization_endpoint?: string | undefined;
@@ -14,5 +14,5 @@ export interface Metadata {
   authorization_response_iss_parameter_supported?: boolean | undefined;
 }
 
-/** Bytes of a document, or of another answer of a provider. */
+/** Bytes of a discovery document, or of another response of a provider. */
 export const LARGEST_DOCUMENT = 256 * 1024;

@@ -1,4 +1,4 @@
-// Microsoft's providers: Entra (`waad`), for one organization or for all of them, and AD FS.
+// Microsoft's providers: Entra (`waad`), for one organization or for every organization, and AD FS.
 import type { JWTPayload } from 'jose';
 import {
   type AdfsOptions,
@@ -14,10 +14,10 @@ import { graphProfile, graphScopes } from './graph.ts';
 import type { Preset } from './preset.ts';
 
 const LOGIN = 'https://login.microsoftonline.com';
-/** What the document for all organizations has in place of one. */
+/** The placeholder for the organization's id in the issuer of the document for every organization. */
 const TEMPLATE = '{tenantid}';
 const GUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** The issuers of Entra: of the newer endpoints, and of the older ones. */
+/** Issuers of Entra: of the v2.0 endpoints, and of the older ones. */
 const ISSUER = /^https:\/\/(login\.microsoftonline\.com|sts\.windows\.net)\/[^/]+(\/v2\.0)?\/?$/;
 
 /** Entra. */
@@ -55,12 +55,15 @@ function tenantOf(options: WaadOptions): string | undefined {
   return [options.tenantId, options.tenant_domain, options.domain].find((one) => one);
 }
 
-/** The organization that a token says it is of; a text that is none stands in no issuer. */
+/** Returns the organization's id in a token; for anything else, a text that no issuer has. */
 function tenantIn({ tid }: JWTPayload): string {
   return typeof tid === 'string' && GUID.test(tid) ? tid : 'none';
 }
 
-/** Keys of the common document sign for every organization: whose users may log in is what the connection says. */
+/**
+ * Whether a token's organization is the connection's. The keys of the common document sign for every organization, so the
+ * signature alone does not prove it.
+ */
 function isOfTenant({ tid }: JWTPayload, options: WaadOptions, { issuer }: { issuer: string }): boolean {
   const { tenantId = '' } = options;
   if (isForAll(options)) return true;
@@ -68,7 +71,7 @@ function isOfTenant({ tid }: JWTPayload, options: WaadOptions, { issuer }: { iss
   return !issuer.includes(TEMPLATE);
 }
 
-/** AD FS from Windows Server 2016 on, which speaks OpenID Connect. */
+/** AD FS of Windows Server 2016 and later, which supports OpenID Connect. */
 export const adfs: Preset<AdfsOptions> = {
   name: 'adfs',
   isSocial: false,
@@ -77,7 +80,7 @@ export const adfs: Preset<AdfsOptions> = {
   type: 'back_channel',
   scope: 'openid profile email',
   discovery: ({ adfs_server: server = '', fedMetadataXml: metadata = '' }) => {
-    // Its federation metadata are of SAML and WS-Federation, at the same host.
+    // The federation metadata describes SAML and WS-Federation; only the host is read from it.
     const address = server === '' && metadata !== '' ? readMetadata(metadata).signInEndpoint : server;
     const at = URL.parse(address.includes('://') ? address : `https://${address}`);
     if (!at?.host) return undefined;
@@ -93,8 +96,8 @@ export const adfs: Preset<AdfsOptions> = {
 };
 
 /**
- * A directory's administrator writes any address there, so it is verified only where the connection says so. Accounts
- * without one mostly have a name in the form of one.
+ * Returns a profile with the e-mail address, which is verified only if the connection says so: an administrator of the
+ * directory can set any address. For accounts without one, a sign-in name in the form of an address is used.
  */
 function withEmail(
   profile: Record<string, unknown>,

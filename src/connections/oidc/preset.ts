@@ -1,4 +1,4 @@
-// In what the strategies of OpenID providers differ; all else is one core.
+// What differs between the strategies of OpenID providers. Everything else is common (core.ts).
 import type { JWTPayload } from 'jose';
 import type { StrategyName } from '../../records/connections.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
@@ -6,60 +6,60 @@ import type { RedirectStrategy, UpstreamDependencies } from '../redirect.ts';
 import type { Claims } from './id-token.ts';
 import type { Metadata } from './metadata.ts';
 
-/** What a provider said of somebody. */
+/** What a provider sent about a user. */
 export interface ProviderResponse {
   claims: Claims;
-  /** Of the userinfo endpoint, where that was asked. */
+  /** The claims of the userinfo endpoint; empty if it was not used. */
   userInfo: Readonly<Record<string, unknown>>;
-  /** The parameters of the answer, which nobody has proved. */
+  /** The parameters of the authorization response, which are not signed. */
   parameters: Readonly<Record<string, string>>;
 }
 
-/** A strategy as data over the core. */
+/** The description of a strategy. */
 export interface Preset<Options extends OpenIdOptions> {
   name: StrategyName;
-  /** What people know the provider by; connections of others have names of their own. */
+  /** The provider's name; absent for strategies that many providers use, whose connections are shown by their own names. */
   label?: string;
   isSocial: boolean;
   idsWithin: RedirectStrategy['idsWithin'];
-  /** Checks and reads a connection's options. */
+  /** Validates a connection's options. */
   parse(options: unknown): Options;
   type: 'back_channel' | 'front_channel';
-  /** The scopes of a connection that says none. */
+  /** The scopes of a connection whose options have none. */
   scope: string;
-  /** Scopes by the option, a boolean, that asks for them; false leaves one of `scope` out. */
+  /** Boolean option to scope. True adds the scope, false removes it from `scope`. */
   scopes?: Readonly<Record<string, string>>;
-  /** Scopes that what a connection asks {@link further} for takes. */
+  /** Returns the scopes that {@link further} needs. */
   furtherScopes?(options: Options): string[];
-  /** What the provider says of the user elsewhere, which comes before what its ID token says. @throws AuthError by `upstreamFault`. */
+  /** Reads claims from another API of the provider; they take precedence over the ID token. @throws AuthError by `upstreamFault`. */
   further?(
     deps: UpstreamDependencies,
     connection: { options: Options; metadata: Metadata },
     accessToken: string,
   ): Promise<Record<string, unknown>>;
   /**
-   * The issuer, or the address of the discovery document, where the options do not say it; undefined for none.
+   * Returns the issuer, or the URL of the discovery document, if the options have neither; undefined if it is unknown.
    * @throws AuthError by `upstreamFault` for a connection of another protocol.
    */
   discovery(options: Options): string | undefined;
-  /** Whether the issuer of a discovery document is that of the provider; by default it is where the document is. */
+  /** Whether a discovery document may have an issuer that does not match the document's address. */
   isDocumentOf?(issuer: string, address: string): boolean;
-  /** Whether an ID token's issuer is the provider; by default the one of the document. */
+  /** Whether an ID token's issuer is accepted; by default, it must be the issuer of the metadata. */
   isIssuer?(issuer: string, claims: JWTPayload, options: Options, metadata: Metadata): boolean;
-  /** `form_post` where the provider insists on it. */
+  /** `form_post` if the provider requires it. */
   responseMode?: 'form_post';
-  /** Further parameters of the authorization request, which nobody can change. */
+  /** Returns additional parameters of the authorization request, which neither options nor the application override. */
   parameters?(options: Options): Record<string, string>;
-  /** The client secret, where it is made for each request. */
+  /** Returns the client secret, if it is created for each request. */
   secretOf?(deps: UpstreamDependencies, options: Options, metadata: Metadata): Promise<string>;
-  /** Who may log in, beside whom the ID token is of. @throws AuthError by `upstreamFault` for others. */
+  /** Rejects users who may not log in, though their ID token is valid. @throws AuthError by `upstreamFault`. */
   admit?(claims: Claims, options: Options): void;
-  /** What the provider calls the user; `sub` by default. @throws AuthError by `upstreamFault` where it does not. */
+  /** Returns the provider's identifier of the user; `sub` by default. @throws AuthError by `upstreamFault` if there is none. */
   idOf?(claims: Claims, options: Options): string;
-  /** The user's profile, of the one that all providers have. */
+  /** Adapts the profile that was built from the claims. */
   profile?(
     profile: Record<string, unknown>,
-    said: ProviderResponse,
+    response: ProviderResponse,
     options: Options,
   ): Record<string, unknown>;
 }

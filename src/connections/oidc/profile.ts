@@ -1,25 +1,25 @@
-// Of what a provider says, the user's profile: all of it, or what the connection maps (`attribute_map`).
+// Builds the user's profile from the claims of a provider: all of them, or those that the connection maps (`attribute_map`).
 import { type OpenIdOptions, STANDARD_PROFILE } from '../../records/openid.ts';
 import type { ProviderResponse } from './preset.ts';
 
-/** Claims of a token, which say nothing of the user. */
+/** Claims that describe the token, and not the user. */
 const PROTOCOL = new Set([
   ...['iss', 'sub', 'aud', 'azp', 'exp', 'iat', 'nbf', 'jti', 'nonce', 'sid', 'auth_time', 'acr', 'amr'],
   ...['at_hash', 'c_hash', 's_hash', 'nonce_supported', 'typ', 'ver', 'aio', 'rh', 'uti', '_claim_names'],
   '_claim_sources',
 ]);
 
-/** A place in a value of the map. */
-const PLACE = /\$\{context\.(tokenset|userinfo)\.([^}]+)\}/g;
+/** A placeholder in a value of the map. */
+const PLACEHOLDER = /\$\{context\.(tokenset|userinfo)\.([^}]+)\}/g;
 
-/** The profile. */
+/** Returns the profile that a connection's `attribute_map` makes of a provider's claims. */
 export function profileOf(
   { attribute_map: map }: OpenIdOptions,
-  said: ProviderResponse,
+  response: ProviderResponse,
 ): Record<string, unknown> {
-  if (map.mapping_mode === 'use_map') return mapped(map.attributes, said);
-  // What the ID token says is signed.
-  const all = { ...said.userInfo, ...said.claims };
+  if (map.mapping_mode === 'use_map') return mapped(map.attributes, response);
+  // The ID token is signed, so its claims take precedence.
+  const all = { ...response.userInfo, ...response.claims };
   const isBasic = map.mapping_mode === 'basic_profile';
   return Object.fromEntries(
     Object.entries(all).filter(([name]) => (isBasic ? STANDARD_PROFILE.has(name) : !PROTOCOL.has(name))),
@@ -28,22 +28,25 @@ export function profileOf(
 
 function mapped(
   attributes: Readonly<Record<string, unknown>>,
-  said: ProviderResponse,
+  response: ProviderResponse,
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([name, value]) => {
-      const found = typeof value === 'string' ? filled(value, said) : value;
+      const found = typeof value === 'string' ? filled(value, response) : value;
       return found === undefined || found === null ? [] : [[name, found]];
     }),
   );
 }
 
-/** A value that is one place is of that place's type; places within a text are written into it. */
-function filled(template: string, said: ProviderResponse): unknown {
-  const [place] = template.matchAll(PLACE);
-  if (place !== undefined && place[0] === template) return at(said, place);
-  return template.replaceAll(PLACE, (...match) => {
-    const found = at(said, match);
+/**
+ * Replaces the placeholders of a value. A value that consists of one placeholder becomes the claim with its own type; within
+ * a text, claims are inserted as texts.
+ */
+function filled(template: string, response: ProviderResponse): unknown {
+  const [placeholder] = template.matchAll(PLACEHOLDER);
+  if (placeholder !== undefined && placeholder[0] === template) return at(response, placeholder);
+  return template.replaceAll(PLACEHOLDER, (...match) => {
+    const found = at(response, match);
     return typeof found === 'string' || typeof found === 'number' ? String(found) : '';
   });
 }
@@ -51,7 +54,7 @@ function filled(template: string, said: ProviderResponse): unknown {
 function at({ claims, userInfo }: ProviderResponse, [, from, path]: readonly unknown[]): unknown {
   const source: Readonly<Record<string, unknown>> = from === 'tokenset' ? claims : userInfo;
   const name = String(path);
-  // Claims of other namespaces are addresses, with dots.
+  // Namespaced claims have URLs as their names, with dots in them.
   if (Object.hasOwn(source, name)) return source[name];
   let found: unknown = source;
   for (const member of name.split('.')) {

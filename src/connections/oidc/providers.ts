@@ -1,5 +1,5 @@
-// What OpenID providers publish of themselves: discovery documents (OpenID Connect Discovery 1.0) and keys (RFC 7517),
-// read when they are needed, and kept for a time.
+// Reads the discovery documents (OpenID Connect Discovery 1.0) and key sets (RFC 7517) of OpenID providers when they are needed,
+// and caches them.
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Outbound } from '../../http/outbound.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -8,12 +8,15 @@ import { LARGEST_DOCUMENT, type Metadata } from './metadata.ts';
 
 export interface OpenIdProviders {
   /**
-   * The document of a provider.
-   * @param address its issuer, or the address of the document.
-   * @throws what the client throws where it cannot be read, or is of another issuer.
+   * Returns the discovery document of a provider.
+   * @param address the issuer, or the URL of the document.
+   * @throws errors of openid-client if it cannot be read, or has another issuer.
    */
   metadata(address: string): Promise<Metadata>;
-  /** Finds the key of a token. A key that is not there is looked for once more at the provider, now and then. */
+  /**
+   * Returns a function that finds the key of a token. If the cached key set does not have it, the set is read again, but at most
+   * once a minute.
+   */
   keysOf(jwksUri: string): JWTVerifyGetKey;
 }
 
@@ -23,22 +26,26 @@ interface ProvidersDependencies {
   clock: Clock;
 }
 
-/** How long a document or key set is good, milliseconds. */
+/** How long a document or key set is used before it is read again, milliseconds. */
 const FRESH = { metadata: 3_600_000, keys: 600_000 };
-/** How long an old one is used while the provider does not answer, milliseconds. */
+/** How long an old one is used if the provider does not answer, milliseconds. */
 const STALE = 86_400_000;
-/** How often a key set is read again because a key is not in it, milliseconds: tokens of others could ask for that. */
+/**
+ * The least time between two reads of a key set because of a missing key, milliseconds. Anybody can send tokens with unknown
+ * keys, which must not cause a request each.
+ */
 const SEARCH_INTERVAL = 60_000;
-/** Documents and key sets that are kept. */
+/** Number of documents, and of key sets, that are cached. */
 const MOST_KEPT = 1_000;
+
 interface Kept<T> {
   value: T;
   readAt: number;
-  /** When a missing key was last looked for. */
+  /** When the set was last read because of a missing key. */
   searchedAt?: number;
 }
 
-/** The providers of a tenant. */
+/** Creates the cache of a tenant's providers. */
 export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenIdProviders {
   const metadata = readings(clock, FRESH.metadata, async (address) => {
     const { discover } = await import('./client.ts');
@@ -63,7 +70,7 @@ export function openIdProviders({ fetch, clock }: ProvidersDependencies): OpenId
   };
 }
 
-/** Values that are read from elsewhere, by address; of any number of readers at once one reads. */
+/** Returns a cache of values by their URL. Concurrent callers share one request. */
 function readings<T>(clock: Clock, fresh: number, load: (address: string) => Promise<T>) {
   const kept = new Map<string, Kept<T>>();
   const reading = new Map<string, Promise<Kept<T>>>();
@@ -101,7 +108,7 @@ async function readKeys(fetch: Outbound['fetch'], uri: string): Promise<JSONWebK
   });
   if (response.status !== 200) throw new Error(`the keys are answered with status ${response.status}`);
   const set = (await response.json()) as JSONWebKeySet;
-  // It throws for what is no key set.
+  // This throws if the response is not a key set.
   createLocalJWKSet(set);
   return set;
 }

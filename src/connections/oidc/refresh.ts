@@ -1,4 +1,4 @@
-// Access tokens of OpenID providers, renewed (OpenID Connect Core 1.0 §12).
+// Renews access tokens of OpenID providers (OpenID Connect Core 1.0 §12).
 import { decodeJwt } from 'jose';
 import type { UpstreamGrant } from '../../records/identities.ts';
 import type { OpenIdOptions } from '../../records/openid.ts';
@@ -10,8 +10,8 @@ import { exchangeRefreshToken, withProofKey } from './exchange.ts';
 import { refused } from './id-token.ts';
 
 /**
- * What the provider gives for a refresh token. An ID token need not come with it; one that does is judged as at a login, and
- * must be of the user whose tokens these are (§12.2).
+ * Exchanges a refresh token. The response need not have an ID token; one that it has is verified as at a login, and must be of
+ * the same user as the one before (§12.2).
  * @throws AuthError by `upstreamFault`.
  */
 export async function renewedGrant<Options extends OpenIdOptions>(
@@ -30,7 +30,10 @@ export async function renewedGrant<Options extends OpenIdOptions>(
   return openIdGrant(tokens, connection, deps);
 }
 
-/** What is kept of an answer: no access token that is bound to a key, which is kept nowhere. */
+/**
+ * Returns the part of a token response that is stored. A DPoP-bound access token is left out: its key is not stored, so it
+ * could not be used.
+ */
 export function openIdGrant(
   tokens: Tokens,
   { boundTo }: Pick<OpenIdConnection<OpenIdOptions>, 'boundTo'>,

@@ -1,8 +1,8 @@
-// The keys that connections sign their requests with.
+// The keys with which connections sign their requests.
 import type { JWK } from 'jose';
 import type { Store } from '../../store/contract.ts';
 
-/** The key that a connection signs with now; undefined where it has none. @param connectionId its `id`. */
+/** Returns the current signing key of a connection; undefined if it has none. @param connectionId the connection's `id`. */
 export async function signingKeyOf(
   store: Pick<Store, 'collection'>,
   connectionId: string,

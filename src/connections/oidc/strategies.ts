@@ -1,4 +1,4 @@
-// The strategies of OpenID providers, each as data over the core.
+// The strategies of OpenID providers, as presets of the common implementation (core.ts).
 import {
   appleOptionsSchema,
   googleAppsOptionsSchema,
@@ -38,11 +38,11 @@ const okta = openIdStrategy({
 
 const GOOGLE = 'https://accounts.google.com';
 
-/** Google's ID tokens have their issuer with and without its scheme. */
+/** Google's ID tokens have an issuer with or without `https://`. */
 const isGoogle: Preset<never>['isIssuer'] = (issuer, _claims, _options, metadata) =>
   issuer === metadata.issuer || (metadata.issuer === GOOGLE && `https://${issuer}` === GOOGLE);
 
-/** Google, for anybody; what its ID tokens for phones are judged by, too. */
+/** Google accounts. ID tokens of native apps are verified by this preset, too. */
 export const google = {
   name: 'google-oauth2',
   label: 'Google',
@@ -60,7 +60,7 @@ export const google = {
 
 type GoogleAppsOptions = ReturnType<typeof googleAppsOptionsSchema.parse>;
 
-/** The domains whose accounts a connection of Google Workspace is for. */
+/** Returns the domains whose accounts may log in with a Google Workspace connection. */
 function domainsOf({ domain, tenant_domain, domain_aliases = [] }: GoogleAppsOptions): string[] {
   return [domain, tenant_domain, ...domain_aliases].flatMap((one) => (one ? [one.toLowerCase()] : []));
 }
@@ -72,7 +72,7 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
   parse: (options) => googleAppsOptionsSchema.parse(options),
   type: 'back_channel',
   scope: SCOPE,
-  // The address is asked for always: users are known by it.
+  // The scope email is always requested, because users are identified by their address.
   scopes: { profile: 'profile' },
   discovery: () => GOOGLE,
   isIssuer: isGoogle,
@@ -80,7 +80,7 @@ const googleApps = openIdStrategy<GoogleAppsOptions>({
     const [hd] = domainsOf(options);
     return hd === undefined ? {} : { hd };
   },
-  // The parameter only chooses what the page shows: anybody can take it away.
+  // The parameter hd only selects what Google's page shows, and the user can remove it; so the claim is checked.
   admit: ({ hd }, options) => {
     if (typeof hd === 'string' && domainsOf(options).includes(hd.toLowerCase())) return;
     throw upstreamFault('access_denied', "The account is not of the connection's domain.");
@@ -93,7 +93,7 @@ function verifiedEmail({ email, email_verified }: Claims): string {
   throw upstreamFault('access_denied', 'The account has no verified e-mail address.');
 }
 
-/** Apple; what its codes for apps are judged by, too. */
+/** Apple. Codes of native apps are exchanged by this preset, too. */
 export const apple = {
   name: 'apple',
   label: 'Apple',
@@ -104,13 +104,12 @@ export const apple = {
   scope: 'name email',
   scopes: { name: 'name', email: 'email' },
   discovery: () => 'https://appleid.apple.com',
-  // Apple sends names and addresses by no other.
+  // Apple requires form_post when the scopes include the name or address.
   responseMode: 'form_post',
   secretOf: appleSecret,
   profile: (profile, { parameters }) => ({ ...profile, ...appleName(parameters.user) }),
 } satisfies Preset<ReturnType<typeof appleOptionsSchema.parse>>;
 
-/** All of them. */
 export const openIdStrategies: readonly RedirectStrategy[] = [
   oidc,
   okta,

@@ -1,4 +1,4 @@
-// Identity providers end the sessions of their users.
+// Identity providers revoke the sessions of their users (global token revocation).
 import { feature } from '../../engine/feature.ts';
 import { oauthShape } from '../../http/errors.ts';
 import type { Limits } from '../../records/limits.ts';

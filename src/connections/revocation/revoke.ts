@@ -1,5 +1,5 @@
-// Global token revocation (draft-parecki-oauth-global-token-revocation; the providers' "universal logout"): an identity
-// provider tells us, in a JWT that it signs, that one of its users is to be logged out everywhere.
+// Global token revocation (draft-parecki-oauth-global-token-revocation; providers call it "universal logout"): an identity
+// provider requests, with a JWT that it signs, that one of its users is logged out everywhere.
 import { errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -30,16 +30,17 @@ export interface RevocationDependencies {
   wallClock: Clock;
 }
 
-/** Where a provider sends it. */
+/** Path of the endpoint; the name of the connection follows. */
 export const REVOCATION = '/oauth/global-token-revocation/connection';
 
-/** How old the JWT may be, and how far clocks may be apart; seconds. */
+/** Largest age of the JWT, seconds. */
 const FRESH = 300;
+/** Allowed difference between the provider's clock and ours, seconds. */
 const TOLERANCE = 60;
 
 const text = z.string().min(1).max(1_000);
 
-/** Whom it is about (RFC 9493 §3.2). */
+/** The request body: the subject identifier of the user (RFC 9493 §3.2). */
 export const revocationBody = z.object({
   sub_id: z.discriminatedUnion('format', [
     z.object({ format: z.literal('iss_sub'), iss: text, sub: text }),
@@ -51,8 +52,10 @@ export const revocationBody = z.object({
 type SubjectId = z.output<typeof revocationBody>['sub_id'];
 
 /**
- * Ends all sessions and refresh tokens of a user; of all users whom the provider knows by one address.
- * @throws AuthError 401 without a good JWT of the connection's provider, 400 for no such subject identifier, 404 for nobody.
+ * Ends all sessions and refresh tokens of the user that a provider names; of all of them, if it names several by an e-mail
+ * address.
+ * @throws AuthError 401 without a valid JWT of the connection's provider, 400 for an unsupported subject identifier, 404 if no
+ *   user matches.
  */
 export async function revokeGlobally(deps: RevocationDependencies, ctx: Context): Promise<void> {
   const { config, events, sessions, store, wallClock } = deps;
@@ -62,8 +65,8 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
   if (connection === undefined || jwt === undefined) throw UNAUTHORIZED();
   const read = revocationBody.safeParse(bodyOf(ctx));
   if (!read.success) throw new AuthError(400, 'invalid_request', 'The sub_id is none that is known.');
-  // The JWT does not say whom it is about: used again it could end the sessions of anybody. Without its signature, of
-  // which some algorithms allow others.
+  // The JWT does not name the user: if it could be used twice, it would end the sessions of any user. The signature is left
+  // out of the comparison, because some algorithms allow several signatures of the same content.
   const signed = jwt.slice(0, jwt.lastIndexOf('.'));
   const forgotten = epochSeconds(wallClock) + FRESH + 2 * TOLERANCE;
   if (!(await isFirstUse(store, ['revocation', connection.name, signed], forgotten))) throw UNAUTHORIZED();
@@ -81,7 +84,7 @@ export async function revokeGlobally(deps: RevocationDependencies, ctx: Context)
 
 const UNAUTHORIZED = () => new AuthError(401, 'invalid_client', 'Unauthorized');
 
-/** The provider that has signed the JWT, which is for this connection, for this purpose, and fresh. */
+/** Verifies the JWT of a request. @returns its issuer. @throws AuthError 401 if it is not valid for this connection. */
 async function verifiedIssuer(
   { baseUrl, openId, wallClock }: RevocationDependencies,
   connection: Connection | undefined,
@@ -109,7 +112,7 @@ async function verifiedIssuer(
     });
     return issuer;
   } catch (thrown) {
-    // What cannot be verified, for whatever reason, ends nobody's session.
+    // A JWT that cannot be verified is rejected, even if the reason is that the provider's keys cannot be read.
     throw Object.assign(UNAUTHORIZED(), { cause: thrown });
   }
 }
@@ -120,7 +123,10 @@ const settings = z.object({
   domain: z.string().optional().catch(undefined),
 });
 
-/** Whose JWTs are taken: what the connection names, both or neither; or the provider's domain, where it signs as that. */
+/**
+ * Returns the issuer and subject that a connection's JWTs must have: those that its options name, which must be both or
+ * none; or else the provider's domain as the issuer, for strategies whose provider uses that.
+ */
 function expectedOf({
   strategy,
   options,
@@ -137,7 +143,7 @@ function expectedOf({
   return { issuer: `https://${domain.replace(/^https:\/\/|\/$/g, '')}`, subject: undefined };
 }
 
-/** Users of that connection, and of no other: of an address there may be several. */
+/** Returns the ids of the users of a connection that a subject identifier names; an e-mail address may name several. */
 async function usersOf(
   { store, users }: RevocationDependencies,
   { name }: Connection,
@@ -155,7 +161,7 @@ async function usersOf(
   if (id.format === 'iss_sub' && id.iss !== issuer) return [];
   const sub = id.format === 'iss_sub' ? id.sub : id.id;
   const all = store.collection('identities');
-  // Custom connections put their name before what the provider calls a user.
+  // For connections whose user identifiers are unique within the connection only, the stored identifier has its name first.
   const found = (await all.get(identityId(name, `${name}|${sub}`))) ?? (await all.get(identityId(name, sub)));
   return found === undefined ? [] : [found.user_id];
 }

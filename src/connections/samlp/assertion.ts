@@ -1,4 +1,5 @@
-// Whether a verified assertion is for us, for this login, and now (SAML Profiles §4.1.4.3, Core §2.5); and what it says.
+// Checks that an assertion, whose signature is verified, is for this server, for this login, and valid now (SAML Profiles
+// §4.1.4.3, Core §2.5), and reads it.
 import type { Element } from '@xmldom/xmldom';
 import { type Clock, epochSeconds } from '../../runtime/clock.ts';
 import { checkFresh, epochOf, SKEW } from '../../saml-messages/message.ts';
@@ -7,43 +8,44 @@ import { attribute, badMessage, childOf, elementsOf, isNamed, textOf } from '../
 
 const BEARER = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 
-/** What an assertion must be. */
+/** What an assertion is checked against. */
 interface ExpectedAssertion {
   /** Our entity ID. */
   audience: string;
-  /** Our address that received it; its query may name the connection. */
+  /** The URL at which we received it. */
   recipient: string;
   /** The name of the connection. */
   connection: string;
+  /** The ID of the request that it must answer; undefined for an unsolicited one. */
   inResponseTo: string | undefined;
-  /** The wall clock. */
+  /** The time of day. */
   clock: Clock;
 }
 
-/** What it says. */
+/** The contents of an assertion. */
 export interface AssertionContents {
   id: string;
   nameId: { value: string; format: string; qualifiers: Readonly<Record<string, string>> } | undefined;
   sessionIndex: string | undefined;
-  /** When its user was last authenticated there, epoch seconds (Core §2.7.2). */
+  /** The latest AuthnInstant, epoch seconds (Core §2.7.2). */
   authenticatedAt: number | undefined;
-  /** By name, each with at least one value. */
+  /** Name to values, of which there is at least one. */
   attributes: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Checks an assertion and reads it. @throws AuthError 400 for one that is not for us, not for this login, or not now. */
+/** Checks and reads an assertion. @throws AuthError 400 if it is not for this server, not for this login, or not valid now. */
 export function readAssertion(assertion: Element, expected: ExpectedAssertion): AssertionContents {
   if (attribute(assertion, 'Version') !== '2.0') throw badMessage('Only SAML 2.0 is spoken here.');
   const id = attribute(assertion, 'ID') ?? '';
   if (id === '' || id.length > 256) throw badMessage('The assertion has no proper ID.');
-  // So old an assertion is forgotten by the replay check.
+  // The replay check does not remember assertions for longer than they are accepted by this check.
   checkFresh(attribute(assertion, 'IssueInstant'), expected.clock);
   checkConditions(assertion, expected);
   const subject = childOf(assertion, NS.assertion, 'Subject');
   if (subject === undefined) throw badMessage('The assertion has no Subject.');
   checkConfirmation(subject, expected);
   const authentication = children(assertion, 'AuthnStatement');
-  // It is a login that is asserted, and not something about somebody (Profiles §4.1.4.2).
+  // Without an AuthnStatement, the assertion does not assert a login (Profiles §4.1.4.2).
   if (authentication.length === 0) throw badMessage('The assertion has no AuthnStatement.');
   return {
     id,
@@ -70,7 +72,7 @@ function checkConditions(assertion: Element, { audience, clock }: ExpectedAssert
   if (conditions === undefined) throw badMessage('The assertion has no Conditions.');
   checkPeriod(conditions, clock);
   const restrictions = children(conditions, 'AudienceRestriction');
-  // Each of them must be fulfilled, by any of its audiences (Core §2.5.1.4).
+  // Every restriction must be met; each is met by any one of its audiences (Core §2.5.1.4).
   const isForUs =
     restrictions.length > 0 &&
     restrictions.every((one) => children(one, 'Audience').some((named) => textOf(named).trim() === audience));
@@ -80,11 +82,11 @@ function checkConditions(assertion: Element, { audience, clock }: ExpectedAssert
       namespaceURI === NS.assertion &&
       ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction'].includes(localName ?? ''),
   );
-  // What is not understood makes the assertion's validity unknown (Core §2.5.1.1).
+  // With a condition that is not understood, the validity of the assertion is indeterminate (Core §2.5.1.1).
   if (!isKnown) throw badMessage('The assertion has a condition that is not known.');
 }
 
-/** @throws AuthError 400 outside of NotBefore and NotOnOrAfter. */
+/** Checks NotBefore and NotOnOrAfter of an element. @throws AuthError 400 outside that period. */
 function checkPeriod(element: Element, clock: Clock): void {
   const [from, until] = [attribute(element, 'NotBefore'), attribute(element, 'NotOnOrAfter')];
   const [start, end] = [epochOf(from), epochOf(until)];
@@ -97,7 +99,7 @@ function checkPeriod(element: Element, clock: Clock): void {
   }
 }
 
-/** One bearer confirmation that fits is enough (Profiles §4.1.4.3). */
+/** Checks that one bearer confirmation is valid, which is enough (Profiles §4.1.4.3). @throws AuthError 400. */
 function checkConfirmation(subject: Element, expected: ExpectedAssertion): void {
   const bearers = children(subject, 'SubjectConfirmation').filter(
     (one) => attribute(one, 'Method') === BEARER,
@@ -117,7 +119,7 @@ function checkConfirmation(subject: Element, expected: ExpectedAssertion): void 
 function checkBearer(confirmation: Element, expected: ExpectedAssertion): void {
   const data = childOf(confirmation, NS.assertion, 'SubjectConfirmationData');
   if (data === undefined) throw badMessage('The assertion has no SubjectConfirmationData.');
-  // It must end, and must not begin (Profiles §4.1.4.2).
+  // NotOnOrAfter is required (Profiles §4.1.4.2).
   if (attribute(data, 'NotOnOrAfter') === undefined)
     throw badMessage('The assertion does not say when it ends.');
   checkPeriod(data, expected.clock);
@@ -128,7 +130,7 @@ function checkBearer(confirmation: Element, expected: ExpectedAssertion): void {
   }
 }
 
-/** The address may name a connection, which then must be this one. */
+/** Whether a Recipient is our URL. A connection in its query must be this one. */
 function isRecipient(given: string | undefined, { recipient, connection }: ExpectedAssertion): boolean {
   const [to, we] = [URL.parse(given ?? ''), new URL(recipient)];
   if (to === null || to.origin !== we.origin || to.pathname !== we.pathname) return false;
@@ -153,7 +155,7 @@ function attributesOf(assertion: Element): Map<string, string[]> {
   const all = children(assertion, 'AttributeStatement').flatMap((one) => children(one, 'Attribute'));
   for (const one of all) {
     const name = attribute(one, 'Name') ?? '';
-    // Structured values mean nothing here.
+    // Values that are elements are not supported.
     const values = children(one, 'AttributeValue')
       .filter((value) => elementsOf(value).length === 0)
       .map((value) => textOf(value).trim())

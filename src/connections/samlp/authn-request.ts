@@ -1,4 +1,4 @@
-// The AuthnRequest to a provider (SAML Core §3.4.1), by HTTP-Redirect or HTTP-POST.
+// The AuthnRequest to a provider (SAML Core §3.4.1), by the HTTP-Redirect or HTTP-POST binding.
 import { AuthError } from '../../http/errors.ts';
 import { epochSeconds } from '../../runtime/clock.ts';
 import { redirectAddress } from '../../saml-messages/bindings.ts';
@@ -17,12 +17,12 @@ import {
 import type { SamlProvider } from './provider.ts';
 import { consumerUrl, entityId, signerOf } from './service-provider.ts';
 
-/** The ID of the request of a login: the answer names it, and nobody else knows it before. @param nonce of the login. */
+/** Returns the ID of the request of a login, which the Response must name. It is unguessable. @param nonce that of the login. */
 export function requestId(nonce: string): string {
   return `_${nonce}`;
 }
 
-/** Builds the way to a provider. @throws AuthError by {@link upstreamFault} for a template that makes no request. */
+/** Builds the request to a provider. @throws AuthError by {@link upstreamFault} if the connection's template is not usable. */
 export async function authnRedirect(
   deps: UpstreamDependencies,
   provider: SamlProvider,
@@ -35,7 +35,7 @@ export async function authnRedirect(
   const markup = authnRequest(deps, provider, request, parameters);
   const signer = options.signSAMLRequest ? await signerOf(deps, request.connection, options) : undefined;
   const isPost = options.protocolBinding === BINDING.post;
-  // Without compression the query would be as long as the message, and its signature is inside.
+  // In a form, and in a query that is not compressed, the signature is inside the message; else it is a query parameter.
   const isInside = isPost || !options.deflate;
   const sent =
     signer !== undefined && isInside ? await signElement(markup, id, signer).catch(unsignable) : markup;
@@ -47,13 +47,13 @@ export async function authnRedirect(
   return { url: await redirectAddress(message, isInside ? undefined : signer, options.deflate) };
 }
 
-/** A template may make anything; a key that does not sign is another fault. */
+/** Turns an exception of signing into an error of the template, unless it is an error of the key. */
 function unsignable(thrown: unknown): never {
   if (thrown instanceof AuthError) throw thrown;
   throw upstreamFault('invalid_request', 'The requestTemplate makes no request that can be signed.', thrown);
 }
 
-/** Parameters that are the binding's own. */
+/** Parameters of the bindings, which no option sets. */
 const RESERVED = new Set([
   'SAMLRequest',
   'SAMLResponse',
@@ -63,7 +63,7 @@ const RESERVED = new Set([
   'Signature',
 ]);
 
-/** `upstream_params`: fixed values, and those of the application's request. */
+/** Returns the parameters of `upstream_params`: fixed values, and values of the application's request. */
 function parametersOf(
   { options }: SamlProvider,
   { params, additional }: UpstreamRequest,
@@ -91,7 +91,7 @@ function authnRequest(
     ProtocolBinding: BINDING.post,
     Destination: options.destinationUrl || signIn,
     AssertionConsumerServiceURL: options.recipientUrl || consumerUrl(deps.baseUrl, connection),
-    // It has no word for an age: who wants a recent login wants a new one.
+    // SAML has no max_age, so a request with one asks for a new authentication.
     ForceAuthn: String(asksForLogin(params.prompt) || params.max_age !== undefined),
   };
   if (options.requestTemplate !== undefined) {
@@ -113,8 +113,9 @@ function authnRequest(
 }
 
 /**
- * Fills a template in; what is not known is empty. Every value is escaped, so that no parameter of an application's
- * request becomes an element.
+ * Replaces the placeholders of a `requestTemplate`; unknown ones become empty. Every value is escaped, so that a parameter of
+ * an application's request cannot add elements.
+ * @throws AuthError by {@link upstreamFault} if the result is not XML.
  */
 function fromTemplate(template: string, known: Readonly<Record<string, string>>): string {
   const both = (['AssertionConsumerServiceURL', 'Destination'] as const)

@@ -1,4 +1,4 @@
-// We as the service provider of SAML identity providers: what they are given of us, and what they send unasked.
+// This server as the service provider of SAML identity providers: its metadata, and single logout.
 import { feature } from '../../engine/feature.ts';
 import { type SamlUpstreamDependencies, samlUpstreamRoutes } from './routes.ts';
 

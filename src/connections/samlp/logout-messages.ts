@@ -1,5 +1,5 @@
-// Messages about logout that identity providers send us (SAML Profiles §4.4): which connection one is of, what it ends, and
-// the answer.
+// Single logout messages from identity providers (SAML Profiles §4.4): finds the connection of a message, ends the sessions that
+// a LogoutRequest names, and answers it.
 import type { Element } from '@xmldom/xmldom';
 import type { Context } from 'koa';
 import type { Sessions } from '../../engine/sessions.ts';
@@ -34,19 +34,19 @@ export interface UpstreamLogoutDependencies extends UpstreamDependencies {
   sessions: Sessions;
   users: Users;
   views: Views;
-  /** Address of our signed-out page. */
+  /** URL of our signed-out page. */
   signedOutPage: string;
 }
 
-/** Who sent a message, and its verified root. */
-interface Sent {
+/** A message with a verified signature, and the connection whose provider sent it. */
+interface VerifiedMessage {
   connection: Connection;
   provider: SamlProvider;
   root: Element;
 }
 
-/** A LogoutRequest, while others are told of the end of its session. */
-interface Answered {
+/** A LogoutRequest that is answered when the applications of its session have been logged out. */
+interface PendingAnswer {
   connection: string;
   requestId: string;
   binding: Received['binding'];
@@ -54,18 +54,19 @@ interface Answered {
 }
 
 const PURPOSE = 'saml_upstream_logout';
+/** Seconds. */
 const TTL = 900;
 
 /**
- * The connection whose provider signed a message.
- * @param first the name of the one that is tried first: several may have one provider.
- * @throws AuthError 400 for a message of none, which is never taken without a signature.
+ * Verifies a message and finds the connection whose provider signed it.
+ * @param first the name of the connection that is tried first, because several may have the same provider.
+ * @throws AuthError 400 if it is not signed by the provider of any connection.
  */
 async function senderOf(
   deps: UpstreamLogoutDependencies,
   received: Received,
   first: string | undefined,
-): Promise<Sent> {
+): Promise<VerifiedMessage> {
   const issuer = issuerOf(parseXml(received.bytes));
   const connections = (await deps.config.connections())
     .filter(isSaml)
@@ -89,9 +90,9 @@ const expectation = (deps: UpstreamLogoutDependencies) => ({
 });
 
 /**
- * Takes the answer to a LogoutRequest of ours. An invalid one is recorded, and the logout goes on: the session here is over
- * already, and `state` is good once.
- * @returns where the browser goes.
+ * Handles the LogoutResponse to a LogoutRequest of ours. An invalid one is recorded, but the logout continues: the session here
+ * has ended already, and `state` is accepted only once.
+ * @returns the path and query that the browser is sent to.
  */
 export async function takeLogoutAnswer(
   deps: UpstreamLogoutDependencies,
@@ -112,8 +113,9 @@ export async function takeLogoutAnswer(
 }
 
 /**
- * Takes a LogoutRequest and ends the sessions that it names: that of this browser, or all of the user.
- * @throws AuthError 400 for one that is not valid.
+ * Handles a LogoutRequest: ends the session of this browser if the request names its user, or else the sessions of the named
+ * user that the request is about.
+ * @throws AuthError 400 if it is not valid.
  */
 export async function takeLogoutRequest(
   deps: UpstreamLogoutDependencies,
@@ -121,15 +123,15 @@ export async function takeLogoutRequest(
   received: Received,
 ): Promise<void> {
   const session = await deps.sessions.current(ctx);
-  const sent = await senderOf(deps, received, session?.connection);
-  const { connection, root } = sent;
+  const message = await senderOf(deps, received, session?.connection);
+  const { connection, root } = message;
   const request = readLogoutRequest(root, expectation(deps));
   await countOnce(deps.store, deps.clock, connection.id, request.id);
   const { relayState, binding } = received;
   const answered = { connection: connection.name, requestId: request.id, binding, relayState };
   if (session === undefined || !(await isNamed(deps, connection, session, request))) {
     await endElsewhere(deps, ctx, connection, request);
-    return sendAnswer(deps, ctx, sent, answered);
+    return sendAnswer(deps, ctx, message, answered);
   }
   recordLogout(deps, ctx, connection, session.userId);
   const { secret } = await deps.challenges.issueTicket({
@@ -146,8 +148,8 @@ export async function takeLogoutRequest(
 }
 
 /**
- * Whether a request names the user of this browser's session, as the provider called them at the login of it. The browser
- * that brings a request has the session at the provider that it is about, so its index is not compared.
+ * Whether a request names the user of this browser's session, by the NameID of the session's login. The SessionIndex is not
+ * compared: the browser that brings the request is the one whose session at the provider ends.
  */
 async function isNamed(
   deps: UpstreamLogoutDependencies,
@@ -159,7 +161,7 @@ async function isNamed(
   return (await providerSessionOf(deps, connection, session)).name_id === nameId;
 }
 
-/** What a session is called at the provider; of one that does not say it, what the user's last login there is called. */
+/** Returns the NameID and SessionIndex of a session's login; if unknown, those of the user's last login at the provider. */
 async function providerSessionOf(
   deps: UpstreamLogoutDependencies,
   { name }: Connection,
@@ -172,8 +174,8 @@ async function providerSessionOf(
 }
 
 /**
- * Ends the sessions of the user whose id the NameID is, wherever they are: all of them, or those that came from the
- * sessions at the provider that the request names (SAML Core §3.7.3.2).
+ * Ends the sessions of the user whose id is the request's NameID, in every browser: all of them, or those of the SessionIndexes
+ * that the request has (SAML Core §3.7.3.2).
  */
 async function endElsewhere(
   deps: UpstreamLogoutDependencies,
@@ -208,13 +210,13 @@ function recordLogout(
   events.record({ type: 'slo', connection: name, user_id: userId, ip: ctx.ip, description });
 }
 
-/** Answers the provider when all others have been told. @throws AuthError 400 when no such logout is under way. */
+/** Answers the provider after the applications have been logged out. @throws AuthError 400 if no such logout is in progress. */
 export async function finishLogout(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
   state: string,
 ): Promise<void> {
-  const met = await deps.challenges.spendTicket<Answered>(PURPOSE, state);
+  const met = await deps.challenges.spendTicket<PendingAnswer>(PURPOSE, state);
   const answered = met?.data;
   const connection = answered && (await deps.config.connection(answered.connection));
   if (answered === undefined || connection === undefined) {
@@ -223,12 +225,12 @@ export async function finishLogout(
   await sendAnswer(deps, ctx, { connection, provider: await providerOf(deps, connection) }, answered);
 }
 
-/** By the binding that the request came by. */
+/** Sends the LogoutResponse by the binding of the request. */
 async function sendAnswer(
   deps: UpstreamLogoutDependencies,
   ctx: Context,
-  { connection, provider }: Omit<Sent, 'root'>,
-  { requestId, relayState, binding }: Answered,
+  { connection, provider }: Omit<VerifiedMessage, 'root'>,
+  { requestId, relayState, binding }: PendingAnswer,
 ): Promise<void> {
   const { options, signOutResponse: destination } = provider;
   if (destination === undefined) return ctx.redirect(deps.signedOutPage);

@@ -1,4 +1,4 @@
-// The end of a session at its identity provider (SAML Profiles §4.4).
+// Logout at a SAML identity provider (SAML Profiles §4.4).
 import { epochSeconds } from '../../runtime/clock.ts';
 import { sha256 } from '../../runtime/secrets.ts';
 import { redirectAddress } from '../../saml-messages/bindings.ts';
@@ -8,14 +8,14 @@ import type { UpstreamDependencies, UpstreamLogout } from '../redirect.ts';
 import { providerOf } from './provider.ts';
 import { entityId, signerOf } from './service-provider.ts';
 
-/** The ID of the LogoutRequest of a logout; whoever sees it learns nothing of the state. @param state of the logout. */
+/** Returns the ID of the LogoutRequest of a logout. It is a hash, so that it does not reveal the state. @param state that of the logout. */
 export function logoutId(state: string): string {
   return `_${sha256(state)}`;
 }
 
 /**
- * A LogoutRequest to the provider, by HTTP-Redirect, always signed.
- * @returns undefined where the connection logs nobody out there, or the user came without a NameID.
+ * Returns the URL of a signed LogoutRequest to the provider, by the HTTP-Redirect binding.
+ * @returns undefined if the connection has no single logout, or the login had no NameID.
  */
 export async function logoutRedirect(
   deps: UpstreamDependencies,

@@ -1,10 +1,10 @@
-// Metadata that a tenant file has as text, judged when the file is read.
+// Checks SAML metadata in a tenant file when the file is read.
 import { AuthError } from '../../http/errors.ts';
 import type { TenantFile } from '../../records/tenant.ts';
 import { readMetadata } from './metadata-import.ts';
 import { isSaml } from './provider.ts';
 
-/** One sentence for each connection whose `metadataXml` is no metadata of an identity provider, with its path. */
+/** Returns a message, with the path, for each connection whose `metadataXml` is not the metadata of an identity provider. */
 export function metadataFaults({ connections }: Pick<TenantFile, 'connections'>): string[] {
   return connections.flatMap((connection, index) => {
     const { metadataXml } = connection.options;

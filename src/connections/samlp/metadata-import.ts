@@ -1,5 +1,5 @@
-// Reads the metadata of an identity provider (SAML Metadata §2.4.3). Its own signature is not verified: nobody has told us
-// a key for it, and where it comes from is what is trusted.
+// Reads the metadata of an identity provider (SAML Metadata §2.4.3). Its signature is not verified, because no key for it is
+// configured: the metadata is trusted because of where it comes from.
 import type { Element } from '@xmldom/xmldom';
 import { isHttpAddress } from '../../http/outbound-rules.ts';
 import { rsaPublicKey } from '../../records/samlp.ts';
@@ -14,20 +14,20 @@ import {
   textOf,
 } from '../../saml-messages/xml.ts';
 
-/** In the words of the connection's options. */
+/** Metadata, named as the options of a connection. */
 export interface ProviderMetadata {
   issuer: string;
   signInEndpoint: string;
   signOutEndpoint?: string;
-  /** Where answers about logout go, where that is another address. */
+  /** The URL for LogoutResponses, if it differs from `signOutEndpoint`. */
   signOutResponseEndpoint?: string;
-  /** PEM. */
+  /** Certificates, PEM. */
   signingCert: string[];
 }
 
 const LIMITS = { ...LARGE, bytes: 1024 * 1024 };
 
-/** Reads it. @throws AuthError 400 for what is no metadata of one identity provider. */
+/** Reads metadata. @param text XML. @throws AuthError 400 if it does not describe exactly one identity provider. */
 export function readMetadata(text: string): ProviderMetadata {
   const root = parseXml(withoutComments(text), LIMITS);
   const entities = isNamed(root, NS.metadata, 'EntitiesDescriptor') ? elementsOf(root) : [root];
@@ -56,7 +56,7 @@ export function readMetadata(text: string): ProviderMetadata {
   };
 }
 
-/** Metadata is no message: people write comments into it, and nothing of it is signed for us. */
+/** Removes comments, which are rejected in messages. In metadata they are common, and no signature covers them here. */
 function withoutComments(text: string): string {
   return text
     .replace(/^\ufeff/, '')
@@ -68,7 +68,7 @@ function childrenOf(element: Element, name: string): Element[] {
   return elementsOf(element).filter((child) => isNamed(child, NS.metadata, name));
 }
 
-/** By HTTP-Redirect where it can be, else by HTTP-POST. */
+/** Returns the endpoint of a service: that of the HTTP-Redirect binding, or else that of HTTP-POST. */
 function serviceOf(
   role: Element,
   name: string,
@@ -86,7 +86,7 @@ function webAddress(text: string | undefined): string | undefined {
   return text !== undefined && isHttpAddress(text) ? text : undefined;
 }
 
-/** The certificates that it signs with: those for signing, and those for nothing in particular. */
+/** Returns the signing certificates: those of keys for signing, and of keys without a declared use. */
 function certificatesOf(role: Element): string[] {
   const keys = childrenOf(role, 'KeyDescriptor').filter((one) => attribute(one, 'use') !== 'encryption');
   const texts = keys.flatMap((one) =>

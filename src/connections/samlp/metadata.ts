@@ -1,4 +1,4 @@
-// Our metadata for the identity provider of a connection (SAML Metadata §2.4.4).
+// The metadata of this server for the identity provider of a connection (SAML Metadata §2.4.4).
 import type { Connection } from '../../records/collections.ts';
 import { BINDING, NAME_ID, NS } from '../../saml-messages/names.ts';
 import { type Markup, xml } from '../../saml-messages/xml.ts';
@@ -12,7 +12,7 @@ import {
   signingKeys,
 } from './service-provider.ts';
 
-/** The metadata document, with every certificate that we sign with or will next, and the one to encrypt for. */
+/** Returns the metadata document, with the current and next signing certificates and the encryption certificate. */
 export async function serviceProviderMetadata(
   deps: OwnDependencies,
   connection: Connection,

@@ -1,4 +1,4 @@
-// Who an assertion names: the id, and a profile in our names.
+// The user that an assertion names: the id, and a profile with our claim names.
 import type { SamlpOptions } from '../../records/samlp-connection.ts';
 import { CLAIMS, NAME_ID } from '../../saml-messages/names.ts';
 import { type UpstreamIdentity, upstreamFault } from '../redirect.ts';
@@ -6,10 +6,10 @@ import type { AssertionContents } from './assertion.ts';
 
 const NAME_IDENTIFIER = `${CLAIMS}nameidentifier`;
 
-/** Which attributes name a user, in this order. */
+/** The attributes that may have the user's id, in order of preference. */
 const IDS = [NAME_IDENTIFIER, `${CLAIMS}upn`, `${CLAIMS}name`];
 
-/** The attributes that fields of the profile come from, by the names that providers use most. */
+/** The attributes that claims of the profile are read from: the names that most providers use. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   email: [`${CLAIMS}emailaddress`, 'email', 'mail', 'urn:oid:0.9.2342.19200300.100.1.3'],
   name: [`${CLAIMS}name`, 'name', 'displayName', 'urn:oid:2.16.840.1.113730.3.1.241'],
@@ -18,16 +18,16 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The user whom an assertion names: by `user_id_attribute`, a mapping of `user_id`, or the NameID and the claims that
- * stand for it.
- * @throws AuthError by {@link upstreamFault} when it names nobody.
+ * Returns the user that an assertion names. The id is that of the option `user_id_attribute`, of the mapping of `user_id`, or of
+ * the NameID or an attribute that takes its place.
+ * @throws AuthError by {@link upstreamFault} if the assertion has no such id.
  */
 export function identityOf(
   { user_id_attribute, fieldsMap }: SamlpOptions,
   { attributes, nameId, sessionIndex, authenticatedAt }: AssertionContents,
 ): UpstreamIdentity {
   const given = new Map(attributes);
-  // A transient one is another at each login (Core §8.3.8).
+  // A transient NameID differs at each login (Core §8.3.8).
   const isLasting = nameId !== undefined && nameId.format !== NAME_ID.transient;
   if (isLasting) given.set(NAME_IDENTIFIER, [nameId.value]);
   const first = (names: readonly string[]) =>
@@ -60,7 +60,7 @@ function single(values: readonly string[]): string | string[] {
   return values.length === 1 ? value : [...values];
 }
 
-/** What a LogoutRequest names the session by (Core §3.7.1). */
+/** Returns what a LogoutRequest identifies the session by (Core §3.7.1). */
 function logoutOf(
   { value, format, qualifiers }: NonNullable<AssertionContents['nameId']>,
   sessionIndex: string | undefined,

@@ -1,4 +1,4 @@
-// A SAML identity provider as a connection's options, or its own metadata, describe it.
+// A SAML identity provider, as described by a connection's options or by its metadata.
 import type { KeyObject } from 'node:crypto';
 import { OutboundError } from '../../http/outbound-error.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -11,35 +11,36 @@ import { type ProviderMetadata, readMetadata } from './metadata-import.ts';
 
 export interface SamlProvider {
   options: SamlpOptions;
-  /** Where AuthnRequests go. */
+  /** The URL for AuthnRequests. */
   signIn: string;
-  /** Where LogoutRequests go; undefined where the connection logs nobody out there. */
+  /** The URL for LogoutRequests; undefined if the connection has no single logout. */
   signOut: string | undefined;
-  /** Where LogoutResponses go. */
+  /** The URL for LogoutResponses. */
   signOutResponse: string | undefined;
-  /** Its entity ID, where it is known. */
+  /** Its entity ID, if known. */
   issuer: string | undefined;
   verifier: Verifier;
 }
 
-/** How long metadata that was fetched is used, milliseconds: keys are announced for longer before they sign. */
+/** How long fetched metadata is used, milliseconds. Providers publish a new key for longer than this before they sign with it. */
 const FRESH = 3_600_000;
+/** Bytes. */
 const LARGEST_METADATA = 1024 * 1024;
 
-/** What was fetched, by the connection: another configuration is another object. */
+/** Cache of fetched metadata. The key is the connection's options, which are another object after each change. */
 const fetched = new WeakMap<object, { at: number; metadata: Promise<ProviderMetadata> }>();
 
-/** Whether a connection's users come from such a provider. */
+/** Whether a connection's provider is a SAML identity provider. */
 export function isSaml({ strategy }: Pick<Connection, 'strategy'>): boolean {
   return strategyRecord(strategy)?.options === samlpOptionsSchema;
 }
 
-/** The options of a connection, as they are meant. @throws ZodError for options that were never checked. */
+/** Returns the options of a SAML connection, with defaults. @throws ZodError for options that were never validated. */
 export function samlpOptions({ options }: Pick<Connection, 'options'>): SamlpOptions {
   return samlpOptionsSchema.parse(options);
 }
 
-/** The provider of a connection. @throws AuthError by {@link upstreamFault} when its metadata cannot be had. */
+/** Returns the provider of a connection. @throws AuthError by {@link upstreamFault} if its metadata or options are incomplete. */
 export async function providerOf(
   deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
   connection: Pick<Connection, 'options'>,
@@ -74,14 +75,14 @@ export async function providerOf(
 const publicKey = (text: string): KeyObject => rsaPublicKey(text);
 const withoutSlash = (url: string) => url.replace(/\/+$/, '');
 
-/** What the provider says of itself; undefined where the options say it. */
+/** Returns the provider's metadata; undefined if the options have everything. */
 async function metadataOf(
   deps: Pick<UpstreamDependencies, 'fetch' | 'clock'>,
   connection: Pick<Connection, 'options'>,
   { metadataXml, metadataUrl, signInEndpoint, signingCert }: SamlpOptions,
 ): Promise<ProviderMetadata | undefined> {
   if (metadataXml !== undefined) return readMetadata(metadataXml);
-  // What the Management API has read from it already is in the options.
+  // The Management API has stored in the options what it read from the metadata URL.
   if (metadataUrl === undefined || (signInEndpoint !== undefined && signingCert !== undefined))
     return undefined;
   const known = fetched.get(connection.options);
@@ -98,7 +99,7 @@ async function metadataOf(
   }
 }
 
-/** Fetches metadata. @throws AuthError by {@link upstreamFault}, or 400 for what is no metadata. */
+/** Fetches metadata. @throws AuthError by {@link upstreamFault} if it cannot be fetched, 400 if it is not metadata. */
 async function fetchMetadata(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   url: string,
@@ -121,9 +122,9 @@ async function fetchMetadata(
 }
 
 /**
- * The options of a connection with what the metadata say that they name, which comes before what they say themselves.
- * @returns those of other strategies, and without metadata, as they are.
- * @throws AuthError by {@link upstreamFault}, or 400 for what is no metadata.
+ * Returns the options of a connection with the contents of the metadata that they name (`metadataXml` or `metadataUrl`), which
+ * replace what the options have. Options of other strategies, and those without metadata, are returned unchanged.
+ * @throws AuthError by {@link upstreamFault} if the metadata cannot be fetched, 400 if it is not metadata.
  */
 export async function importMetadata(
   deps: Pick<UpstreamDependencies, 'fetch'>,

@@ -1,5 +1,5 @@
-// Reads a Response (SAML Core §3.3.3, Profiles §4.1.4): what is read of an assertion are the bytes that are signed, never
-// the message around them, so that no other element can be put in their place (signature wrapping).
+// Reads a Response (SAML Core §3.3.3, Profiles §4.1.4). An assertion is read from the bytes that the signature covers, never from
+// the message around them, so that no other element can take its place (signature wrapping).
 import type { KeyObject } from 'node:crypto';
 import type { Element } from '@xmldom/xmldom';
 import type { Clock } from '../../runtime/clock.ts';
@@ -20,26 +20,26 @@ import {
 } from '../../saml-messages/xml.ts';
 import { upstreamFault } from '../redirect.ts';
 
-/** What a Response must be. */
+/** What a Response is checked against. */
 interface ExpectedResponse {
-  /** Our address that received it. */
+  /** The URL at which we received it. */
   destination: string;
-  /** The ID of the request that it must answer; undefined for one that nobody asked for. */
+  /** The ID of the request that it must answer; undefined for an unsolicited one. */
   inResponseTo: string | undefined;
   verifier: Verifier;
-  /** Ours, each of which an assertion may be encrypted for. */
+  /** Returns our keys, for any of which an assertion may be encrypted. */
   keys: () => Promise<readonly KeyObject[]>;
-  /** Whether it may be encrypted by an algorithm (XML Encryption 1.1 §5.2). */
+  /** Whether an encryption algorithm is accepted (XML Encryption 1.1 §5.2). */
   accepts(algorithm: string): boolean;
-  /** The wall clock: it is compared with the sender's. */
+  /** The time of day, which is compared with the provider's. */
   clock: Clock;
 }
 
 /**
- * The verified assertion of a Response.
- * @param encoded the form's field.
- * @returns the root of the signed content, and the Response's Issuer (empty where it names none).
- * @throws AuthError for a Response that is none, is not signed, has not one assertion, or says that nobody logged in.
+ * Verifies a Response.
+ * @param encoded the form field SAMLResponse, base64.
+ * @returns its assertion, and the Issuer of the Response (empty if it has none).
+ * @throws AuthError if it is not a Response, is not signed, does not have exactly one assertion, or its status is not success.
  */
 export async function assertionOf(
   encoded: string,
@@ -57,7 +57,7 @@ export async function assertionOf(
     destinationRequired: isSigned,
     clock,
   });
-  // A status without a signature is believed: it lets nobody in.
+  // The status may be unsigned: a forged one can make a login fail, but not succeed.
   refuseStatus(response);
   if (envelope.inResponseTo !== expected.inResponseTo) {
     throw badMessage('The Response answers another request, or none.');
@@ -70,7 +70,7 @@ export async function assertionOf(
   return { assertion, issuer: envelope.issuer };
 }
 
-/** The one assertion, a child of the Response. @throws AuthError 400 for none, several, or one anywhere else. */
+/** Returns the only assertion, a child of the Response. @throws AuthError 400 if there is none, several, or one elsewhere. */
 function onlyAssertion(response: Element): Element {
   const all = ['Assertion', 'EncryptedAssertion'].flatMap((name) =>
     Array.from(response.getElementsByTagNameNS(NS.assertion, name)),
@@ -82,7 +82,7 @@ function onlyAssertion(response: Element): Element {
   return found;
 }
 
-/** What is wrong is never said: the answer would help who tries ciphertexts (XML Encryption 1.1 §6.2). */
+/** Decrypts an assertion. Every fault gives the same error, so that an attacker learns nothing about ciphertexts (XML Encryption 1.1 §6.2). */
 async function decrypted(
   encrypted: Element,
   isSigned: boolean,
@@ -98,7 +98,7 @@ async function decrypted(
   }
 }
 
-/** Second-level codes that say that somebody did not want it, or could not. */
+/** Second-level status codes that mean that the user or the provider refused the login. All others are configuration faults. */
 const DENIALS = new Set<string>([
   STATUS.authnFailed,
   STATUS.requestDenied,
@@ -107,7 +107,7 @@ const DENIALS = new Set<string>([
   STATUS.noAuthnContext,
 ]);
 
-/** @throws AuthError by {@link upstreamFault} for a Response without a login. */
+/** Rejects a Response whose status is not success. @throws AuthError by {@link upstreamFault}. */
 function refuseStatus(response: Element): void {
   const status = childOf(response, NS.protocol, 'Status');
   const code = status && childOf(status, NS.protocol, 'StatusCode');
@@ -124,7 +124,12 @@ function refuseStatus(response: Element): void {
   throw upstreamFault(DENIALS.has(detail) ? 'access_denied' : 'invalid_request', description);
 }
 
-/** Who an assertion must be of. @throws AuthError 400 for one of somebody else. */
+/**
+ * Checks the Issuer of an assertion.
+ * @param responseIssuer that of the Response, empty if it has none; both must be the same.
+ * @param known the provider's entity ID, if known.
+ * @throws AuthError 400 for another issuer.
+ */
 export function checkIssuer(assertion: Element, responseIssuer: string, known: string | undefined): void {
   const issuer = issuerOf(assertion);
   const isOne = issuer !== '' && (responseIssuer === '' || responseIssuer === issuer);

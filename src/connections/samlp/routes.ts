@@ -1,4 +1,4 @@
-// The routes of our side of SAML connections.
+// The routes of this server as a SAML service provider.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { optional } from '../../http/described.ts';
@@ -29,7 +29,6 @@ const signature = {
   Signature: optional('The signature of the query, base64.'),
 };
 
-/** The routes. */
 export const samlUpstreamRoutes: RouteDeclarations<SamlUpstreamDependencies> = {
   'GET|HEAD /samlp/metadata': {
     ...samlp,
@@ -71,7 +70,7 @@ async function takeMessage(deps: SamlUpstreamDependencies, ctx: Context): Promis
   ctx.redirect(await takeLogoutAnswer(deps, ctx, received));
 }
 
-/** Records refused messages as log events: administrators look for the reason there. */
+/** Wraps a handler so that rejected messages are recorded in the tenant's log, where administrators look for the reason. */
 function recorded(handle: typeof takeMessage): typeof takeMessage {
   return async (deps, ctx) => {
     try {

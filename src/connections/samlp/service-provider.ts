@@ -1,4 +1,4 @@
-// We as the service provider of a connection: entity ID, addresses and keys.
+// This server as the service provider of a SAML connection: entity ID, URLs and keys.
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { tenantName } from '../../flow/widget.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -15,7 +15,7 @@ import { CALLBACK } from '../upstream/begin.ts';
 
 export type OwnDependencies = Pick<UpstreamDependencies, 'baseUrl' | 'config' | 'store' | 'sign'>;
 
-/** Our entity ID at a connection's provider. */
+/** Returns our entity ID at a connection's provider. */
 export function entityId(
   { baseUrl, config }: Pick<OwnDependencies, 'baseUrl' | 'config'>,
   { name }: Pick<Connection, 'name'>,
@@ -24,27 +24,27 @@ export function entityId(
   return options.entityId ?? `urn:${config.settings().vendor_channel}:${tenantName(baseUrl)}:${name}`;
 }
 
-/** Where a connection's provider sends its responses. */
+/** Returns the assertion consumer service URL, to which a connection's provider sends its Responses. */
 export function consumerUrl(baseUrl: string, { name }: Pick<Connection, 'name'>): string {
   return `${baseUrl}${CALLBACK}?connection=${encodeURIComponent(name)}`;
 }
 
-/** Where providers send messages about logout. */
+/** Returns the single logout service URL. */
 export function logoutUrl(baseUrl: string): string {
   return `${baseUrl}/logout`;
 }
 
 interface OwnKey {
   sign: Signer['sign'];
-  /** Undefined for one that is kept outside: it decrypts nothing here. */
+  /** Undefined for a key in an external key store, which cannot decrypt here. */
   privateKey: KeyObject | undefined;
-  /** Base64 of the DER; undefined for a key of the options that came without one. */
+  /** DER, base64; undefined for a key in the options without a certificate. */
   certificate: string | undefined;
-  /** Whether it is in our metadata: earlier ones decrypt what was encrypted for them, and sign nothing. */
+  /** Whether it is in our metadata. A previous key is not, and only decrypts what is still encrypted for it. */
   isPublished: boolean;
 }
 
-/** The keys that we sign with, the one that signs first: those of the options, of the connection, or of the tenant. */
+/** Returns our signing keys, the current one first: those of the options, or else of the connection, or else of the tenant. */
 export async function signingKeys(
   { config, store, sign }: OwnDependencies,
   { id }: Pick<Connection, 'id'>,
@@ -57,7 +57,7 @@ export async function signingKeys(
     : keysFor(config.signingKeys(), 'RS256').map((key) => tenantKey(sign, key));
 }
 
-/** The keys that assertions may be encrypted for, the one in our metadata first. */
+/** Returns the keys for which assertions may be encrypted, the one in our metadata first. */
 export async function decryptionKeys(
   deps: OwnDependencies,
   connection: Pick<Connection, 'id'>,
@@ -72,7 +72,7 @@ export async function decryptionKeys(
   return [ownKey(typeof own === 'string' ? { key: own } : own)];
 }
 
-/** What messages to a connection's provider are signed with. */
+/** Returns the signer of messages to a connection's provider. @throws Error if there is no key with a certificate. */
 export async function signerOf(
   deps: OwnDependencies,
   connection: Pick<Connection, 'id'>,
@@ -90,12 +90,12 @@ function ordered<K extends Frozen<SigningKeyRecord>>(keys: readonly K[]): K[] {
   return [...keys].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
 
-/** A key of the connection's own. */
+/** Returns a key that belongs to the connection. */
 function kept(key: Frozen<SigningKeyRecord>): OwnKey {
   return { ...ownSigning(privateKeyOf(key)), ...publicPart(key) };
 }
 
-/** A key of the tenant's, which signs wherever it is. */
+/** Returns a key of the tenant, which may be in an external key store. */
 function tenantKey(sign: Sign, key: SigningKey): OwnKey {
   return {
     privateKey: isHeld(key) ? undefined : privateKeyOf(key),

@@ -1,5 +1,5 @@
-// The strategies `samlp` and `pingfederate`: users of a SAML 2.0 identity provider, whose service provider we are (SAML
-// Profiles §4.1).
+// The strategies `samlp` and `pingfederate`: logins at a SAML 2.0 identity provider, with this server as the service provider
+// (SAML Profiles §4.1).
 import { AuthError } from '../../http/errors.ts';
 import type { Connection } from '../../records/collections.ts';
 import { STRATEGIES } from '../../records/connections.ts';
@@ -24,7 +24,7 @@ import { decryptionKeys, entityId } from './service-provider.ts';
 
 const saml = {
   page: 'redirect',
-  // What a provider says of how somebody was proved counts for nothing here.
+  // The provider's AuthnContext is not used.
   amr: [],
   isSocial: false,
   idsWithin: 'connection',
@@ -46,7 +46,7 @@ export const samlStrategies: readonly RedirectStrategy[] = [
   { ...saml, name: 'pingfederate', record: STRATEGIES.pingfederate },
 ];
 
-/** The login that a connection's provider may begin. */
+/** Returns the login that a connection's provider may begin (option `idpinitiated`); undefined if it may not. */
 function idpInitiated(connection: Connection): UnsolicitedLogin | undefined {
   const {
     enabled,
@@ -65,8 +65,8 @@ function idpInitiated(connection: Connection): UnsolicitedLogin | undefined {
 }
 
 /**
- * Verifies a Response.
- * @param inResponseTo the ID of the request that it must answer; undefined for one that nobody asked for.
+ * Verifies a Response, and marks its assertion as used.
+ * @param inResponseTo the ID of the request that it must answer; undefined for an unsolicited one.
  * @throws AuthError by {@link upstreamFault}, or 400.
  */
 async function identify(
@@ -96,14 +96,14 @@ async function identify(
   return identityOf(options, stated);
 }
 
-/** Whether assertions may be encrypted by an algorithm: any that is known here, or those of the connection's profile. */
+/** Whether assertions may be encrypted by an algorithm: any supported one, or those that the connection's settings allow. */
 function isAccepted({ assertion_decryption_settings: settings }: SamlpOptions, algorithm: string): boolean {
   if (settings === undefined || isAuthenticated(algorithm)) return true;
   const short = algorithm.split('#').at(-1) ?? '';
   return settings.algorithm_exceptions.some((one) => one === algorithm || one === short);
 }
 
-/** @throws AuthError by {@link upstreamFault} for an assertion that was taken before. */
+/** Marks an assertion as used. @throws AuthError by {@link upstreamFault} if it was used before. */
 async function countAssertion(
   { store, clock }: UpstreamDependencies,
   { id }: Connection,

@@ -1,7 +1,7 @@
-// Providers of source code and tools.
+// Presets of providers for source code and development tools.
 import { at, email, list, readClaims, type SocialPreset, texts } from './preset.ts';
 
-/** GitHub; its enterprise server by endpoints of the connection's own. */
+/** GitHub. For GitHub Enterprise Server, the connection's options have the endpoints. */
 export const github: SocialPreset = {
   displayName: 'GitHub',
   authorization: 'https://github.com/login/oauth/authorize',
@@ -27,7 +27,7 @@ export const github: SocialPreset = {
   further: { emails: '/emails' },
   read: ({ user, further: { emails } }) => {
     const primary = list(emails).find((one) => at(one, 'primary') === true);
-    // The profile's own address is one that the user shows, whether GitHub has verified it or not.
+    // The address of the profile is one that the user chose to show; GitHub does not say whether it is verified.
     const address =
       primary === undefined ? email(user.email, false) : email(at(primary, 'email'), at(primary, 'verified'));
     const { name, login: nickname, avatar_url: picture, html_url: profile, blog: website } = user;
@@ -35,7 +35,7 @@ export const github: SocialPreset = {
   },
 };
 
-/** GitLab; one's own by endpoints of the connection's own. */
+/** GitLab. For a self-managed GitLab, the connection's options have the endpoints. */
 export const gitlab: SocialPreset = {
   displayName: 'GitLab',
   authorization: 'https://gitlab.com/oauth/authorize',

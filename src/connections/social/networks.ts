@@ -1,4 +1,4 @@
-// Social networks and messengers.
+// Presets of social networks and messengers.
 import { createHmac } from 'node:crypto';
 import { at, email, readClaims, type SocialPreset, sameNames, texts } from './preset.ts';
 
@@ -19,7 +19,7 @@ export const facebook: SocialPreset = {
     ...sameNames('pages_manage_cta pages_manage_instant_articles pages_messaging pages_show_list'),
     ...sameNames('publish_to_groups publish_video read_audience_network_insights whitelisted_offline_access'),
   },
-  // A token that was stolen elsewhere is of no use without the secret ("Secure Graph API calls").
+  // With this proof, a stolen token cannot be used without the client secret (Facebook: "Secure Graph API calls").
   ask: ({ accessToken, clientSecret }) => ({
     query: {
       fields: FACEBOOK_FIELDS,
@@ -72,7 +72,7 @@ export const twitter: SocialPreset = {
         nickname: at(data, 'username'),
         picture: at(data, 'profile_image_url'),
       }),
-      // The address is there only where the user has confirmed it.
+      // X returns only a confirmed address.
       ...email(at(data, 'confirmed_email'), true),
     },
   }),
@@ -110,7 +110,7 @@ export const slack: SocialPreset = {
   scope: ['profile', 'email'],
   scopes: { email: 'email', profile: 'profile' },
   read: (answers) => {
-    // Users are unique within their workspace alone.
+    // A user id is unique only within its workspace.
     const team = answers.user['https://slack.com/team_id'];
     const { id: user, profile } = readClaims(answers);
     const isKnown = typeof team === 'string' && team !== '' && typeof user === 'string' && user !== '';
@@ -129,7 +129,7 @@ export const line: SocialPreset = {
   read: (answers) => {
     const { user, idToken } = answers;
     const { id, profile } = readClaims(answers);
-    // Nowhere else is the address; LINE does not say whether it is proved.
+    // Only the ID token has the address; LINE does not say whether it is verified.
     const address = idToken.sub === user.sub ? email(idToken.email, false) : {};
     return { id, profile: { ...profile, ...address } };
   },

@@ -1,24 +1,25 @@
-// A preset and a connection's options, in the terms of OAuth 2.0.
+// Combines a preset and a connection's options into the options of an OAuth 2.0 connection.
 import type { Connection } from '../../records/collections.ts';
 import { type OAuth2Options, oauth2OptionsSchema } from '../../records/oauth2.ts';
 import { type SocialOptions, socialOptionsSchema } from '../../records/social.ts';
 import { upstreamFault } from '../redirect.ts';
 import type { SocialPreset } from './preset.ts';
 
-/** A connection to a provider, ready to be used. */
+/** A connection to a well-known provider, with everything that a login needs. */
 export interface SocialConnection {
   oauth2: OAuth2Options;
-  /** All that the connection asks for itself. */
+  /** The scopes that the connection requests, without those that the application adds. */
   scopes: readonly string[];
   clientId: string;
   clientSecret: string;
+  /** URL of the profile endpoint. */
   userInfo: string;
 }
 
 /**
- * What a connection means.
- * @throws AuthError by {@link upstreamFault} for one that no user can log in by: exports of the hosted service have
- *   connections without a client, which it lends its own.
+ * Returns a connection to a preset's provider.
+ * @throws AuthError by {@link upstreamFault} if it has no client id or secret. Tenants exported from the hosted service have
+ *   such connections, which used the service's own client.
  */
 export function socialConnection(
   preset: SocialPreset,
@@ -53,7 +54,10 @@ export function socialConnection(
   };
 }
 
-/** The connection as refresh tokens are exchanged: a provider's software elsewhere has one endpoint for both. */
+/**
+ * Returns the options for exchanging refresh tokens. The preset's separate endpoint is used only with the preset's own token
+ * endpoint: a connection with a `tokenURL` of its own uses that for both.
+ */
 export function refreshOptions(
   { token, refresh }: SocialPreset,
   { oauth2 }: SocialConnection,
@@ -61,7 +65,10 @@ export function refreshOptions(
   return refresh !== undefined && oauth2.tokenURL === token ? { ...oauth2, tokenURL: refresh } : oauth2;
 }
 
-/** Where the profile is. A token of one host is not shown to another that the connection does not name. */
+/**
+ * Returns the URL of the profile endpoint. An access token of another host's token endpoint is not sent to the preset's profile
+ * endpoint: the connection then needs a `userInfoURL`.
+ */
 function userInfoOf(preset: SocialPreset, { userInfoURL }: SocialOptions, tokenURL: string): string {
   if (userInfoURL !== undefined) return userInfoURL;
   if (new URL(tokenURL).origin === new URL(preset.token).origin) return preset.userInfo;
@@ -70,7 +77,7 @@ function userInfoOf(preset: SocialPreset, { userInfoURL }: SocialOptions, tokenU
 
 function scopesOf({ required = [], scope: usual = [], scopes = {} }: SocialPreset, given: SocialOptions) {
   const chosen = Object.entries(scopes).flatMap(([option, scope]) => (given[option] === true ? [scope] : []));
-  // Exports have a scope by the option's name, too.
+  // Exported tenants also have the names of options in `scope`.
   const named = namesIn(given.scope).map(
     (name) => (Object.hasOwn(scopes, name) ? scopes[name] : name) ?? name,
   );
@@ -83,7 +90,7 @@ function namesIn(scope: string | readonly string[]): string[] {
   return all.map((one) => one.trim()).filter((one) => one !== '');
 }
 
-/** RFC 6749 §2.3.1: both are encoded as in a form first. */
+/** Returns the header for HTTP Basic; both values are form-encoded first (RFC 6749 §2.3.1). */
 function basic(clientId: string, clientSecret: string) {
   const [id, secret] = [clientId, clientSecret].map((text) =>
     new URLSearchParams([['', text]]).toString().slice(1),

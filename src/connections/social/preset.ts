@@ -1,63 +1,69 @@
-// What a preset is: a well-known provider as data, over the OAuth 2.0 of `../oauth2/`.
+// The description of a well-known provider, whose logins use the OAuth 2.0 implementation of `../oauth2/`.
 
-/** An object of an answer. */
+/** A JSON object of a response. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What a provider answers of a user. */
+/** A provider's responses about a user. */
 interface ProfileAnswers {
+  /** The response of the profile endpoint. */
   user: Json;
-  /** Of the further requests, by name; undefined where the user, or the scope, does not allow them. */
+  /** The responses to the requests of {@link SocialPreset.further}, by name; undefined if the scope does not allow the request. */
   further: Readonly<Record<string, unknown>>;
-  /** The claims of an ID token that came with the access token, by TLS from the provider itself; empty without one. */
+  /**
+   * The claims of the ID token in the token response; empty if there is none. Its signature is not verified, because it came
+   * from the provider directly, by TLS (OpenID Connect Core 1.0 §3.1.3.7).
+   */
   idToken: Json;
 }
 
-/** What is known when a user's profile is asked for. */
+/** What a request to the profile endpoint is built from. */
 interface ProfileContext {
   accessToken: string;
   clientId: string;
   clientSecret: string;
-  /** Those that were asked for. */
+  /** The scopes that the connection requests. */
   scopes: readonly string[];
 }
 
-/** Who the user is: the id as the provider has it, and claims in the names of OpenID Connect. */
+/** A user: the provider's identifier, and claims named as in OpenID Connect. */
 interface ReadProfile {
   id: unknown;
   profile: Record<string, unknown>;
 }
 
-/** A provider. */
+/** A well-known provider. */
 export interface SocialPreset {
-  /** What the provider is called. */
   displayName: string;
+  /** URL of the authorization endpoint. */
   authorization: string;
+  /** URL of the token endpoint. */
   token: string;
-  /** Where refresh tokens are exchanged, where that is not the token endpoint. */
+  /** URL for exchanging refresh tokens, if it is not the token endpoint. */
   refresh?: string;
-  /** Says who the user is. */
+  /** URL of the profile endpoint. */
   userInfo: string;
-  /** Asked for always. */
+  /** Scopes that are always requested. */
   required?: readonly string[];
-  /** Asked for where the connection names no others. */
+  /** Scopes that are requested if the connection has no others. */
   scope?: readonly string[];
-  /** Scopes by the option, a boolean, that asks for them. */
+  /** Boolean option of a connection to the scope that it requests. */
   scopes?: Readonly<Record<string, string>>;
-  /** The client authenticates by HTTP Basic (RFC 6749 §2.3.1), and not in the form. */
+  /** Whether the client authenticates by HTTP Basic (RFC 6749 §2.3.1), and not in the form. */
   basic?: true;
   pkce?: true;
-  /** What the request for the profile has beside the token. */
+  /** Returns what the request to the profile endpoint has in addition to the access token. */
   ask?(context: ProfileContext): {
     method?: 'POST';
     query?: Readonly<Record<string, string>>;
     headers?: Readonly<Record<string, string>>;
   };
-  /** Further requests, by name: what follows the path of the first. */
+  /** Additional requests: name to the path that is appended to the URL of the profile endpoint. */
   further?: Readonly<Record<string, string>>;
+  /** Returns the user that the responses describe. */
   read(answers: ProfileAnswers): ReadProfile;
 }
 
-/** A member of a member; undefined where there is none. */
+/** Returns the value at a path within a JSON value; undefined if there is none. */
 export function at(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (one, name) =>
@@ -68,12 +74,12 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   );
 }
 
-/** A list; empty for what is none. */
+/** Returns a value if it is an array, or else an empty one. */
 export function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Claims without what is no text. */
+/** Returns the claims that are non-empty strings. */
 export function texts(claims: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(claims).filter(
@@ -82,18 +88,18 @@ export function texts(claims: Readonly<Record<string, unknown>>): Record<string,
   );
 }
 
-/** An address. @param isProved whether the provider says that it is the user's; some say it by a text. */
-export function email(address: unknown, isProved: unknown): Record<string, unknown> {
+/** Returns the claims of an e-mail address. @param isVerified the provider's own value; some send the text `true`. */
+export function email(address: unknown, isVerified: unknown): Record<string, unknown> {
   if (typeof address !== 'string' || address === '') return {};
-  return { email: address, email_verified: isProved === true || isProved === 'true' };
+  return { email: address, email_verified: isVerified === true || isVerified === 'true' };
 }
 
-/** The names that a list of options has, each the scope of its own name. */
+/** Returns options whose scopes have the same names. @param names separated by spaces. */
 export function sameNames(names: string): Record<string, string> {
   return Object.fromEntries(names.split(' ').map((name) => [name, name]));
 }
 
-/** A provider whose answer has the claims of OpenID Connect Core §5.1. */
+/** Reads a response that has the claims of OpenID Connect Core 1.0 §5.1. */
 export function readClaims({ user }: ProfileAnswers): ReadProfile {
   const { name, given_name, family_name, middle_name, nickname, preferred_username, picture } = user;
   const { profile, website, gender, birthdate, zoneinfo, locale } = user;

@@ -1,4 +1,4 @@
-// The presets, by strategy. One more is an entry here and a name in `SOCIAL_STRATEGIES` (records/social.ts).
+// The presets, by strategy. A new one is an entry here and a name in `SOCIAL_STRATEGIES` (records/social.ts).
 import type { SocialStrategyName } from '../../records/social.ts';
 import { bitbucket, digitalocean, figma, github, gitlab } from './developers.ts';
 import { discord, facebook, line, linkedin, slack, twitter, yahoo } from './networks.ts';

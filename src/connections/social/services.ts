@@ -1,7 +1,7 @@
-// Shops, media, files and business software.
+// Presets of shops, media services, file storage and business software.
 import { at, email, list, readClaims, type SocialPreset, sameNames, texts } from './preset.ts';
 
-/** Microsoft accounts, of persons and of organizations. */
+/** Microsoft accounts, both personal ones and those of organizations. */
 export const windowslive: SocialPreset = {
   displayName: 'Microsoft',
   authorization: 'https://login.microsoftonline.com/common/oauth2/v2.0/authorize',
@@ -38,13 +38,13 @@ export const windowslive: SocialPreset = {
     id,
     profile: {
       ...texts({ name, given_name: givenName, family_name: surname, locale: preferredLanguage }),
-      // An organization's administrator writes any address there.
+      // Unverified, because an organization's administrator can set any address.
       ...email(mail ?? addressIn(userPrincipalName), false),
     },
   }),
 };
 
-/** The sign-in name of a guest only looks like an address. */
+/** Returns a sign-in name that is an e-mail address. That of a guest (`#EXT#`) only looks like one. */
 function addressIn(name: unknown): string | undefined {
   return typeof name === 'string' && name.includes('@') && !name.includes('#EXT#') ? name : undefined;
 }
@@ -62,13 +62,13 @@ const paypalAt = (site: string, api: string): SocialPreset => ({
   read: ({ user }) => {
     const { user_id, name, given_name, family_name, emails, locale } = user;
     const primary = list(emails).find((one) => at(one, 'primary') === true);
-    // Its reference has the claims of OpenID Connect in place of the list.
+    // According to PayPal's reference, the response may have the claims of OpenID Connect in place of this list.
     const address =
       primary === undefined
         ? email(user.email, user.email_verified)
         : email(at(primary, 'value'), at(primary, 'confirmed'));
     return {
-      // An address that ends with the id.
+      // A URL whose last segment is the id.
       id: typeof user_id === 'string' ? user_id.split('/').at(-1) : undefined,
       profile: { ...texts({ name, given_name, family_name, locale }), ...address },
     };
@@ -100,7 +100,7 @@ export const spotify: SocialPreset = {
   scope: ['user-read-email'],
   basic: true,
   pkce: true,
-  // The address is what the user typed; "there is no proof that it actually belongs to the user" (Web API reference).
+  // The address is unverified: "there is no proof that it actually belongs to the user" (Spotify's Web API reference).
   read: ({ user: { id, display_name: name, images, email: address } }) => ({
     id,
     profile: { ...texts({ name, picture: at(images, 0, 'url') }), ...email(address, false) },
@@ -122,7 +122,7 @@ export const twitch: SocialPreset = {
       id: at(data, 0, 'id'),
       profile: {
         ...texts({ name, nickname: at(data, 0, 'login'), picture }),
-        // The API has the verified address, or none.
+        // The API returns only a verified address.
         ...email(at(data, 0, 'email'), true),
       },
     };
@@ -179,7 +179,7 @@ export const salesforce: SocialPreset = {
 
 export const salesforceSandbox: SocialPreset = {
   ...salesforceAt('test.salesforce.com'),
-  // Copies of one organization have the same users' ids.
+  // Sandboxes are copies of an organization, whose users have the same ids in every copy.
   read: (answers) => {
     const { organization_id: organization, user_id: user } = answers.user;
     const isKnown = typeof organization === 'string' && organization !== '' && typeof user === 'string';
@@ -205,8 +205,8 @@ export const wordpress: SocialPreset = {
 const HEALTH = 'https://www.googleapis.com/auth/googlehealth';
 
 /**
- * Fitbit has logged nobody in since November 2026: its users are Google's, by the Google Health API, which says the id that they
- * had before.
+ * Fitbit's own login ended in November 2026. Its users log in with Google, and the Google Health API returns the Fitbit user id
+ * that they had before.
  */
 export const fitbit: SocialPreset = {
   displayName: 'Fitbit',
@@ -223,7 +223,7 @@ export const fitbit: SocialPreset = {
     weight: `${HEALTH}.health_metrics_and_measurements.readonly`,
   },
   pkce: true,
-  // Neither id has the character between, so nobody's newer id is another's older one.
+  // No Fitbit id has an underscore, so a prefixed Google Health id never equals one.
   read: ({ user: { legacyUserId: older, healthUserId: id } }) => ({
     id:
       typeof older === 'string' && older !== ''

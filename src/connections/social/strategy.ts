@@ -1,4 +1,4 @@
-// Well-known providers: each is data (`presets.ts`) over OAuth 2.0.
+// The strategies of well-known providers: each is a preset (`presets.ts`) of the OAuth 2.0 implementation.
 import { STRATEGIES } from '../../records/connections.ts';
 import { SOCIAL_STRATEGIES, type SocialStrategyName } from '../../records/social.ts';
 import { authorizationUrl } from '../oauth2/authorization.ts';
@@ -9,7 +9,7 @@ import { refreshOptions, socialConnection } from './options.ts';
 import { presets } from './presets.ts';
 import { socialIdentity } from './userinfo.ts';
 
-/** A strategy for each. */
+/** A strategy for each well-known provider. */
 export const socialStrategies: readonly RedirectStrategy[] = SOCIAL_STRATEGIES.map(social);
 
 function social(name: SocialStrategyName): RedirectStrategy {
@@ -36,7 +36,7 @@ function social(name: SocialStrategyName): RedirectStrategy {
     check: async (_deps, connection) => {
       socialConnection(preset, connection);
     },
-    // None of them ends a session for others.
+    // None of these providers lets a client end the user's session.
     logout: async () => undefined,
     refresh: async (deps, { connection, refreshToken: token }) => {
       const options = refreshOptions(preset, socialConnection(preset, connection));

@@ -1,4 +1,4 @@
-// The user of an access token, as a provider's preset reads them.
+// Reads the user of an access token from a well-known provider's profile endpoint.
 import { decodeJwt } from 'jose';
 import { endpointFault, refuseError, requestEndpoint, USER_AGENT } from '../oauth2/provider-request.ts';
 import type { TokenAnswer } from '../oauth2/token.ts';
@@ -6,7 +6,7 @@ import { type UpstreamDependencies, type UpstreamIdentity, upstreamFault, withQu
 import type { SocialConnection } from './options.ts';
 import { at, type Json, type SocialPreset } from './preset.ts';
 
-/** Whom a token endpoint's answer is of. @throws AuthError by {@link upstreamFault}. */
+/** Returns the user of a token response. @throws AuthError by {@link upstreamFault}. */
 export async function socialIdentity(
   { fetch }: Pick<UpstreamDependencies, 'fetch'>,
   preset: SocialPreset,
@@ -32,7 +32,7 @@ export async function socialIdentity(
   const secrets = [clientSecret, accessToken];
   const further = Object.entries(preset.further ?? {}).map(async ([name, path]) => {
     const { response, text } = await ask(below(userInfo, path));
-    // The scope was not granted, or the provider's own server has no such address.
+    // The scope was not granted, or a self-hosted server of this provider has no such endpoint.
     if ([401, 403, 404].includes(response.status)) return [name, undefined] as const;
     return [name, answerOf(response, text, secrets)] as const;
   });
@@ -49,7 +49,7 @@ export async function socialIdentity(
   return { id: idOf(id), profile };
 }
 
-/** The claims of an ID token; nothing of one that cannot be read. */
+/** Returns the claims of an ID token; empty if it cannot be decoded. */
 function claimsOf(idToken: unknown): Json {
   try {
     return typeof idToken === 'string' ? decodeJwt(idToken) : {};
@@ -58,14 +58,14 @@ function claimsOf(idToken: unknown): Json {
   }
 }
 
-/** An address whose path goes on. */
+/** Returns a URL with a path appended to its own. */
 function below(address: string, path: string): string {
   const url = new URL(address);
   url.pathname = `${url.pathname.replace(/\/$/, '')}${path}`;
   return url.href;
 }
 
-/** @throws AuthError for an error, with whatever status, and for what is no JSON. */
+/** Parses a response. @throws AuthError if it is an error, whatever its status, or is not JSON. */
 function answerOf(response: Response, text: string, secrets: readonly string[]): unknown {
   const answer = parseExact(text);
   refuseError('profile endpoint', at(answer, 'error'), secrets);
@@ -76,8 +76,9 @@ function answerOf(response: Response, text: string, secrets: readonly string[]):
 }
 
 /**
- * JSON, with integers above 2^53 as texts of their digits: ids of two users would otherwise become one number.
- * @returns undefined for what is no JSON.
+ * Parses JSON. Integers that a number cannot hold exactly become strings of their digits, because the ids of two users could
+ * otherwise become the same number.
+ * @returns undefined if the text is not JSON.
  */
 function parseExact(text: string): unknown {
   const exact = (_name: string, value: unknown, { source }: { source?: string } = {}): unknown =>
@@ -91,7 +92,7 @@ function parseExact(text: string): unknown {
   }
 }
 
-/** @throws AuthError for what nobody can be known by. */
+/** Returns an id as a string. @throws AuthError by {@link upstreamFault} if it is missing, empty or not exact. */
 function idOf(id: unknown): string {
   if (typeof id === 'string' && id.trim() !== '') return id;
   if (typeof id === 'number' && Number.isSafeInteger(id)) return String(id);

@@ -1,4 +1,4 @@
-// The way to an upstream provider, for a request that waits.
+// Begins a login at an upstream provider for a waiting authorization request.
 import type { Context } from 'koa';
 import type { WaitingRequest } from '../../engine/pending-interaction.ts';
 import { upstreamAdditional } from '../../engine/request-extensions.ts';
@@ -12,22 +12,23 @@ import {
 } from '../redirect.ts';
 import type { PendingLogins } from './pending.ts';
 
-/** Where providers send the browser back to. */
+/** Path of the redirect URI for all providers. */
 export const CALLBACK = '/login/callback';
 
 export interface BeginDependencies extends UpstreamDependencies {
   pendingLogins: PendingLogins;
 }
 
-/** A connection whose users log in elsewhere. */
+/** A connection whose users log in at an external provider, with its strategy. */
 export interface Upstream {
   connection: Connection;
   strategy: RedirectStrategy;
 }
 
 /**
- * Begins a login at a provider.
- * @returns where the browser goes. @throws AuthError when the provider cannot be asked.
+ * Begins a login at a provider and binds it to the browser.
+ * @returns how the browser is sent to the provider.
+ * @throws AuthError when the request to the provider cannot be built.
  */
 export async function beginUpstream(
   deps: BeginDependencies,
@@ -52,7 +53,7 @@ export async function beginUpstream(
   });
 }
 
-/** Since when a login there is new enough for the request. */
+/** Returns the earliest time of authentication at the provider that the request accepts (`prompt=login`, `max_age`). */
 function freshness(
   { wallClock }: Pick<BeginDependencies, 'wallClock'>,
   { prompt, max_age }: WaitingRequest['params'],

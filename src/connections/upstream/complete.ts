@@ -1,4 +1,5 @@
-// The end of a login at an upstream provider: what the strategy has verified becomes a user, and a login as every other.
+// Completes a login at an upstream provider: the strategy verifies the answer, and the result is a user and a login as from
+// any other connection.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { AuthError } from '../../http/errors.ts';
@@ -24,16 +25,16 @@ export interface CompleteDependencies extends UpstreamDependencies {
   log: Logger;
 }
 
-/** What the browser brought back. */
+/** A provider's answer, and the login that it belongs to. */
 export interface ProviderCallback {
   pending: PendingLogin;
   state: string;
   parameters: Readonly<Record<string, string>>;
-  /** The name of the connection whose callback it is, where the address says so. */
+  /** The name of the connection in the callback URL, if that has one (SAML). */
   connection: string | undefined;
 }
 
-/** Has the strategy verify the answer. @returns how the login ended; what went wrong is recorded. */
+/** Completes a login with a provider's answer. @returns the login, or the error for the application; an error is recorded. */
 export async function complete(
   deps: CompleteDependencies,
   ctx: Context,
@@ -54,12 +55,12 @@ export async function complete(
   }
 }
 
-/** Clocks may be apart by that, seconds. */
+/** Allowed difference between the provider's clock and ours, seconds. */
 const TOLERANCE = 60;
 
 /**
- * Whoever finds an open browser is logged in at the provider, too: where the request asked for a new login, one that the
- * provider says is older is none.
+ * Rejects an authentication that is older than the request accepts. Otherwise somebody at an unattended browser could pass
+ * `prompt=login` or `max_age` by the session that the browser still has at the provider.
  * @throws AuthError by {@link upstreamFault}.
  */
 function refuseStale({ freshSince }: PendingLogin, { authenticatedAt }: UpstreamIdentity): void {
@@ -68,7 +69,7 @@ function refuseStale({ freshSince }: PendingLogin, { authenticatedAt }: Upstream
   throw upstreamFault('access_denied', 'The identity provider did not have its user log in again.');
 }
 
-/** Has the strategy verify who came back. @throws AuthError by {@link upstreamFault}. */
+/** Returns the identity that a provider's answer proves. @throws AuthError by {@link upstreamFault} if it proves none. */
 export async function identify(
   deps: UpstreamDependencies,
   { connection, strategy }: Upstream,
@@ -88,7 +89,7 @@ export async function identify(
   });
 }
 
-/** Records why nothing came of a way to a provider. @returns what the application is told. */
+/** Records the failure of a login or connection at a provider. @returns the error for the application. */
 export function recordFault(
   { events, log }: Pick<CompleteDependencies, 'events' | 'log'>,
   ctx: Context,
@@ -108,12 +109,12 @@ export function recordFault(
   return { error, error_description };
 }
 
-/** An unforeseen fault is told to the application in general words only. */
+/** Returns the error for an unexpected exception, whose details the application must not see. */
 function failed(thrown: unknown): AuthError {
   return upstreamFault('unauthorized', 'The login at the identity provider failed.', thrown);
 }
 
-/** The connection that a login began with, while it is the application's. @throws AuthError when it is no more. */
+/** Returns the connection that a login began with. @throws AuthError if it is no longer enabled for the application. */
 async function upstreamOf(config: Config, { clientId, connectionId }: PendingLogin): Promise<Upstream> {
   const enabled = await connectionsFor(config, clientId, undefined);
   const connection = enabled.find(({ id }) => id === connectionId);
@@ -124,7 +125,7 @@ async function upstreamOf(config: Config, { clientId, connectionId }: PendingLog
   return { connection, strategy };
 }
 
-/** The login of somebody whom a strategy has verified. @throws AuthError as {@link userOf}. */
+/** Creates or updates the user of a verified identity. @returns the user's login. @throws AuthError as {@link userOf}. */
 export async function loginOf(
   deps: Pick<CompleteDependencies, 'config' | 'users' | 'events' | 'wallClock' | 'store' | 'random'>,
   ctx: Context,
@@ -148,12 +149,13 @@ export async function loginOf(
   };
 }
 
-/** What is older than that is no fresh login anywhere, seconds. */
+/** Seconds. An authentication of this age counts as recent nowhere. */
 const OLD = 900;
 
 /**
- * When the user was there, epoch seconds: whoever finds an open browser comes back by the provider's session without a
- * proof, and that must not count as one. The session here lives from that time on, so it is told as old, not as older.
+ * Returns the time of the login, epoch seconds: when the user authenticated at the provider. A user who has a session there
+ * comes back without authenticating, which must not count as a recent login here. The lifetime of the session here is
+ * counted from this time, so an old time is replaced by one that is just old enough not to count as recent.
  */
 function authTimeOf(
   { config, wallClock }: Pick<CompleteDependencies, 'config' | 'wallClock'>,

@@ -1,4 +1,4 @@
-// Logins at identity providers elsewhere, whatever their protocol.
+// Logins at external identity providers, for every protocol.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type ConnectedGrantDependencies, connectedGrant } from '../connected/grant.ts';

@@ -1,6 +1,6 @@
-// Logins that wait for an upstream provider's answer. State, nonce, PKCE verifier and the waiting request are one record
-// that is used once and in the browser alone that the login began in: an answer that somebody else got, planted in a
-// victim's browser, logs nobody in.
+// Logins that wait for an upstream provider's answer. State, nonce, PKCE verifier and the waiting request are one record,
+// which is used once and only in the browser that began the login. So an attacker cannot log a victim in to the attacker's
+// account by planting an answer in the victim's browser (login CSRF, RFC 6749 §10.12).
 import type { Context } from 'koa';
 import { browserCookie } from '../../http/browser-cookie.ts';
 import type { Challenges } from '../../protection/challenges.ts';
@@ -11,67 +11,69 @@ import { sha256 } from '../../runtime/secrets.ts';
 import type { Login } from '../../users/login.ts';
 import type { Connecting } from '../connected/connecting.ts';
 
-/** A login that waits for its answer. */
+/** A login that waits for the provider's answer. */
 export interface PendingLogin {
-  /** The waiting authorization request, or the account that is being connected. */
+  /** The id of the waiting authorization request, or of the account connection in progress. */
   uid: string;
   clientId: string;
-  /** The connection's id: another one of the same name is another provider. */
+  /** The connection's id, not its name: a deleted connection's name may be given to another provider. */
   connectionId: string;
   nonce: string;
   codeVerifier: string;
-  /** From when on its user must have proved at the provider who they are, epoch seconds, where that was asked for. */
+  /** The earliest accepted time of authentication at the provider, epoch seconds, if the request has such a limit. */
   freshSince?: number;
-  /** The account that is being connected, where it is no login. */
+  /** Set if the user connects an account, and does not log in. */
   connecting?: Connecting;
 }
 
-/** How it ended: a login, or the error that the application is told. */
+/** The result: a login, or the error for the application. */
 export type UpstreamOutcome = { login: Login } | { error: string; description: string };
 
 export interface PendingLogins {
-  /** Keeps a login for this browser; one of the same request that still waits is over. @returns its `state`. */
+  /** Stores a login for this browser, in place of one of the same request that still waits. @returns it with its `state`. */
   begin(
     ctx: Context,
     login: Omit<PendingLogin, 'nonce' | 'codeVerifier'>,
   ): Promise<PendingLogin & { state: string }>;
   /**
-   * The login that an answer is for, which is thereby used up: of any number of racers exactly one gets it.
-   * @returns undefined when none waits, or not in this browser; another browser uses up nothing.
+   * Returns the login that an answer is for, and uses its state up: of several concurrent calls, exactly one gets it.
+   * @returns undefined when no login of this browser waits with that state; a call from another browser uses nothing up.
    */
   take(ctx: Context, state: string): Promise<PendingLogin | undefined>;
-  /** Keeps how a login ended until the browser is back at its request. @returns a ticket for it. */
+  /** Stores the result of a login until the browser is back at the waiting request. @returns a ticket for it. */
   keepOutcome(ctx: Context, uid: string, outcome: UpstreamOutcome): Promise<string>;
-  /** How the login of a request ended; once, and in its own browser. */
+  /** Returns the result for a ticket of a request, once, and only in the browser that it was stored for. */
   takeOutcome(ctx: Context, uid: string, ticket: string): Promise<UpstreamOutcome | undefined>;
 }
 
 const STATE = 'upstream_login';
 const OUTCOME = 'upstream_outcome';
-/** How long the provider's own pages may take, seconds. */
+/** How long a user may take at the provider, seconds. */
 const TTL = 3600;
+/** Seconds. */
 const OUTCOME_TTL = 120;
-/** Limits on what waits, because anybody can begin a login. */
+/** Limits on the number of waiting logins, because anybody can begin one. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 
 /**
- * `None`: providers may answer by a form that their page posts. 30 days from its last use: two tabs that begin at once in a
- * browser without it would get two, and the first login none.
+ * The cookie that binds a login to its browser. SameSite is `None` because providers may answer by a form that their page
+ * posts. It is kept for 30 days from its last use, because two tabs that begin a login at the same time in a browser without
+ * the cookie get two different ones, of which only the last is kept: the login of the other tab fails.
  */
 const BROWSER = browserCookie('__Host-gatehouse_upstream', { sameSite: 'none', ttlSeconds: 30 * 86_400 });
 
 interface Bound {
-  /** The hash of {@link BROWSER}'s secret. */
+  /** Hash of the value of the cookie {@link BROWSER}. */
   browser: string;
 }
 
-/** The waiting logins of a tenant. */
+/** Creates the waiting logins of a tenant. */
 export function pendingLogins(deps: { challenges: Challenges; clock: Clock; random: Random }): PendingLogins {
   const { challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string): Promise<T | undefined> => {
     const kept = (await challenges.peekTicket<T & Bound>(purpose, ticket))?.data;
-    // Looked at before it is used up: another browser cannot end a login that is not its own.
+    // The browser is checked before the ticket is used up, so that another browser cannot end the login.
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
@@ -107,7 +109,7 @@ export function pendingLogins(deps: { challenges: Challenges; clock: Clock; rand
   };
 }
 
-/** 256 bits: a code verifier (RFC 7636 §4.1), or a nonce. */
+/** Returns a random value of 256 bits, for a code verifier (RFC 7636 §4.1) or a nonce. */
 function secret(random: Random): string {
   return random(32).toString('base64url');
 }

@@ -1,4 +1,4 @@
-// Sends the browser of a waiting request to an upstream provider.
+// Sends the browser of a waiting authorization request to an upstream provider.
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import type { HostedDependencies, RequestPage } from '../../flow/request-page.ts';
@@ -12,7 +12,10 @@ export interface ProviderRedirectDependencies extends BeginDependencies, HostedD
   log: Logger;
 }
 
-/** Sends the browser to a provider. One that cannot be asked is an error at the application, and an event. */
+/**
+ * Sends the browser to a provider, by a redirect or a form that posts itself. If the request to the provider cannot be built,
+ * the browser goes back to the application with an error, and a log event is recorded.
+ */
 export async function redirectToProvider(
   deps: ProviderRedirectDependencies,
   ctx: Context,

@@ -1,4 +1,4 @@
-// The routes of logins at upstream providers: away to one, back from it, and on with the request that waited.
+// The routes of logins at upstream providers: to the provider, back from it, and back to the waiting authorization request.
 import type { Context } from 'koa';
 import { requestExpired } from '../../engine/pending-interaction.ts';
 import { waitsForLogin } from '../../flow/next.ts';
@@ -20,14 +20,13 @@ export interface UpstreamRouteDependencies
     UnsolicitedDependencies,
     ConnectedRouteDependencies {
   testLogins: Pick<TestLogins, 'receive'>;
-  /** The address of the page where a login that was tried is looked at; it is given the answer's ticket. */
+  /** The URL of the console page that shows the result of a test login; the ticket of the answer is added to its query. */
   testUrl: string;
 }
 
-/** Bytes of an answer that is posted: a signed and encrypted SAML response is far larger than any code. */
+/** Bytes. The largest answers that are posted are signed and encrypted SAML responses. */
 const LARGEST_ANSWER = 256 * 1024;
 
-/** The routes. */
 export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   'GET /u/:uid/connection/:connection': { ...PAGE, handle: leave },
   [`GET ${CALLBACK}` as const]: { ...PAGE, handle: (deps, ctx) => comeBack(deps, ctx, textsOf(ctx.query)) },
@@ -41,7 +40,7 @@ export const upstreamRoutes: RouteDeclarations<UpstreamRouteDependencies> = {
   ...connectedRoutes,
 };
 
-/** Somebody has chosen a connection of the page. */
+/** Handles the choice of a connection on a login page. */
 async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const page = await openRequestPage(deps, ctx);
   const { pending, client, organization } = page;
@@ -54,14 +53,14 @@ async function leave(deps: UpstreamRouteDependencies, ctx: Context): Promise<voi
   await redirectToProvider(deps, ctx, page, found);
 }
 
-/** The browser comes back from a provider. */
+/** Handles the answer of a provider, which the browser brings back. */
 async function comeBack(
   deps: UpstreamRouteDependencies,
   ctx: Context,
   parameters: Record<string, string>,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store');
-  // Neither is ever in the referrer of where the browser goes on to.
+  // The code and the state in this URL must not reach the next page as its referrer.
   ctx.set('Referrer-Policy', 'no-referrer');
   const state = parameters.state ?? parameters.RelayState ?? '';
   refuseMisplaced(ctx, parameters);
@@ -79,19 +78,20 @@ async function comeBack(
   const brought = { pending, state, parameters, connection };
   if (pending.connecting !== undefined) return finishAtProvider(deps, ctx, pending.connecting, brought);
   const outcome = await complete(deps, ctx, brought);
-  // On at an address where the request's own cookies are, and with them whether it still waits.
+  // The cookies of the waiting request are sent below /u/<uid> only, so the result is handed over by a ticket.
   const ticket = await deps.pendingLogins.keepOutcome(ctx, pending.uid, outcome);
   ctx.redirect(`/u/${pending.uid}/callback?ticket=${ticket}`);
 }
 
-/** The connection that the address of a posted answer names (SAML). */
+/** Returns the connection that the callback URL of a posted answer names (SAML). */
 function connectionOfAddress({ method, query }: Context): string | undefined {
   return method === 'POST' && query.connection !== undefined ? String(query.connection) : undefined;
 }
 
 /**
- * A Response is posted: in a query it would be in logs and in the browser's history (SAML Profiles §4.1.2).
- * @throws AuthError 400 for one in a query.
+ * Rejects a SAML Response in the query, where it would appear in logs and in the browser's history (SAML Profiles §4.1.2
+ * requires a posted form or an artifact).
+ * @throws AuthError 400.
  */
 function refuseMisplaced(ctx: Context, { SAMLResponse }: Record<string, string>): void {
   if (ctx.method !== 'GET' || SAMLResponse === undefined) return;
@@ -100,7 +100,7 @@ function refuseMisplaced(ctx: Context, { SAMLResponse }: Record<string, string>)
 
 const NOT_WAITING = 'an answer of an identity provider that no login of this browser waits for';
 
-/** The request goes on as after every other login. */
+/** Continues the waiting authorization request with the result of the login. */
 async function goOn(deps: UpstreamRouteDependencies, ctx: Context): Promise<void> {
   const { pending } = await openRequestPage(deps, ctx);
   const { ticket } = ctx.query;

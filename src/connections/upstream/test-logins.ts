@@ -1,42 +1,42 @@
-// Test logins at a provider, which administrators begin in the console and which log nobody in. The state is a
-// ticket, as with every login there. The answer is kept under a second ticket, and shown in the administrator's own
-// session only.
+// Test logins at a provider, which administrators begin in the console and which log nobody in. As with every login at a
+// provider, the state is a ticket. The provider's answer is stored under a second ticket, and shown only in the session of the
+// administrator who began the test.
 import { type Challenges, isTicket } from '../../protection/challenges.ts';
 import type { Random } from '../../runtime/random.ts';
 import { isSameSecret } from '../../runtime/secrets.ts';
 
-/** A try that has gone to its provider. */
+/** A test login that waits for the provider's answer. */
 interface TestLogin {
   /** The administrator's user id. */
   userId: string;
-  /** A hash of the session and the browser that it was begun in. */
+  /** Hash of the console session and the browser that began it. */
   session: string;
   connectionId: string;
   nonce: string;
   codeVerifier: string;
 }
 
-/** What the browser brought back for one. */
+/** A test login with the answer that the browser brought back. */
 export interface TestLoginAnswer extends TestLogin {
   state: string;
   parameters: Readonly<Record<string, string>>;
-  /** The name of the connection whose callback it is, where the address says so. */
+  /** The name of the connection in the callback URL, if that has one (SAML). */
   connection?: string;
-  /** What was kept with {@link TestLogins.keepRedirect}. */
+  /** The value of {@link TestLogins.keepRedirect}. */
   redirect?: unknown;
 }
 
 export interface TestLogins {
-  /** Begins one; another of the same session that still waits is over. @returns its `state`. */
+  /** Begins a test login, in place of one of the same session that still waits. @returns its secrets and `state`. */
   begin(
     login: Pick<TestLogin, 'userId' | 'session' | 'connectionId'>,
   ): Promise<Pick<TestLogin, 'nonce' | 'codeVerifier'> & { state: string }>;
-  /** Keeps where the browser was sent, JSON, to be shown with the answer. */
+  /** Stores how the browser was sent to the provider (JSON), to be shown with the answer. */
   keepRedirect(state: string, redirect: unknown): Promise<void>;
   /**
-   * Takes the answer of a provider, which uses the state up.
+   * Stores the answer of a provider, and uses the state up.
    * @param connection as {@link TestLoginAnswer.connection}.
-   * @returns a ticket for it; undefined for a state that is no try's.
+   * @returns a ticket for the answer; undefined if the state is not that of a test login.
    */
   receive(
     state: string,
@@ -44,19 +44,20 @@ export interface TestLogins {
     connection: string | undefined,
   ): Promise<string | undefined>;
   /**
-   * The answer, once: of any number of racers exactly one gets it.
-   * @returns undefined in another session, which uses up nothing.
+   * Returns an answer and uses its ticket up: of several concurrent calls, exactly one gets it.
+   * @returns undefined for an unknown ticket, and in another session, which uses nothing up.
    */
   take(ticket: string, session: string): Promise<TestLoginAnswer | undefined>;
 }
 
 const STATE = 'connection_trial';
 const ANSWER = 'connection_trial_answer';
-/** How long the provider's own pages may take, seconds. */
+/** How long an administrator may take at the provider, seconds. */
 const TTL = 900;
+/** Seconds. */
 const ANSWER_TTL = 120;
 
-/** The tries of a tenant. */
+/** Creates the test logins of a tenant. */
 export function testLogins({ challenges, random }: { challenges: Challenges; random: Random }): TestLogins {
   const secret = () => random(32).toString('base64url');
   return {
@@ -79,7 +80,7 @@ export function testLogins({ challenges, random }: { challenges: Challenges; ran
     },
     take: async (ticket, session) => {
       const kept = (await challenges.peekTicket<TestLoginAnswer>(ANSWER, ticket))?.data;
-      // Looked at before it is used up: somebody else's session ends no try that is not its own.
+      // The session is checked before the ticket is used up, so that another session cannot end the test.
       if (kept === undefined || !isSameSecret(kept.session, session)) return undefined;
       return (await challenges.spendTicket(ANSWER, ticket)) === undefined ? undefined : kept;
     },

@@ -1,7 +1,7 @@
-// Logins that a provider begins (SAML: IdP-initiated). Nobody here has asked for one, so nothing binds the answer to this
-// browser: somebody may have had it posted who wants the browser's user to work in an account that is not theirs (login
-// CSRF). So a connection takes none unless it says so, each assertion is good once and for minutes, and the application
-// gets an answer without a `state` of its own, which it may refuse.
+// Logins that a provider begins (SAML: IdP-initiated). No request of this server precedes the answer, so nothing binds it to
+// the browser: an attacker can have a victim's browser post an answer that logs the victim in to the attacker's account
+// (login CSRF). Therefore a connection accepts such answers only if it is configured to, each assertion is accepted once and
+// for a few minutes, and the application gets an answer without a `state` of its own, which it may reject.
 import type { Context } from 'koa';
 import { AuthError } from '../../http/errors.ts';
 import type { LoginTickets } from '../../protection/login-tickets.ts';
@@ -14,11 +14,11 @@ export interface UnsolicitedDependencies extends CompleteDependencies {
 }
 
 /**
- * Takes an answer that nobody asked for.
- * @param name of the connection whose callback it came to.
- * @returns where the browser goes: a request of the application's that brings the login; undefined where the connection
- *   takes no such answers.
- * @throws AuthError for one that is not valid.
+ * Accepts an answer that no request asked for.
+ * @param name the connection that the callback URL names, if any.
+ * @returns the path and query of an authorization request that has the login as a ticket; undefined when the connection
+ *   does not accept such answers.
+ * @throws AuthError for an answer that is not valid.
  */
 export async function takeUnsolicited(
   deps: UnsolicitedDependencies,

@@ -1,4 +1,4 @@
-// The user of somebody whom a connection has verified elsewhere: made at the first login, refreshed at each.
+// The user of an identity that a provider has verified: created at the first login, updated at every later one.
 import type { Connection } from '../../records/collections.ts';
 import { commonOptions } from '../../records/upstream.ts';
 import type { Events } from '../../tenant/events.ts';
@@ -6,7 +6,7 @@ import type { User } from '../../users/user.ts';
 import type { Users } from '../../users/users.ts';
 import { type RedirectStrategy, type UpstreamIdentity, upstreamFault } from '../redirect.ts';
 
-/** Characters of what a provider calls a user. */
+/** Characters of a provider's user identifier. */
 const LONGEST_ID = 512;
 /** Characters of a profile, as JSON. */
 const LARGEST_PROFILE = 100_000;
@@ -16,11 +16,14 @@ interface Verified {
   clientId: string;
   connection: Connection;
   strategy: Pick<RedirectStrategy, 'name' | 'isSocial' | 'idsWithin'>;
-  /** Whose login it is, by address. */
+  /** The IP address that the login comes from. */
   ip: string;
 }
 
-/** The user. @throws AuthError by {@link upstreamFault} for an identity that nobody can be known by. */
+/**
+ * Creates or updates the user of a verified identity. A new user is recorded as a sign-up.
+ * @throws AuthError by {@link upstreamFault} for an identity that cannot be used.
+ */
 export async function userOf(
   { users, events }: { users: Users; events: Events },
   { clientId, connection, strategy, ip }: Verified,
@@ -35,7 +38,7 @@ export async function userOf(
     connection: connection.name,
     provider: strategy.name,
     isSocial: strategy.isSocial,
-    // Names of connections have no bar.
+    // A connection's name has no "|", so this is unambiguous.
     upstreamId: strategy.idsWithin === 'connection' ? `${connection.name}|${id}` : id,
     profile,
     metadata,
@@ -54,9 +57,9 @@ export async function userOf(
   return user;
 }
 
-/** @throws AuthError by {@link upstreamFault} for an id that nobody can be known by. */
+/** Rejects an empty, overlong or malformed user identifier. @throws AuthError by {@link upstreamFault}. */
 export function refuseUnusable({ id }: Pick<UpstreamIdentity, 'id'>): void {
-  // Half of a character stands in no address and no UTF-8, where it becomes the same as every other half.
+  // A lone surrogate has no UTF-8 form: all of them become U+FFFD, and different identifiers would become the same.
   if (id !== '' && id.length <= LONGEST_ID && !/\p{Cc}/u.test(id) && id.isWellFormed()) return;
   throw upstreamFault('access_denied', 'The identity provider gave no user id that can be used.');
 }
