@@ -1,8 +1,8 @@
-// The members of the server's metadata (RFC 8414 §2) for endpoints that the engine does not have.
+// Members of the server's metadata (RFC 8414 §2) for endpoints that the engine does not have.
 
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 
-/** The members. @param baseUrl our public origin. */
+/** Returns these members. @param baseUrl our public origin. */
 export function discoveryMembers(baseUrl: string): Record<string, string | readonly string[] | boolean> {
   return {
     // RFC 8628 §4.
@@ -27,12 +27,13 @@ export function discoveryMembers(baseUrl: string): Record<string, string | reado
   };
 }
 
-/** Endpoints for people's browsers, which are never asked for certificates. */
+/** Endpoints for users' browsers, which are never asked for certificates. */
 const IN_BROWSERS = new Set(['authorization_endpoint', 'end_session_endpoint']);
 
 /**
- * The endpoints where clients are asked for certificates (RFC 8705 §5), where those are others.
- * @param origin theirs.
+ * Returns `mtls_endpoint_aliases` (RFC 8705 §5): the same endpoints at the origin where clients are asked for
+ * certificates.
+ * @param origin that origin.
  */
 export function mtlsAliases(metadata: Readonly<Record<string, unknown>>, origin: string): object {
   const aliases = Object.entries(metadata).flatMap(([name, address]) => {

@@ -17,7 +17,7 @@ export const DPOP_ALGORITHMS = ['ES256', 'ES384', 'PS256', 'Ed25519', 'EdDSA'] a
 
 /** A verified proof. Whether it is used for the first time is checked separately. */
 export interface DpopProof {
-  /** Of its key (RFC 7638). */
+  /** The thumbprint of its key (RFC 7638). */
   thumbprint: string;
   jti: string;
   /** Epoch seconds. */
@@ -27,7 +27,7 @@ export interface DpopProof {
 /** The state of a tenant's DPoP: which proofs were used, and the nonces. */
 export interface KnownProofs {
   used: UsedProofs;
-  /** What the engine's nonces are made of (§8): 32 bytes, the same in every process of a tenant. */
+  /** The secret that the engine's nonces are derived from (§8): 32 bytes, the same in every process of a tenant. */
   nonceSecret: Buffer;
   /** The nonces that the engine uses instead of its own, where one process serves alone. */
   nonces?: Nonces;
@@ -35,7 +35,7 @@ export interface KnownProofs {
 
 const NONCES = 'dpop-nonces';
 
-/** What is known of proofs at the start. */
+/** Loads the state of DPoP at the start. */
 export async function knownProofs(deps: {
   store: Store;
   random: Random;
@@ -48,7 +48,7 @@ export async function knownProofs(deps: {
   return { used, nonceSecret, nonces: steadyNonces(nonceSecret, deps.clock) };
 }
 
-/** The engine's switch. */
+/** Returns the engine's configuration of DPoP. */
 export function dpopFeature(
   { config }: { config: Config },
   { nonceSecret, used }: KnownProofs,
@@ -80,20 +80,20 @@ export interface DpopProofs {
    * @throws errors.InvalidDpopProof; errors.UseDpopNonce, the nonce in the header of the answer.
    */
   read(ctx: Context, accessToken: string): Promise<DpopProof | undefined>;
-  /** As `read`, of a request to an endpoint of the engine's, which then notes the use itself. */
+  /** As `read`, for a request to an endpoint of the engine, which records the use of the proof itself. */
   readInEngine(ctx: KoaContextWithOIDC): Promise<DpopProof | undefined>;
-  /** @throws errors.InvalidDpopProof for a proof that was used before (§11.1). */
+  /** Records the use of a proof. @throws errors.InvalidDpopProof for a proof that was used before (§11.1). */
   useOnce(proof: DpopProof, clientId: string): Promise<void>;
 }
 
-/** Where the tenant is served. */
+/** The origins that the tenant is served at. */
 interface Served {
   /** Our public origin. */
   baseUrl: string;
   config: Pick<Config, 'customOrigins'>;
 }
 
-/** The proofs of requests, for our own code. */
+/** Makes the verification of proofs for our own endpoints. */
 export function dpopProofs(
   provider: Provider,
   used: Pick<UsedProofs, 'isFirst'>,
@@ -111,8 +111,8 @@ export function dpopProofs(
 }
 
 /**
- * A request as the engine verifies proofs of it: it takes the address that `htu` must be from the names of its own
- * routes, and ours has none there.
+ * Wraps a request for the engine's verification. The engine compares `htu` with the URL of one of its own routes,
+ * and our endpoints are none of them.
  */
 function seenFrom(provider: Provider, ctx: Context, { baseUrl, config }: Served): KoaContextWithOIDC {
   const [path = ''] = ctx.originalUrl.split('?');

@@ -1,20 +1,24 @@
-// DPoP proofs whose `nbf` is a few seconds ahead. Clocks differ, and FAPI 2.0 Security Profile §5.3.2.1 has them taken; the engine
-// takes none before its `nbf` and has no setting for it. Such a request waits until then, before anything of it is judged.
+// DPoP proofs whose `nbf` is a few seconds ahead. FAPI 2.0 Security Profile §5.3.2.1 requires them to be accepted,
+// because clocks differ. The engine rejects them and has no setting for it, so such a request waits until its `nbf`
+// before anything of it is checked.
 import { setTimeout as wait } from 'node:timers/promises';
 import { decodeJwt } from 'jose';
 import type { Context, Middleware } from 'koa';
 import type { Clock } from '../runtime/clock.ts';
 
-/** How far ahead, milliseconds. */
+/** How far ahead `nbf` may be, milliseconds. */
 const AHEAD = 10_000;
 
-/** How many wait at once: anybody can make such a proof. Those beyond are refused, as all were. */
+/**
+ * The most requests that wait at once, because anybody can make such a proof. Further ones do not wait, and the
+ * engine rejects them.
+ */
 const MOST_WAITING = 100;
 
 /** Added because a timer may fire a moment before the clock reaches its time, milliseconds. */
 const LATER = 20;
 
-/** A date in the proof of a request, epoch seconds; not verified. NaN where there is none. */
+/** Returns a date in the proof of a request without verifying it, epoch seconds; NaN when there is none. */
 export function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): number {
   try {
     return Number(decodeJwt(ctx.get('DPoP'))[name]);
@@ -23,7 +27,7 @@ export function dateInProof(ctx: Pick<Context, 'get'>, name: 'iat' | 'nbf'): num
   }
 }
 
-/** Has requests with such a proof wait. @param most how many at once. */
+/** Makes a middleware that lets requests with such a proof wait. @param most how many wait at once. */
 export function waitForProofs({ wallClock }: { wallClock: Clock }, most: number = MOST_WAITING): Middleware {
   let waiting = 0;
   return async (ctx, next) => {

@@ -1,4 +1,4 @@
-// Tokens that only their receiver can read: nested JWTs (RFC 7519 §5.2), signed first (RFC 7519 §11.2).
+// Encrypted tokens: nested JWTs (RFC 7519 §5.2), signed first (RFC 7519 §11.2).
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import type { AdapterPayload, Configuration, JWK, ResourceServer } from 'oidc-provider';
@@ -19,14 +19,14 @@ export const ENCRYPTION: NonNullable<Configuration['enabledJWA']> = {
 
 type Encrypt = NonNullable<NonNullable<ResourceServer['jwt']>['encrypt']>;
 
-/** How the access tokens of an API are encrypted; by nothing where it wants none. */
+/** Returns the engine's settings to encrypt the access tokens of an API; empty when they are not encrypted. */
 export function accessTokenEncryption({ token_encryption: wanted }: Api): { encrypt?: Encrypt } {
   if (wanted === undefined || wanted === null) return {};
   const { alg, kid, pem } = wanted.encryption_key;
   return { encrypt: { alg, enc: 'A256GCM', key: publicKeyOf({ alg, pem }), ...(kid && { kid }) } };
 }
 
-/** What of an application's metadata has its ID tokens and its responses (JARM §3) encrypted, and the key for that. */
+/** Returns the client metadata and the keys to encrypt an application's ID tokens and responses (JARM §3). */
 export function clientEncryption(client: Client): { metadata: AdapterPayload; keys: JWK[] } {
   const key = encryptionKeyOf(client);
   const { id_token_encrypted_response_alg: idToken, authorization_encrypted_response_alg: response } = client;
@@ -53,8 +53,9 @@ function encryptionKeyOf(client: Client): KeyObject | undefined {
 }
 
 /**
- * Encrypts a signed JWT for an application as its ID tokens are, the claims that tell whose it is in the header
- * (RFC 7519 §5.3). @returns it as it is for an application that wants none.
+ * Encrypts a signed JWT for an application in the way of its ID tokens. The header repeats issuer and audience (RFC
+ * 7519 §5.3).
+ * @returns the JWT unchanged for an application whose ID tokens are not encrypted.
  */
 export async function encryptedFor(
   client: Client,

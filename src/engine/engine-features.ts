@@ -1,4 +1,4 @@
-// Which features of the engine are on, with which algorithms and at which paths.
+// The engine's features that are on, their algorithms and their paths.
 import type { Configuration } from 'oidc-provider';
 import { CREDENTIAL_ALGORITHMS } from '../records/client-credentials.ts';
 import { SIGNING_ALGS, TOKEN_ALGS } from '../records/signing-algs.ts';
@@ -22,7 +22,7 @@ export const FEATURES: NonNullable<Configuration['features']> = {
   },
 };
 
-/** How applications may authenticate. */
+/** The methods by which applications may authenticate. */
 export const CLIENT_AUTHENTICATION = [
   'client_secret_basic',
   'client_secret_post',
@@ -41,7 +41,7 @@ export const ALGORITHMS: NonNullable<Configuration['enabledJWA']> = {
   dPoPSigningAlgValues: [...DPOP_ALGORITHMS],
 };
 
-/** Where the engine's endpoints are. */
+/** The paths of the engine's endpoints. */
 export const ROUTES: NonNullable<Configuration['routes']> = {
   authorization: '/authorize',
   token: '/oauth/token',

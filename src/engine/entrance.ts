@@ -12,8 +12,8 @@ export type EnterEngine = (ctx: Context) => Promise<void>;
 /**
  * Makes the engine refuse every request except through the returned function.
  * @param renew called before each request.
- * @throws AuthError, at the request: 404 for others; 503 where the engine could not go on because something is busy,
- * which it would answer as a fault of its own.
+ * @throws AuthError, at the request: 404 for others; 503 when something was busy, which the engine would answer as
+ *   a server error.
  */
 export function engineEntrance(provider: Provider, renew: () => Promise<void> | undefined): EnterEngine {
   const admitted = new WeakMap<IncomingMessage, string>();

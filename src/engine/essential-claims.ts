@@ -1,4 +1,4 @@
-// Claims that a request cannot do without (OpenID Connect Core §5.5.1): a login that cannot meet them has failed.
+// Essential claims of a request (OpenID Connect Core §5.5.1): a login that cannot provide them fails.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 
 /** The part of the `claims` parameter that matters here. */
@@ -14,7 +14,10 @@ function unmet(): Error {
   );
 }
 
-/** The context classes one of which is essential; undefined where none is. @throws errors.InvalidRequest */
+/**
+ * Returns the context classes of which one is essential; undefined when none is.
+ * @throws errors.InvalidRequest for values that are not a list.
+ */
 function essentialClasses({ id_token }: Claims): unknown[] | undefined {
   const { essential, value, values } = id_token?.acr ?? {};
   if (essential !== true || (value === undefined && values === undefined)) return undefined;
@@ -24,8 +27,8 @@ function essentialClasses({ id_token }: Claims): unknown[] | undefined {
 }
 
 /**
- * The engine's check of the `claims` parameter: no class is essential that nobody can reach.
- * @param supported the classes that there are.
+ * Makes the engine's check of the `claims` parameter: it refuses essential classes that no login can reach.
+ * @param supported the classes that the server supports.
  */
 export function assertClaims(supported: readonly string[]) {
   return async (_ctx: KoaContextWithOIDC, claims: object): Promise<void> => {
@@ -44,9 +47,9 @@ function isNullOrObject(value: unknown): boolean {
 }
 
 /**
- * Whether a new login is asked for because the session's class is not the one that is essential.
- * @param isAskedForFactor whether the user is asked for a second factor, which may meet it.
- * @throws errors.OIDCProviderError, for the application, where the login of this very request does not meet it.
+ * Whether the user has to log in again because the session does not have the essential class.
+ * @param isAskedForFactor whether the user is asked for a second factor, which may reach the class.
+ * @throws errors.OIDCProviderError, for the application, when the login of this request does not reach it.
  */
 export function lacksEssentialClass(ctx: KoaContextWithOIDC, isAskedForFactor: boolean): boolean {
   const { oidc } = ctx;

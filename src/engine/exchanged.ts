@@ -1,5 +1,5 @@
-// What tokens of a token exchange (RFC 8693) have beyond those of other grants. Kept with the request while the
-// tokens are made.
+// What the tokens of a token exchange (RFC 8693) have beyond those of other grants. It is kept in the request's
+// context while the tokens are made.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { EventType } from '../records/log-events.ts';
@@ -7,7 +7,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Transfer } from '../users/login.ts';
 import { delegationEnd, transferOf } from './handed-over.ts';
 
-/** Of the tokens of an exchange. */
+/** Limits and claims of the tokens of an exchange. */
 export interface Exchanged {
   /**
    * When the exchanged token expires, epoch seconds. The new ones expire then, too: otherwise exchanging again and
@@ -28,51 +28,53 @@ interface ExchangeEvents {
   failure: EventType;
 }
 
-/** Keeps which events tell of a request. */
+/** Sets the log events of a request. */
 export function keepExchangeEvents(ctx: Context, exchangeEvents: ExchangeEvents): void {
   Object.assign(ctx.state, { exchangeEvents });
 }
 
-/** Undefined where the log events of the grant apply. */
+/** Returns the log events of a request; undefined when those of the grant apply. */
 export function exchangeEventsOf(ctx: Context | KoaContextWithOIDC): ExchangeEvents | undefined {
   return (ctx.state as { exchangeEvents?: ExchangeEvents }).exchangeEvents;
 }
 
-/** Keeps it. */
+/** Sets the limits and claims of a request's tokens. */
 export function keepExchanged(ctx: Context | KoaContextWithOIDC, exchanged: Exchanged): void {
   Object.assign(ctx.state, { exchanged });
 }
 
-/** Keeps who acts for the user of a login that an action of the tenant's has judged. */
+/** Sets the actor that an action of the tenant has set for a login. */
 export function keepActor(ctx: Context, actor: Readonly<Record<string, unknown>>): void {
   Object.assign(ctx.state, { actor });
 }
 
-/** Who acts for the user of a request (RFC 8693 §4.1), if anybody does. */
+/** Returns the actor of a request (RFC 8693 §4.1), if there is one. */
 export function actorOf(ctx: KoaContextWithOIDC | undefined): Readonly<Record<string, unknown>> | undefined {
   const { actor } = (ctx?.state ?? {}) as { actor?: Readonly<Record<string, unknown>> };
   return actor ?? exchangedOf(ctx)?.act ?? delegationOf(ctx)?.act;
 }
 
-/** The session transfer behind a request's tokens, where they are issued in a transferred session. */
+/** Returns the session transfer of the session in which a request's tokens are issued, if there is one. */
 function delegationOf(ctx: KoaContextWithOIDC | undefined): Transfer | undefined {
   const { entities, session } = ctx?.oidc ?? {};
   return transferOf(entities?.Grant) ?? transferOf(session);
 }
 
-/** What a request exchanges; undefined for every other request. */
+/** Returns the limits and claims of a request's tokens; undefined when it is no exchange. */
 export function exchangedOf(ctx: KoaContextWithOIDC | undefined): Exchanged | undefined {
   return (ctx?.state as { exchanged?: Exchanged } | undefined)?.exchanged;
 }
 
 /**
- * A lifetime of a token that is made now, within what an exchange leaves.
+ * Limits the lifetime of a new token to that of the exchanged one.
  * @param clock the wall clock, by which tokens are dated.
- * @param seconds its own.
+ * @param seconds the lifetime without a limit.
+ * @returns seconds.
  */
 export function withinExchanged(ctx: KoaContextWithOIDC | undefined, clock: Clock, seconds: number): number {
   const endsAt = exchangedOf(ctx)?.endsAt ?? delegationEnd(delegationOf(ctx));
   if (endsAt === undefined) return seconds;
-  // Rounded down: the engine dates the token a moment later, which may be another second. It takes no lifetime of none.
+  // Rounded down, because the engine dates the token a moment later, which may be the next second. It accepts no
+  // lifetime of 0.
   return Math.max(1, Math.min(seconds, endsAt - Math.ceil(clock() / 1000)));
 }

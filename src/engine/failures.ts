@@ -10,7 +10,7 @@ type EngineError = errors.OIDCProviderError;
 /** The engine's errors by request. */
 export interface EngineFailures {
   of(ctx: Context): Error | undefined;
-  /** Keeps an AuthError to answer with, which the engine cannot carry. */
+  /** Records an AuthError to answer with, because the engine cannot carry one. */
   keep(ctx: Context, error: AuthError): void;
 }
 
@@ -31,7 +31,7 @@ export function engineFailures(provider: Provider, log: Logger): EngineFailures 
   return { of: (ctx) => byContext.get(ctx), keep };
 }
 
-/** Detail of an error for a code or refresh token that a racing request used first. */
+/** The `error_detail` for a code or refresh token that a concurrent request used first. */
 export const OUTRUN = 'already used';
 const INVALID_CODE = 'Invalid authorization code';
 const INVALID_VERIFIER = 'Failed to verify code verifier';
@@ -39,10 +39,7 @@ const INVALID_REFRESH_TOKEN = 'Unknown or invalid refresh token.';
 const USER_GONE = "The refresh_token was generated for a user who doesn't exist anymore.";
 export const WRONG_PASSWORD = 'Wrong email or password.';
 
-/**
- * Maps an error of the token endpoints.
- * @returns undefined when there was none: the engine's answer stands.
- */
+/** Maps an error of the token endpoints. @returns undefined when there was none and the engine's answer stays. */
 export function vendorError(
   failure: Error | undefined,
   grantType: string | undefined,
@@ -58,7 +55,7 @@ export function vendorError(
     case 'temporarily_unavailable':
       return new AuthError(503, error, description);
     case 'invalid_client':
-      // The answer does not say why a client secret is wrong. Faults of a certificate are told.
+      // The answer does not say why a client secret is wrong, but it does say what is wrong with a certificate.
       return new AuthError(
         401,
         error,
@@ -78,20 +75,23 @@ export function vendorError(
   }
 }
 
-/** Whether a refresh token was refused because it was used before: maybe stolen (RFC 9700 §4.14). */
+/** Whether a refresh token was refused because it was used before, and so may be stolen (RFC 9700 §4.14). */
 export function isReuse(failure: Error | undefined): boolean {
   if (failure === undefined || !isEngineError(failure)) return false;
   return REUSED.has(failure.error_detail ?? '');
 }
 
-/** Details of the engine's error and of ours. */
+/** The values of `error_detail` for a used refresh token, the engine's and ours. */
 const REUSED = new Set(['refresh token already used', OUTRUN]);
 
 function isEngineError(failure: Error): failure is EngineError {
   return 'error' in failure && 'status' in failure;
 }
 
-/** Faults of DPoP proofs that the engine reports as `invalid_grant`, by their error in RFC 9449 §5. */
+/**
+ * Faults of DPoP proofs that the engine reports as `invalid_grant`, with their description as `invalid_dpop_proof`
+ * (RFC 9449 §5).
+ */
 const PROOFS: ReadonlyMap<string, string> = new Map([
   ['DPoP proof JWT Replay detected', 'The DPoP proof was used before'],
   ['DPoP proof JWT not provided', 'DPoP proof is required'],

@@ -14,11 +14,11 @@ export interface Feature<D, E = never> extends Declaration {
   routes?: RouteDeclarations<D>;
   /** Grants of the token endpoint. */
   grants?: readonly GrantDeclaration<E>[];
-  /** Who is told when a session ends. */
+  /** The channels that learn when a session ends. */
   logoutChannels?: (deps: E) => LogoutChannel[];
 }
 
-/** What the engine calls of a feature. */
+/** The parts of a feature that the engine calls. */
 interface EngineParts {
   grants: VendorGrant[];
   logoutChannels: LogoutChannel[];

@@ -1,9 +1,9 @@
-// Hands the engine the parameters that our endpoints have read from a request's body. The engine would read the
-// body again, as a form only.
+// Gives the engine the parameters that our endpoints have read from a request's body. The engine would read the
+// body again, and as a form only.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 
-/** The engine's class of requests, as far as it is adapted here. */
+/** The engine's request class. */
 export interface BodyOwner {
   prototype: object;
 }
@@ -16,17 +16,17 @@ interface Given {
 }
 
 /**
- * Gives the engine these parameters for those of the body.
- * @param fields as a form has them: nothing but texts, and lists of several.
+ * Gives the engine these parameters in place of those of the body.
+ * @param fields in the form of a parsed form: strings, and lists of strings.
  */
 export function giveParameters(ctx: Context, fields: ParsedUrlQuery): void {
-  // Made as a form parser does: without a prototype, and a copy that the engine may change.
+  // Like the result of a form parser: without a prototype, and a copy that the engine may change.
   (ctx as Given).state[given] = Object.assign(Object.create(null), fields);
   // Without a content type the engine does not try to read the body.
   ctx.req.headers['content-type'] = '';
 }
 
-/** Has the engine take what it was given. @param model its class of requests. */
+/** Makes the engine read the parameters that it was given. @param model its request class. */
 export function takeGivenParameters({ prototype }: BodyOwner): void {
   Object.defineProperty(prototype, 'body', {
     get(this: { [body]?: unknown }) {

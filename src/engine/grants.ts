@@ -28,7 +28,7 @@ export interface GrantDependencies {
   organizations: Pick<Organizations, 'enter' | 'rolesOf'>;
 }
 
-/** What is requested: scopes, and resource indicators of APIs. */
+/** The requested scopes, and the resource indicators of the requested APIs. */
 interface Requested {
   scopes: ReadonlySet<string>;
   resources: readonly string[];
@@ -41,24 +41,24 @@ interface Requested {
   details?: readonly AuthorizationDetail[];
 }
 
-/** The consent key of the OIDC scopes; APIs have their resource indicators. */
+/** The consent key of the OIDC scopes. The consent key of an API is its resource indicator. */
 export const OIDC = '';
 
 /**
- * Builds (and does not save) the grant of a user to an application.
- * @returns the grant without what the user has not consented to, which the consent prompt asks for.
+ * Builds the grant of a user to an application, without saving it.
+ * @returns a grant of only those scopes that need no consent or have it; the consent prompt asks for the others.
  */
 export async function buildGrant(
   deps: GrantDependencies,
   provider: Provider,
   who: {
     userId: string;
-    /** The user as just read, where that was done. */
+    /** The user's record, where the caller has just read it. */
     user?: User;
     client: { clientId: string } & object;
-    /** An internal request, which needs no consent. */
+    /** Whether it is an internal request, which needs no consent. */
     internal?: boolean;
-    /** The organization that it is for. */
+    /** The id of the organization that the login is for. */
     organization?: string | undefined;
   },
   requested: Requested,
@@ -100,7 +100,7 @@ export async function buildGrant(
 
 const isOidc = (scope: string) => (OIDC_SCOPES as readonly string[]).includes(scope);
 
-/** The engine's `loadExistingGrant`: a new grant for each request. */
+/** Makes the engine's `loadExistingGrant`: it builds a new grant for each request. */
 export function loadGrant(
   deps: GrantDependencies,
   ownCallbacks: Pick<OwnCallbacks, 'isWithoutConsent'>,
@@ -133,8 +133,8 @@ export interface GrantKeeper {
 }
 
 /**
- * Stores a request's grant when all prompts are passed and the response is issued: a request that waits or fails must not
- * leave a grant behind.
+ * Stores a request's grant when all prompts are passed and the response is issued, so that a request that waits or
+ * fails leaves no grant behind.
  */
 export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 'claimsOf'>): GrantKeeper {
   const saves = new WeakMap<IncomingMessage, Promise<unknown>>();
@@ -152,7 +152,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
     Object.assign(grant, {
       sessionUid,
       amr,
-      // Calls that need a recent login are judged by this time.
+      // Endpoints that require a recent login check this time.
       authTime: isTimeUnproved(session) ? undefined : session.loginTs,
       credentialVersion,
       factors: factorsOf(session),
@@ -162,7 +162,7 @@ export function keepGrants(provider: Provider, loginActions: Pick<LoginActions, 
       transfer: transferOf(session),
     });
     Object.assign(session, kept);
-    // The id is assigned synchronously; `kept` handles a failure.
+    // The id is assigned synchronously. `kept` reports a failure.
     const saved = grant.save();
     session.grantIdFor(client.clientId, grant.jti);
     saved.catch(() => undefined);

@@ -3,7 +3,7 @@
 import type { Transfer } from '../users/login.ts';
 import type { User } from '../users/user.ts';
 
-/** How long a session lasts in which somebody acts for its user, seconds. */
+/** Lifetime of a session in which somebody acts for the user, seconds. */
 const DELEGATED_SECONDS = 2 * 3600;
 
 /**
@@ -13,12 +13,14 @@ export function transferOf(kept: object | undefined): Transfer | undefined {
   return (kept as { transfer?: Transfer } | undefined)?.transfer;
 }
 
-/** When a session ends in which somebody acts for its user, epoch seconds; undefined where nobody does. */
+/**
+ * Returns when a session ends in which somebody acts for the user, epoch seconds; undefined for any other session.
+ */
 export function delegationEnd(transfer: Transfer | undefined): number | undefined {
   return transfer?.act === undefined ? undefined : transfer.at + DELEGATED_SECONDS;
 }
 
-/** The members by which a session records its transfer; they replace those of an earlier one. */
+/** Returns the members by which a session records its transfer. They replace those of an earlier one. */
 export function keptOfTransfer(session: object, transfer: Transfer | undefined): object {
   const expiresAt = delegationEnd(transfer);
   if (expiresAt !== undefined) return { transfer, bounds: { expiresAt }, transient: true };
@@ -27,8 +29,9 @@ export function keptOfTransfer(session: object, transfer: Transfer | undefined):
 }
 
 /**
- * Whether a second factor would be enrolled by a login that was handed over, which proves nothing anew: the user logs in first.
- * @param secondFactor what tells which second factors a user has.
+ * Whether a transferred login would have to enroll a second factor because its user has none. Such a login proves
+ * nothing new, so the user has to log in first.
+ * @param secondFactor returns the second factors that a user has.
  */
 export async function wouldEnroll(
   secondFactor: { enrolled(user: User): Promise<readonly object[]> },

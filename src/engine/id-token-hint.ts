@@ -7,24 +7,24 @@ import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { PublishedKeys } from './published-keys.ts';
 
-/** A verified hint. */
+/** A verified ID token. */
 export interface IdTokenHint {
   /** The application that it was issued to. */
   client: Client;
   userId: string;
-  /** Its session; undefined for a token from a grant without a browser. */
+  /** Its `sid`; undefined for a token from a grant without a browser. */
   sid: string | undefined;
-  /** Epoch seconds; 0 where it does not say. */
+  /** Epoch seconds; 0 when it has no `exp`. */
   expiresAt: number;
-  /** Whether it is signed with the application's own secret: that application can write one of any user. */
+  /** Whether it is signed with the application's own secret. The application can make such a token for any user. */
   isBySecret: boolean;
   claims: JWTPayload;
 }
 
-/** Verifies a hint; expired tokens are accepted (§2). @returns undefined when it is not our ID token. */
+/** Verifies a hint; expired tokens are accepted (§2). @returns undefined when it is not an ID token of ours. */
 export type ReadIdTokenHint = (token: string) => Promise<IdTokenHint | undefined>;
 
-/** Verifies with the published keys, or the application's secret for HS256. */
+/** Makes the verification, with the published keys, or the application's secret for HS256. */
 export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config: Config }): ReadIdTokenHint {
   return async (token) => {
     try {
@@ -48,8 +48,8 @@ export function idTokenHints(deps: { issuer: string; keys: PublishedKeys; config
 }
 
 /**
- * Reads an ID token that proves now who its user is: it has not expired, its session is open, and no application can have
- * written it.
+ * Verifies an ID token as a proof of its user: it has not expired, its session is open, and it is not signed with
+ * an application's secret.
  * @returns undefined for any other.
  */
 export async function provingIdToken(
@@ -63,9 +63,9 @@ export async function provingIdToken(
 
 interface ProvingDependencies {
   readIdTokenHint: ReadIdTokenHint;
-  /** The wall clock, by which tokens end. */
+  /** The clock that `exp` of tokens is compared with. */
   wallClock: Clock;
-  /** Whether a session is still there. */
+  /** @see Sessions.isOpen */
   isOpen(sid: string): Promise<boolean>;
 }
 
@@ -74,13 +74,19 @@ async function audience(config: Config, { aud }: JWTPayload): Promise<Client | u
   return typeof only !== 'string' || others.length > 0 ? undefined : config.client(only);
 }
 
-/** Not a logout token or access token, which have the same keys but another `typ`, or `events`. */
+/**
+ * Whether a token is an ID token. Logout tokens and access tokens have the same keys, but another `typ` or
+ * `events`.
+ */
 function isIdToken(token: string, { iss, sub, events }: JWTPayload, issuer: string): boolean {
   const { typ = 'JWT' } = decodeProtectedHeader(token);
   return typ.toUpperCase() === 'JWT' && iss === issuer && typeof sub === 'string' && events === undefined;
 }
 
-/** A secret is tried where the application has asked for HS256 alone; a key of ours with its own `alg` (RFC 8725 §3.1). */
+/**
+ * Verifies the signature. A secret is used only when the application's ID tokens are signed with HS256, and each of
+ * our keys only for its own `alg` (RFC 8725 §3.1).
+ */
 async function verify(token: string, client: Client, keys: PublishedKeys): Promise<void> {
   const { alg } = decodeProtectedHeader(token);
   const secret = idTokenAlg(client) === 'HS256' ? client.client_secret : undefined;

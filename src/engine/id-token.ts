@@ -1,4 +1,4 @@
-// What an ID token says, beyond what the engine puts into it.
+// The claims of ID tokens beyond those of the engine.
 import type { Client, KoaContextWithOIDC } from 'oidc-provider';
 import type { Config } from '../tenant/config.ts';
 import { applicationSettings } from './applications.ts';
@@ -8,14 +8,14 @@ import type { LoginActions } from './login-actions.ts';
 import { organizationOf } from './organizations.ts';
 import { hasStandardClaims, type IdTokenParts, standardIdToken } from './standard-claims.ts';
 
-/** An ID token of the engine's, as it is being made. */
+/** The engine's ID token while it is made. */
 export interface IdTokenInstance extends IdTokenParts {
   client: Client;
   ctx: KoaContextWithOIDC;
   payload(): Promise<Record<string, unknown>>;
 }
 
-/** Adapts the claims of the ID tokens that an engine makes. @param model the engine's class of them. */
+/** Adds claims to the ID tokens of an engine. @param model the engine's class of ID tokens. */
 export function adaptIdToken(
   model: { prototype: IdTokenInstance },
   {
@@ -43,7 +43,8 @@ export function adaptIdToken(
 }
 
 /**
- * The `amr` of ID tokens: only `mfa`, as with the hosted service. Applications take any `amr` for a second factor.
+ * Returns the `amr` of ID tokens: only `mfa`, as with the hosted service. Applications take any `amr` as a sign of
+ * a second factor.
  */
 function claimedMethods(methods: unknown): string[] | undefined {
   return Array.isArray(methods) && methods.includes('mfa') ? ['mfa'] : undefined;

@@ -1,21 +1,22 @@
-// Which browser a waiting request is of. The engine knows by cookies that any sibling sub-domain could plant in
-// somebody else's browser (`__Secure-`, with a path): their owner would log in to a request that another browser
-// then fetches, or fetch the login of somebody else. So each request has a secret of its own in a cookie that no
-// other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed where that cookie is.
+// Binds each waiting request to its browser. The engine relies on cookies that any sibling sub-domain could set in
+// another user's browser (`__Secure-`, with a path). An attacker could so make a victim log in to a request that
+// the attacker's browser then resumes, or resume the victim's login. Therefore each request has a secret in a
+// cookie that no other host can set (`__Host-`, RFC 6265bis §4.1.3.2), and is shown and resumed only in a browser
+// that has it.
 import type { Context } from 'koa';
 import { browserCookie } from '../http/browser-cookie.ts';
 import { readExtensions } from './request-extensions.ts';
 
 const PREFIX = '__Host-gatehouse_login_';
 
-/** `Lax`, as the engine's own: an interaction begins with a navigation, and none is shown in a frame. */
+/** `Lax`, like the engine's own cookie: an interaction begins with a navigation, and none is shown in a frame. */
 const cookieOf = (uid: string, ttlSeconds?: number) =>
   browserCookie(`${PREFIX}${uid}`, { sameSite: 'lax', ...(ttlSeconds !== undefined && { ttlSeconds }) });
 
-/** How many requests may wait in one browser; more tabs are forgotten, the oldest first. */
+/** The most requests that wait in one browser. A further one makes the oldest invalid there. */
 const MOST = 20;
 
-/** What of a waiting request is needed to know its browser. */
+/** The members of a waiting request that identify its browser. */
 interface Waiting {
   uid: string;
   params: Readonly<Record<string, unknown>>;
@@ -34,7 +35,7 @@ export function bindBrowser(ctx: Context, uid: string, secret: string, ttlSecond
   cookieOf(uid, ttlSeconds).give(ctx, secret);
 }
 
-/** The names of the cookies of all requests that wait in this browser. */
+/** Returns the names of the cookies of all requests that wait in this browser. */
 function cookiesOf(ctx: Context): string[] {
   return ctx
     .get('Cookie')
@@ -43,19 +44,19 @@ function cookiesOf(ctx: Context): string[] {
     .filter((name) => name.startsWith(PREFIX));
 }
 
-/** Whether a request waits in this browser whose secret has that hash. */
+/** Whether this browser has a secret with this hash. */
 export function bringsSecretOf(ctx: Context, hash: string): boolean {
   return cookiesOf(ctx).some((name) => cookieOf(name.slice(PREFIX.length)).bringsHashed(ctx, hash));
 }
 
-/** The secret of a waiting request, where this browser has it. */
+/** Returns the secret of a waiting request; undefined when this browser does not have it. */
 export function browserSecretOf(ctx: Context, { uid, params }: Waiting): string | undefined {
   const { browser } = readExtensions(params);
   const cookie = cookieOf(uid);
   return browser !== undefined && cookie.bringsHashed(ctx, browser) ? cookie.secret(ctx) : undefined;
 }
 
-/** Has the browser forget a request that waits no more. */
+/** Removes the cookie of a request that does not wait any more. */
 export function releaseBrowser(ctx: Context, uid: string): void {
   cookieOf(uid).forget(ctx);
 }

@@ -1,4 +1,4 @@
-// The authorization requests that wait for their user, in the engine: which one a browser has, what is kept of it, and how it goes on.
+// Waiting authorization requests in the engine: finds that of a browser, stores data with it, and resumes it.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { errors, type InteractionResults } from 'oidc-provider';
@@ -25,12 +25,12 @@ import { readExtensions } from './request-extensions.ts';
 import type { SecondFactor } from './second-factor.ts';
 import { waitingActionsOf } from './waiting-actions.ts';
 
-/** Where the engine sends the browser of a request that waits. @see interactionPath */
+/** The path where the engine sends the browser of a waiting request. @see interactionPath */
 const WAITING_PATH = /^\/u\/([\w-]+)$/;
 
 type Interaction = InstanceType<Provider['Interaction']>;
 
-/** What is kept with a waiting request: the answers so far, and data of our own. */
+/** The data stored with a waiting request: the answers so far, and our own. */
 interface Kept extends InteractionResults {
   firstFactor?: Login;
   link?: PendingLink | undefined;
@@ -41,7 +41,7 @@ interface Kept extends InteractionResults {
 const isOfBrowser = (ctx: Context, interaction: Interaction) =>
   browserSecretOf(ctx, interaction) !== undefined;
 
-/** @throws AuthError 400 where the engine has found no request. */
+/** Turns the engine's error for a missing request into ours. @throws AuthError 400 */
 function noneFound(thrown: unknown): never {
   throw thrown instanceof errors.SessionNotFound ? requestExpired(thrown) : thrown;
 }
@@ -50,15 +50,18 @@ interface InteractionsDependencies {
   store: Store;
   users: Users;
   secondFactor: Pick<SecondFactor, 'enrolled'>;
-  /** Follows the login in the log: all interactions of one login share a `cid`, while each has its own `uid`. */
+  /**
+   * Records which login a request belongs to, for the log: all interactions of one login share a `cid`, while each
+   * has its own `uid`.
+   */
   trail: Pick<Trail, 'follow'>;
 }
 
-/** The interactions of one provider. */
+/** Makes the interactions of one provider. */
 export function interactions(provider: Provider, deps: InteractionsDependencies): Interactions {
   const load = async (ctx: Context): Promise<Interaction> => {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res).catch(noneFound);
-    // The engine goes by a cookie alone, which other hosts can plant: browser and path must match, too.
+    // The engine relies on its cookie alone, which other hosts can set: our cookie and the path have to match, too.
     if (!isOfBrowser(ctx, interaction) || interaction.uid !== ctx.params.uid) throw requestExpired();
     deps.trail.follow(interaction.cid);
     return interaction;
@@ -119,18 +122,19 @@ export function interactions(provider: Provider, deps: InteractionsDependencies)
   };
 }
 
-/** How far the actions of a request have come, for those that go on. */
+/** Returns the state of the actions of a request, for the actions that continue. */
 function actionsOf({ prompt }: Interaction, answer: Answer): InteractionResults {
   const actions = waitingActionsOf(prompt);
   if (actions === undefined) return {};
   const returned = typeof answer === 'object' && 'returned' in answer ? answer.returned : undefined;
-  // A passkey counts as two factors, but is none of the second factors that an action names, and states no `acr`.
+  // A passkey counts as two factors, but is none of the second factors that an action names, and its login has no
+  // `acr`.
   const login = typeof answer === 'object' && 'login' in answer ? answer.login : undefined;
   const isGiven = login?.acr !== undefined && login.amr.includes('mfa');
   return { actions: { ...actions, returned, isGiven } };
 }
 
-/** An answer in the engine's words. */
+/** Returns an answer as the engine expects it. */
 function resultOf(answer: Answer): InteractionResults {
   if (answer === 'account') return { select_account: {} };
   if (answer === 'consent') return { consent: {} };
@@ -139,7 +143,7 @@ function resultOf(answer: Answer): InteractionResults {
   return { error: answer.error, error_description: answer.description };
 }
 
-/** Remembers what the user allows the application. @throws AuthError 400 when nobody is logged in. */
+/** Stores the user's consent. @throws AuthError 400 when nobody is logged in. */
 async function allow(store: Store, interaction: Interaction): Promise<void> {
   const { userId, clientId, missing, params } = describe(interaction);
   if (userId === undefined) throw new AuthError(400, 'invalid_request', 'Nobody is logged in.');
@@ -150,7 +154,7 @@ async function allow(store: Store, interaction: Interaction): Promise<void> {
   });
 }
 
-/** The connection of the session that a request waits in. */
+/** Returns the connection of the session that a request waits in. */
 async function sessionConnection(provider: Provider, { session }: Interaction): Promise<string | undefined> {
   if (session?.uid === undefined) return undefined;
   const open = await provider.Session.findByUid(session.uid);
@@ -188,14 +192,14 @@ function describe(
   };
 }
 
-/** The parameters of a request while its user proves the other account of a link. */
+/** Returns the parameters that change while the user logs in to the other account of a link. */
 function paramsOf({ connection, email }: PendingLink): PendingInteraction['params'] {
   return { connection, login_hint: email, screen_hint: undefined };
 }
 
 /**
- * The earlier answers that are sent along with the next one, without our own data, which the next step must not
- * find.
+ * Returns the earlier answers, which are submitted along with the next one, without our own data, which must not
+ * reach the next step.
  */
 function answeredBefore(interaction: Interaction): InteractionResults {
   const kept = keptOf(interaction);
@@ -207,7 +211,7 @@ function keptOf({ lastSubmission }: Interaction): Kept {
   return (lastSubmission ?? {}) as Kept;
 }
 
-/** Keeps our own data in the interaction's `lastSubmission`, which the engine stores and does not read. */
+/** Stores our own data in the interaction's `lastSubmission`, which the engine stores and does not read. */
 async function keep(interaction: Interaction, data: object): Promise<void> {
   Object.assign(interaction, { lastSubmission: data });
   await interaction.persist();

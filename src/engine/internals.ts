@@ -24,11 +24,14 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
  */
 export const engineClientAuthentication: readonly EngineMiddleware[] = clientAuthentication;
 
-/** Makes a provider whose requests have their context as a plain member, which the engine has no setting for (request-context.ts). */
+/**
+ * Makes a provider whose requests have their context as a plain member (request-context.ts). Imported because the
+ * engine has no setting for it.
+ */
 export const makeProvider = (...made: ConstructorParameters<typeof Provider>): Provider =>
   withPlainContexts({ router: Router, storage: als }, () => new Provider(...made));
 
-/** What the engine issues tokens from: the shape of its authorization code. */
+/** The object from which the engine issues tokens: its authorization code. */
 type GrantSource = InstanceType<Provider['AuthorizationCode']>;
 
 /**
@@ -51,8 +54,8 @@ export function issueTokenResponse(
 }
 
 /**
- * Has the engine sign and verify by other keys from now on. Imported because the engine takes keys only when it is
- * made, and a rotation shall not need a restart.
+ * Replaces the keys that the engine signs and verifies with. Imported because the engine reads keys only when it is
+ * made, and a rotation must not need a restart.
  * @param jwks private keys, the one that signs first.
  */
 export function replaceKeys(provider: Provider, jwks: JWKS): void {
@@ -60,8 +63,9 @@ export function replaceKeys(provider: Provider, jwks: JWKS): void {
 }
 
 /**
- * Has the engine know every algorithm that is enabled, whether or not there are keys for it yet: they are made when an
- * application asks for it. Imported because it else takes as known those of the keys that it was made with.
+ * Makes the engine accept every enabled algorithm in client metadata, whether or not there is a key for it yet:
+ * keys are made when an application asks for the algorithm. Imported because the engine otherwise accepts only the
+ * algorithms of the keys that it was made with.
  */
 export function knowAlgorithms(provider: Provider): void {
   const { configuration } = instance(provider);
@@ -70,8 +74,8 @@ export function knowAlgorithms(provider: Provider): void {
 }
 
 /**
- * Has each of the engine's own grants do its work inside of something. Imported because the engine takes handlers of
- * further grants, and gives none of its own.
+ * Wraps the handlers of the engine's own grants. Imported because the engine accepts further handlers but does not
+ * give out its own.
  */
 export function aroundGrants(
   provider: Provider,
@@ -93,8 +97,8 @@ interface DpopProof {
 }
 
 /**
- * The engine's verification of DPoP proofs (RFC 9449 §4.3), which it offers only to its own endpoints. Imported so that
- * a proof that one endpoint takes is taken by all.
+ * The engine's verification of DPoP proofs (RFC 9449 §4.3). Imported because the engine offers it only to its own
+ * endpoints, and all endpoints have to accept the same proofs.
  */
 export const engineDpop = grantHelpers as {
   validateDpop(
@@ -105,26 +109,31 @@ export const engineDpop = grantHelpers as {
 };
 
 /**
- * Has the engine take these types of `authorization_details` from now on. Imported because the engine takes them only
- * when it is made, and an API may register one at any time.
+ * Replaces the types of `authorization_details` that the engine accepts. Imported because the engine reads them
+ * only when it is made, and an API may register one at any time.
  */
 export function replaceDetailTypes(provider: Provider, types: DetailTypes): void {
   instance(provider).features.richAuthorizationRequests.types = types;
 }
 
-/** Whether `jti` is that of the request's DPoP proof, once the engine has verified it. Imported because it keeps that to itself. */
+/**
+ * Whether `jti` is that of the request's DPoP proof, which the engine has to have verified. Imported because the
+ * engine does not expose the proof.
+ */
 export function isProofOf(provider: Provider, ctx: KoaContextWithOIDC, jti: string): boolean {
   return getDpopJwt(provider, ctx)?.payload.jti === jti;
 }
 
-/** Has the engine give and check nonces for DPoP proofs (RFC 9449 §8) by these. Imported because its own last a process. */
+/**
+ * Replaces the engine's nonces for DPoP proofs (RFC 9449 §8). Imported because its own nonces end with the process.
+ */
 export function replaceNonces(provider: Provider, nonces: Nonces): void {
   instance(provider).DPoPNonces = nonces;
 }
 
 /**
- * The names of the parameters that the token endpoint reads, by grant type; under `undefined` those of every grant.
- * Imported because the engine reads those of all grants in every request.
+ * Returns the names of the parameters that the token endpoint reads, by grant type; under `undefined` those of
+ * every grant. Imported because the engine reads the parameters of all grants in every request.
  */
 export function grantParameters(provider: Provider): Map<string | undefined, Set<string>> {
   return instance(provider).grantTypeParams;

@@ -1,5 +1,5 @@
-// POST /oauth/introspect (RFC 7662): an API asks whether an access token that it was given is good. Only tokens for that
-// API are; whatever else a token is, the answer is the same.
+// POST /oauth/introspect (RFC 7662): an API asks whether an access token that it has received is active. Only
+// tokens for that API are; for any other token the answer is the same.
 import type { JWTPayload } from 'jose';
 import type { Context } from 'koa';
 import { bodyFields, requiredField } from '../http/body-fields.ts';
@@ -20,19 +20,19 @@ interface IntrospectionDependencies extends TokenVerification {
   organizations: Pick<Organizations, 'isMember'>;
 }
 
-/** What is answered (RFC 7662 §2.2). */
+/** The response (RFC 7662 §2.2). */
 type Introspected = { active: false } | ({ active: true } & Readonly<Record<string, unknown>>);
 
 /**
  * Answers an introspection request.
- * @throws AuthError 401 for a client that does not authenticate, 403 `unauthorized_client` for one that is no API's,
- *   400 without a token.
+ * @throws AuthError 401 for a client that does not authenticate, 403 `unauthorized_client` for a client that does
+ *   not belong to an API, 400 without a token.
  */
 export type Introspect = (ctx: Context) => Promise<Introspected>;
 
 const INACTIVE = { active: false } as const;
 
-/** The endpoint of a tenant. */
+/** Makes the endpoint of a tenant. */
 export function introspection(deps: IntrospectionDependencies): Introspect {
   return async (ctx) => {
     const api = await apiOf(deps, await deps.authenticateClient(ctx));
@@ -44,7 +44,9 @@ export function introspection(deps: IntrospectionDependencies): Introspect {
   };
 }
 
-/** The API whose own client this is: one of type `resource_server`, which names it and proves who it is. */
+/**
+ * Returns the API that a client belongs to: a confidential client of type `resource_server`, which names its API.
+ */
 async function apiOf({ config }: IntrospectionDependencies, clientId: string): Promise<ResourceServer> {
   const client = await config.client(clientId);
   const identifier = client?.app_type === 'resource_server' ? client.resource_server_identifier : undefined;
@@ -53,7 +55,7 @@ async function apiOf({ config }: IntrospectionDependencies, clientId: string): P
   throw new AuthError(403, 'unauthorized_client', 'The client is not that of an API.');
 }
 
-/** The claims of a token that we have signed for that API and that is not over. */
+/** Returns the claims of a token that we have signed for the API and that has not expired. */
 async function verified(
   deps: TokenVerification,
   token: string,
@@ -64,8 +66,8 @@ async function verified(
 }
 
 /**
- * Whether the holder of a token may still come in: the application exists, and the user is neither removed nor
- * blocked.
+ * Whether application and user of a token still have access: the application exists, and the user is neither
+ * removed nor blocked, and still a member of the organization.
  */
 async function isStillGood(
   { config, users, organizations }: IntrospectionDependencies,

@@ -20,9 +20,9 @@ const OPAQUE_FRONT_CHANNEL = 2 * HOUR;
 export const INTERACTION_SECONDS = HOUR;
 
 /**
- * The engine's `ttl` configuration.
- * @param clock the wall clock, which dates sessions and token families. One that began in the future, because the clock was
- *   set back since, has its whole lifetime left.
+ * Returns the engine's `ttl` configuration.
+ * @param clock the wall clock, which dates sessions and token families. One that began in the future, because the
+ *   clock was set back since, has its whole lifetime left.
  */
 export function lifetimes(config: Config, clock: Clock): NonNullable<Configuration['ttl']> {
   return {
@@ -51,8 +51,8 @@ export function expiresByIdleness(client: Client): boolean {
 }
 
 /**
- * Seconds left of a refresh token: its idle lifetime from now, within the absolute one.
- * @param bounds where they are not the token's own.
+ * Returns the seconds left of a refresh token: its idle lifetime from now, within the absolute one.
+ * @param bounds the bounds to apply when they are not the token's own.
  */
 export function refreshTokenLifetime(
   clock: Clock,
@@ -68,13 +68,15 @@ export function refreshTokenLifetime(
   return Math.max(1, leftWithin(bounds, left, idle, now));
 }
 
-/** The bounds of the token that a request replaces by another. */
+/** Returns the bounds of the refresh token that a request rotates. */
 function replacedBounds({ oidc }: KoaContextWithOIDC): Bounds | undefined {
   const { RotatedRefreshToken: replaced } = oidc.entities as { RotatedRefreshToken?: object };
   return replaced && boundsOf(replaced);
 }
 
-/** Counted from the first token of a family; rotations do not extend it. */
+/**
+ * Returns the absolute lifetime of a family, seconds. It counts from the first token; rotations do not extend it.
+ */
 function absoluteLifetime(client: Client): number {
   const { refreshToken } = applicationSettings(client);
   const expires =
@@ -82,7 +84,7 @@ function absoluteLifetime(client: Client): number {
   return expires ? refreshToken.token_lifetime : NEVER;
 }
 
-/** Seconds left of a session: the idle lifetime from now, within the absolute one from the login. */
+/** Returns the seconds left of a session: the idle lifetime from now, within the absolute one from the login. */
 export function sessionLifetime(config: Config, clock: Clock, session: Session): number {
   const idle = config.settings().tenant.idle_session_lifetime * HOUR;
   const now = epochSeconds(clock);
@@ -92,7 +94,7 @@ export function sessionLifetime(config: Config, clock: Clock, session: Session):
   );
 }
 
-/** Whether a session is older than the tenant's present settings allow, or actions do. */
+/** Whether a session is older than the tenant's present settings, or the bounds set by actions, allow. */
 export function hasOutlived(config: Config, clock: Clock, session: { loginTs?: unknown }): boolean {
   const { loginTs } = session;
   if (typeof loginTs !== 'number') return false;

@@ -1,5 +1,5 @@
-// The actions of `post-login`: they run whenever an application is about to get tokens for a user, however the user came:
-// before an authorization request is answered (also by an open session), before a token request is, and at each refresh.
+// The actions of `post-login`. They run whenever an application is about to get tokens for a user: before an
+// authorization request is answered (also from an open session), before a token request is, and at each refresh.
 
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { ActionOutcome } from '../actions/commands.ts';
@@ -17,28 +17,32 @@ import { answeredActions } from './waiting-actions.ts';
 
 export interface LoginActions {
   /**
-   * Runs them for an authorization request that is about to be answered; once, however often it is asked for.
-   * @returns what the user has to do first.
-   * @throws errors.CustomOIDCProviderError, for the application, when one denies the login or fails.
+   * Runs the actions for an authorization request that is about to be answered; once per request, however often it
+   * is called.
+   * @returns what the user has to do first, if anything.
+   * @throws errors.CustomOIDCProviderError, for the application, when an action denies the login or fails.
    */
   atAuthorization(ctx: KoaContextWithOIDC): Promise<ActionStep | undefined>;
   /**
-   * Runs them for a token request.
-   * @returns whether it lacks a second factor, whose login it is to be, where that is another user; and what keeps the
-   *   metadata that they set, once the login is let in.
+   * Runs the actions for a token request.
+   * @returns whether the login lacks a second factor, the user that an action has put in place of this one, and a
+   *   function that stores the metadata that actions set, for when the login is admitted.
    * @throws errors.CustomOIDCProviderError as above.
    */
   atToken(
     ctx: KoaContextWithOIDC,
     login: Omit<LoginToJudge, 'identities'>,
   ): Promise<{ lacksFactor: boolean; primary?: PrimaryUser | undefined; keep(): Promise<void> }>;
-  /** Runs them for a refresh, before its token is used up. @throws errors.CustomOIDCProviderError as above. */
+  /**
+   * Runs the actions for a refresh, before its token is used up.
+   * @throws errors.CustomOIDCProviderError as above.
+   */
   atRefresh(ctx: KoaContextWithOIDC): Promise<void>;
-  /** The claims of a login: those set in this request, or those kept with its grant. */
+  /** Returns the claims that actions have set for a login: in this request, or stored with its grant. */
   claimsOf(ctx: KoaContextWithOIDC | undefined): ActionClaims | undefined;
 }
 
-/** The actions of one engine's logins. */
+/** Makes the actions of one engine's logins. */
 export function loginActions(deps: StepDependencies): LoginActions {
   const { actions } = deps;
   const set = new WeakMap<object, ActionClaims>();
@@ -51,7 +55,8 @@ export function loginActions(deps: StepDependencies): LoginActions {
     const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
     const isDue = outcome.multifactor && !amr.includes('mfa');
     const lacksFactor = factors !== undefined || (isDue && !(await isRemembered(deps, ctx, login, outcome)));
-    // Nothing counts before all is done: they go on, or run again, when the user has done what they ask for.
+    // The claims count only when all steps are done: until then the actions continue, or run again, after the
+    // user's next step.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
     if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));
@@ -88,7 +93,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
       const login = await loginOfGrant(deps, ctx);
       const { RefreshToken: token } = ctx.oidc.entities;
       const ran = login && (await runWithoutPages(deps, ctx, login, run));
-      // A refresh token stays its user's. An account that is linked now counts at the next login.
+      // A refresh token belongs to its user for good. An account that is linked now counts at the next login.
       if (ran?.primary !== undefined)
         throw new errors.CustomOIDCProviderError('access_denied', NO_OTHER_USER);
       if (ran?.lacksFactor === false && token !== undefined) {
@@ -100,10 +105,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
   };
 }
 
-/**
- * For a request whose actions were all unbound while it waited: the primary user that they had set is still
- * checked.
- */
+/** Checks the primary user that actions had set, for a request whose actions were all unbound while it waited. */
 async function withoutActions(deps: StepDependencies, ctx: KoaContextWithOIDC): Promise<undefined> {
   const { primary } = answeredActions(ctx) ?? {};
   if (primary !== undefined) await stillPrimary(deps, primary);
@@ -124,7 +126,7 @@ async function isRemembered(
   { user, amr, sessionId }: LoginToJudge,
   { login: { mayRemember, primaryUser } }: ActionOutcome,
 ): Promise<boolean> {
-  // At the token endpoint there is no browser; and another user has not said so.
+  // There is no browser at the token endpoint, and another user has not chosen to be remembered.
   if (mayRemember !== true || sessionId === undefined || primaryUser !== undefined) return false;
   const credentialVersion = await users.credentialVersion(user.id);
   return secondFactor.isRemembered(ctx, { userId: user.id, amr, credentialVersion });

@@ -1,4 +1,4 @@
-// `event` of `post-login`: the user, and how they logged in for what.
+// The `event` object of `post-login`: the user, and how and for what they logged in.
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { UserRole } from '../actions/ask.ts';
 import { clientOf, connectionOf, identityOf, userOf } from '../actions/facts.ts';
@@ -23,7 +23,7 @@ import { describeSession } from './session-directory.ts';
 import { sessionMetadata } from './session-metadata.ts';
 import { transactionOf } from './transaction-event.ts';
 
-/** A login, as its actions are told of it. */
+/** A login, with what its actions get to know about it. */
 export interface LoginToJudge {
   user: User;
   clientId: string;
@@ -36,18 +36,18 @@ export interface LoginToJudge {
   /** As the hosted service calls it, such as `oidc-basic-profile`. */
   protocol: string;
   scopes: readonly string[];
-  /** The user's, before any action ran. */
+  /** The user's identities before any action ran. */
   identities: readonly Identity[];
   /** Custom methods that actions have recorded in the session. */
   methods?: readonly RecordedMethod[];
-  /** The session's own id, in the browser. */
+  /** The `sid` of the browser's session. */
   sessionId?: string | undefined;
-  /** The session as the engine has it, and the refresh token that is exchanged. */
+  /** The engine's session, and the refresh token that is exchanged. */
   session?: object;
   refreshToken?: RefreshToken;
-  /** The API of a refresh, as an identifier; of any other request it says which one. */
+  /** The identifier of the API of a refresh. For other requests it is read from the parameters. */
   audience?: string | undefined;
-  /** Whether the user's logins do not count this one yet. */
+  /** Whether `logins_count` of the user does not include this login yet. */
   isUncounted?: boolean;
 }
 
@@ -59,7 +59,7 @@ export interface LoginEventDependencies {
   trail: Pick<Trail, 'id'>;
 }
 
-/** The event, read from what is stored now, and the roles that it names. */
+/** Builds the event from what is stored now, and returns the roles that it names with it. */
 export async function loginEvent(
   deps: LoginEventDependencies,
   ctx: KoaContextWithOIDC,
@@ -111,7 +111,7 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   const metadata = await sessionMetadata(deps, sessionId);
   const shown = describeSession({ ...session }, undefined, { lifetime, metadata });
   const { session_metadata = {}, authentication: _, ...known } = shown;
-  // A session that begins with this request is not stored yet, so its login's time stands for it.
+  // A session that begins with this request is not stored yet: the time of its login is used instead.
   const created_at = known.created_at ?? known.authenticated_at;
   const transfer = transferOf(session);
   const actor = transfer?.act;
@@ -119,7 +119,7 @@ async function sessionPart(deps: LoginEventDependencies, { sessionId, session }:
   return { ...known, created_at, metadata: session_metadata, ...(actor && { actor }), ...parent };
 }
 
-/** `event.session_transfer_token`, in a session that was handed over. */
+/** Returns `event.session_transfer_token` in a transferred session. */
 function transferPart(session: object | undefined): Record<string, unknown> {
   const transfer = transferOf(session);
   if (transfer === undefined) return {};
@@ -128,8 +128,8 @@ function transferPart(session: object | undefined): Record<string, unknown> {
 }
 
 /**
- * `session_transfer` of a session that was handed over, and of a refresh token that was given in it: the refresh token for
- * which, as long as that is there, with what is noted of it now.
+ * Returns `session_transfer` of a transferred session, and of a refresh token that was issued in one: the refresh
+ * token that it was transferred for, as long as that exists, with its present metadata.
  */
 async function parentPart(
   { store, config }: Pick<LoginEventDependencies, 'store' | 'config'>,
@@ -155,7 +155,7 @@ async function refreshTokenPart(
   return { ...known, metadata: refresh_token_metadata, ...(await parentPart(deps, transfer)) };
 }
 
-/** Who acts for the user of a token exchange, and what the tokens were that it was asked for with. */
+/** Returns the actor of a token exchange and the types of the tokens that were exchanged. */
 function exchangePart(ctx: KoaContextWithOIDC): Record<string, unknown> {
   const { subject_token_type, actor_token_type } = ctx.oidc.params ?? {};
   const actor = actorOf(ctx);
@@ -166,7 +166,7 @@ function exchangePart(ctx: KoaContextWithOIDC): Record<string, unknown> {
   };
 }
 
-/** A user's roles, with those within the organization of the login. */
+/** Returns a user's roles, with those within the organization of the login. */
 export async function rolesOf(
   { store, organizations }: Pick<LoginEventDependencies, 'store' | 'organizations'>,
   { user, organization }: Pick<LoginToJudge, 'user' | 'organization'>,

@@ -1,19 +1,19 @@
-// The id under which a login's run of actions is logged. It is chosen before they run, because the login's log
-// event may be written earlier.
+// The ids under which runs of a login's actions are logged. An id is chosen before the actions run, because the log
+// event of the login may be written earlier.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 
 export interface LoginExecutions {
-  /** That of a request, the same however often it is asked for; undefined where no action of logins is bound. */
+  /** Returns the id of a request's run, the same each time; undefined when no action of logins is bound. */
   of(ctx: KoaContextWithOIDC): string | undefined;
 }
 
-/** Kept with a waiting request, so that actions that go on later have the same id. */
+/** Stored with a waiting request, so that actions that continue later have the same id. */
 interface Kept {
   execution?: string;
 }
 
-/** The executions of one engine's logins. */
+/** Makes the ids for one engine's logins. */
 export function loginExecutions(actions: Pick<Actions, 'isBound' | 'newExecution'>): LoginExecutions {
   const ids = new WeakMap<object, string>();
   return {

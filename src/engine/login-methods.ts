@@ -1,4 +1,4 @@
-// `event.authentication.methods`: how a user has proved who they are, in the words of the hosted service.
+// `event.authentication.methods`: the methods of a login, named as the hosted service does.
 import { amrOfFirst } from '../records/first-methods.ts';
 import { ALL_SECOND_FACTORS } from '../records/second-factors.ts';
 
@@ -9,18 +9,21 @@ export interface RecordedMethod {
   timestamp: string;
 }
 
-/** A method of a login; of a second factor which one, where the login says so. */
+/** A method of a login, with the type of a second factor where the login tells it. */
 interface ProvedMethod extends RecordedMethod {
   type?: string;
 }
 
-/** The type of a second factor that leaves a word in `amr`: where several leave it, of the first. */
+/** Returns the type of the second factor that has this value in `amr`; the first one where several have it. */
 const secondTypeOf = (word: string) => ALL_SECOND_FACTORS.find(({ amr }) => amr.includes(word))?.type;
 
-/** A passkey, which counts for both. */
+/** Whether the login was by a passkey, which counts as both factors. */
 const isPasskey = (amr: readonly string[]) => amr.includes('pop') && amr.includes('user');
 
-/** @param proof what users of the login's connection prove first who they are by; undefined where that is gone. */
+/**
+ * Returns the methods of a login.
+ * @param proof the first method of the login's connection; undefined when the connection is deleted.
+ */
 export function methodsProved(
   { amr, authTime = 0 }: { amr: readonly string[]; authTime: number | undefined },
   proof: string | undefined,

@@ -1,4 +1,4 @@
-// A run of the actions of a login: what they are told, and what of their answer is done for all logins alike.
+// Runs the actions of a login, and applies that part of their outcome which is the same for all logins.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Actions, type ActionsAbout, executionDetails } from '../actions/actions.ts';
 import type { ActionOutcome } from '../actions/commands.ts';
@@ -24,14 +24,14 @@ export interface LoginRunDependencies extends LoginEventDependencies, EffectDepe
 
 export const TRIGGER = 'post-login';
 
-/** Whom a run concerns, for the log. */
+/** Returns the application, user and address of a run, for the log. */
 export const aboutOf = (ctx: KoaContextWithOIDC, { user, clientId }: LoginToJudge) => ({
   client_id: clientId,
   user_id: user.id,
   ip: ctx.ip,
 });
 
-/** The claims that actions may set, from what they asked for. */
+/** Returns the claims of a run's outcome that actions may set. */
 export function claimsIn(
   actions: Actions,
   about: ActionsAbout,
@@ -45,7 +45,10 @@ export function claimsIn(
   };
 }
 
-/** @throws errors.CustomOIDCProviderError when an action denies the login, or fails. */
+/**
+ * Runs the actions for a login.
+ * @throws errors.CustomOIDCProviderError when an action denies the login or fails.
+ */
 export async function runForLogin(
   deps: LoginRunDependencies,
   ctx: KoaContextWithOIDC,
@@ -75,14 +78,14 @@ export async function runForLogin(
     description: denied.reason,
     ...executionDetails(outcome.execution),
   });
-  // `deny(code, reason)` is not of this trigger: the code is the protocol's.
+  // `deny(code, reason)` does not exist for this trigger: the code is always the protocol's.
   throw new errors.CustomOIDCProviderError(denied.error ?? 'access_denied', denied.reason);
 }
 
 /**
- * Whether a factor was given already: in the browser in this very request, at the token endpoint with the login, which says
- * of some factors alone which they were. Of those that are to be enrolled, whether the user has them: a login still needs
- * a second factor then, as one that an action asks for.
+ * Whether one of the factors that an action names was given already. In the browser it has to be given within this
+ * request. At the token endpoint it has to be given with the login, whose methods do not always tell which factor
+ * it was. A factor that is to be enrolled counts when the user has it.
  */
 async function isGiven(
   { secondFactor }: Pick<LoginRunDependencies, 'secondFactor'>,

@@ -1,4 +1,4 @@
-// The login behind a request, in the form in which actions are told of it.
+// Describes the login of a request for its actions.
 import type { KoaContextWithOIDC, RefreshToken } from 'oidc-provider';
 import type { Users } from '../users/users.ts';
 import { toAudience } from './audience.ts';
@@ -8,7 +8,7 @@ import type { RecordedMethod } from './login-methods.ts';
 import type { OwnCallbacks } from './own-callbacks.ts';
 import { wantedOf } from './step-up.ts';
 
-/** The `protocol` of an authorization request, as the hosted service tells it to actions. */
+/** Returns the `protocol` of an authorization request, as the hosted service names it for actions. */
 function profileOf(responseType: unknown): string {
   const types = String(responseType).split(' ');
   if (!types.includes('code')) return 'oidc-implicit-profile';
@@ -17,7 +17,10 @@ function profileOf(responseType: unknown): string {
 
 const scopesOf = (ctx: KoaContextWithOIDC) => [...ctx.oidc.requestParamScopes];
 
-/** The login that an authorization request would be answered with. @returns undefined when nobody is logged in. */
+/**
+ * Describes the login from which an authorization request would be answered.
+ * @returns undefined when nobody is logged in.
+ */
 export async function loginOfSession(
   {
     users,
@@ -45,7 +48,7 @@ export async function loginOfSession(
   };
 }
 
-/** The login that a refresh token was given for. @returns undefined when its user is gone. */
+/** Describes the login for which a refresh token was issued. @returns undefined when its user is deleted. */
 export async function loginOfGrant(
   { users }: { users: Pick<Users, 'get' | 'identitiesOf'> },
   ctx: KoaContextWithOIDC,
@@ -69,13 +72,16 @@ export async function loginOfGrant(
   };
 }
 
-/** The API that a refresh is for: one that it names (RefreshTargets), else the one that the token was given for. */
+/**
+ * Returns the API of a refresh: the one that it names (RefreshTargets), or else the one that the token was issued
+ * for.
+ */
 function audienceOfRefresh({ oidc }: KoaContextWithOIDC, { resource }: RefreshToken): string | undefined {
   const [own] = [oidc.params?.resource ?? resource ?? []].flat();
   return typeof own === 'string' ? toAudience(own) : undefined;
 }
 
-/** The custom authentication methods that actions have recorded in a session. */
+/** Returns the custom authentication methods that actions have recorded in a session. */
 export function recordedMethods(session: object): RecordedMethod[] {
   return (session as { methods?: RecordedMethod[] }).methods ?? [];
 }

@@ -1,25 +1,26 @@
-// How the participants of a session hear that it has ended: back channels and other protocols' single logout.
-// Each feature adds its channel at the server's start and knows no other.
+// Tells the applications of a session that it has ended, through back channels and the single logout of other
+// protocols. Each feature adds its channel at the server's start and knows no other.
 import type { Logger } from 'pino';
 import type { Write } from '../store/contract.ts';
 
 /** A session that has ended; its record and its tokens are gone already. */
 export interface EndedSession {
-  /** The session id, as in the `sid` of its ID tokens: one for all participants. */
+  /** The session id, as in the `sid` of its ID tokens: the same for all applications. */
   sid: string;
   /** The user's `sub`. */
   userId: string;
-  /** The client_ids of the applications that took part, by whatever protocol. */
+  /** The client_ids of the applications that took part, by any protocol. */
   clientIds: readonly string[];
   reason: SessionEnd;
-  /** The client_id of the application whose own request ended it; it is not told. */
+  /** The client_id of the application whose own request ended the session; this one is not notified. */
   startedBy?: string | undefined;
 }
 
 /**
- * Why a session ended, as the hosted service's `backchannel_logout_initiators` name it. `rp-logout`: the
- * user logged out, by any of the three endpoints. `idp-logout`: the identity provider did. `account-deactivated`: the user was blocked.
- * `session-revoked`: another user logged in at this browser, or an administrator ended it.
+ * Why a session ended, named as in the hosted service's `backchannel_logout_initiators`. `rp-logout`: the user
+ * logged out at one of the three endpoints. `idp-logout`: the user logged out at the identity provider.
+ * `account-deactivated`: the user was blocked. `session-revoked`: another user logged in at this browser, or an
+ * administrator ended the session.
  */
 export type SessionEnd =
   | 'rp-logout'
@@ -29,49 +30,49 @@ export type SessionEnd =
   | 'account-deleted'
   | 'session-revoked';
 
-/** The user's browser, when it is there as its session ends. */
+/** The user's browser, when the session ends by a request of it. */
 export interface LogoutBrowser {
-  /** Where it goes in the end: absolute and already checked, never put together from a request. */
+  /** The URL where the browser goes in the end: absolute and already checked, never built from a request. */
   returnTo: string;
 }
 
-/** What is written in the commit that ends a session, and what is done after it. */
+/** The writes for the commit that ends a session, and what is done after it. */
 interface Announcement {
   writes: readonly Write[];
   begin(): void;
 }
 
-/** One protocol that participants are told by. */
+/** One protocol by which applications are notified. */
 export interface LogoutChannel {
   /** For the log. */
   name: string;
   /**
-   * Asked before a session is ended, by a channel that needs no browser: what is written with the end cannot be lost.
-   * What it throws is logged, and stops nothing.
+   * Called before a session is ended, for a channel that needs no browser. The returned writes are stored in the
+   * same commit as the end, so that no notification is lost. An error is logged, and the session ends nevertheless.
    */
   announce?(session: EndedSession): Promise<Announcement>;
   /**
-   * Tells the participants of an ended session; slow work goes on in the background. Called once a session, in the
-   * order of the list. What it throws is logged and stops neither the logout nor the other channels.
-   * @param browser given only when the user's own browser is there. A channel through the browser (single
-   *   logout) returns the address to send it to first, and brings it to `returnTo` whether or not participants answer.
-   * @returns that address, absolute; undefined when the channel does not need the browser.
+   * Notifies the applications of an ended session; slow work continues in the background. Called once a session, in
+   * the order of the list. An error is logged and stops neither the logout nor the other channels.
+   * @param browser given only when the user's own browser is there. A channel through the browser (single logout)
+   *   returns the URL to send it to first, and sends it on to `returnTo` whether or not applications answer.
+   * @returns that URL, absolute; undefined when the channel does not need the browser.
    */
   sessionEnded?(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
 /** The channels of a tenant. */
 export interface LogoutChannels {
-  /** What is to be written as a session ends; `begin` is for who has written it. */
+  /** Returns the writes for the commit that ends a session. The caller calls `begin` after the commit. */
   announce(session: EndedSession): Promise<Announcement>;
   /**
-   * Tells all participants.
-   * @returns where the browser goes now: `browser.returnTo`, or an address that leads there through the participants.
+   * Notifies all applications.
+   * @returns where the browser goes now: `browser.returnTo`, or a URL that leads there through the applications.
    */
   tell(session: EndedSession, browser?: LogoutBrowser): Promise<string | undefined>;
 }
 
-/** A tenant's channels, in the order in which they are told. */
+/** Combines a tenant's channels, in the order in which they are called. */
 export function createLogoutChannels(channels: readonly LogoutChannel[], log: Logger): LogoutChannels {
   return {
     announce: async (session) => {

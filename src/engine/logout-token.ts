@@ -18,21 +18,21 @@ const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 interface Ended {
   sid: string;
   userId: string;
-  /** The session's metadata. Told only to applications that ask for it. */
+  /** The session's metadata, for applications that ask for it. */
   metadata?: SessionMetadata | undefined;
 }
 
 /** Signs a logout token for an application. */
 export type SignLogoutToken = (client: Client, session: Ended) => Promise<string>;
 
-/** Whether an application's logout tokens say what was noted of the session. */
+/** Whether an application's logout tokens contain the session's metadata. */
 export function takesSessionMetadata({ oidc_logout }: Client): boolean {
   return oidc_logout?.backchannel_logout_session_metadata?.include === true;
 }
 
 /**
- * Signs as for ID tokens, with the current key of the application's algorithm, or its secret for HS256; and encrypts as
- * those (§2.4).
+ * Makes logout tokens. They are signed like ID tokens, with the current key of the application's algorithm or with
+ * its secret for HS256, and encrypted like them (§2.4).
  */
 export function logoutTokens(deps: {
   issuer: string;

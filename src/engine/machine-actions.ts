@@ -1,4 +1,4 @@
-// The actions of `credentials-exchange`, which run before each token that an application gets for itself.
+// The actions of `credentials-exchange`, which run before each client_credentials token is issued.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { Actions } from '../actions/actions.ts';
 import { clientOf } from '../actions/facts.ts';
@@ -12,30 +12,33 @@ interface MachineActionsDependencies {
   config: Pick<Config, 'client' | 'organization'>;
 }
 
-/** A token of an application for itself. */
+/** A client_credentials token. */
 interface MachineToken {
   clientId: string;
   audience: string | undefined;
   scope: string;
-  /** What its client grant allows. */
+  /** The scopes that its client grant allows. */
   allowed: readonly string[];
   /**
    * Whether the token is for one of our own APIs. A failing action must not prevent those tokens: the Management
    * API is needed to mend it.
    */
   isOurs: boolean;
-  /** The id of the organization that it is for. */
+  /** The id of the organization that the token is for. */
   organization: string | undefined;
 }
 
-/** What actions make of a token. */
+/** The claims and scopes of a token after the actions. */
 interface MachineOutcome {
   claims: Record<string, unknown>;
-  /** The scopes that it is to have. */
+  /** The token's scopes. */
   scope: string;
 }
 
-/** The claims that actions give a token, and its scopes. @throws errors.CustomOIDCProviderError when one denies it, or fails. */
+/**
+ * Runs the actions for a token and returns its claims and scopes.
+ * @throws errors.CustomOIDCProviderError when an action denies the token or fails.
+ */
 export async function machineClaims(
   { actions, config }: MachineActionsDependencies,
   ctx: KoaContextWithOIDC | undefined,
@@ -64,12 +67,12 @@ export async function machineClaims(
   const told = { trigger: 'credentials-exchange', to: 'access_token', about } as const;
   return {
     claims: allowedClaims(actions, told, accessToken),
-    // An action can take scopes away, but give none that the client grant lacks.
+    // An action can remove scopes, but add none that the client grant lacks.
     scope: targetScopes?.filter((one) => allowed.includes(one)).join(' ') ?? scope,
   };
 }
 
-/** @throws errors.CustomOIDCProviderError for an action that failed. */
+/** Rethrows the error of a failed action as the engine's. @throws errors.CustomOIDCProviderError */
 export function inEngineTerms(thrown: unknown): never {
   const { error, error_description: description } = thrown as { error?: string; error_description?: string };
   if (error === undefined) throw thrown;

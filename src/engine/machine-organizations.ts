@@ -1,4 +1,4 @@
-// Tokens of applications for an organization: `organization` with client_credentials, where the client grant allows it.
+// `organization` with client_credentials, where the client grant allows it.
 import type { IncomingMessage } from 'node:http';
 import { errors } from 'oidc-provider';
 import type { ClientGrant, Organization } from '../records/collections.ts';
@@ -7,19 +7,19 @@ import { namedOrganization, ORGANIZATION_REQUIRED } from './organization-paramet
 
 /** The organizations of client_credentials requests. */
 export interface MachineOrganizations {
-  /** Keeps what a request sent, which the engine would drop. */
+  /** Remembers the `organization` that a request sent, because the engine would drop it. */
   ask(req: IncomingMessage, idOrName: string): void;
   /**
-   * Checks what a request asks of its client grant.
-   * @throws errors.InvalidRequest where there is no such organization, or one is required; errors.AccessDenied where the
-   *   grant is not for it.
+   * Checks whether a client grant may be used for the organization of a request.
+   * @throws errors.InvalidRequest when there is no such organization, or one is required; errors.AccessDenied when
+   *   the grant may not be used for it.
    */
   check(req: IncomingMessage, grant: ClientGrant): Promise<void>;
-  /** The id of the one that a request was checked for. */
+  /** Returns the id of the organization that a request was checked for. */
   of(req: IncomingMessage | undefined): string | undefined;
 }
 
-/** Those of one engine. */
+/** Makes the checks for one engine. */
 export function machineOrganizations(config: Config): MachineOrganizations {
   const asked = new WeakMap<IncomingMessage, string>();
   const checked = new WeakMap<IncomingMessage, string>();
@@ -27,7 +27,7 @@ export function machineOrganizations(config: Config): MachineOrganizations {
     ask: (req, idOrName) => void asked.set(req, idOrName),
     check: async (req, grant) => {
       const usage = grant.organization_usage ?? 'deny';
-      // A grant that knows no organizations is for none, whatever the application's usual one is.
+      // A grant that allows no organizations is for none, whatever the application's default organization is.
       const client = usage === 'deny' ? undefined : await config.client(grant.client_id);
       const idOrName = asked.get(req) ?? client?.default_organization?.organization_id;
       if (idOrName === undefined) {

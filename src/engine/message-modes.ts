@@ -1,4 +1,5 @@
-// Response modes by a message to another window: `web_message`, and that of older popups (docs/wire/authorize.md).
+// Response modes that post a message to another window: `web_message`, and that of older popups
+// (docs/wire/authorize.md).
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -9,16 +10,16 @@ import { jsonForScript } from '../http/script.ts';
 export type ErrorPage = (ctx: Context, error: AuthError) => Promise<void>;
 
 /**
- * Openers close the window when they take the message, and ask now and then whether it was closed by its user: one that
- * closes itself at once may be seen closed before its message is. Milliseconds.
+ * Milliseconds until the popup closes itself. Openers close it when they receive the message, and poll whether the
+ * user has closed it. If it closed itself at once, the poll could see that before the message arrives.
  */
 const CLOSED_AFTER = 2_000;
 
-/** The response mode that `owp=true` stands for: SDKs name none for it. */
+/** The response mode of `owp=true`, with which SDKs send no response_mode. */
 export const POPUP_MODE = 'popup';
 
 interface MessageMode {
-  /** The message. */
+  /** Builds the message. */
   message(response: object): unknown;
   /** The target window, as a script expression. */
   target: string;
@@ -41,8 +42,8 @@ const MODES: Readonly<Record<string, MessageMode>> = {
 };
 
 /**
- * Registers them: a page that posts the answer to its opener or parent, with the redirect_uri's origin as target. Not the
- * engine's experimental one, because the page needs our headers.
+ * Registers the modes: a page that posts the response to its opener or parent, with the redirect_uri's origin as
+ * target. The engine's own experimental mode is not used, because the page needs our headers.
  */
 export function registerMessageModes(provider: Provider, errorPage: ErrorPage): void {
   for (const [name, mode] of Object.entries(MODES)) {

@@ -1,4 +1,4 @@
-// What the engine's consent prompt still needs the user's consent for.
+// What the consent prompt has to ask the user for.
 import type Provider from 'oidc-provider';
 import { requestedAudience, toAudience } from './audience.ts';
 import { type AuthorizationDetail, detailsIn } from './authorization-details.ts';
@@ -10,11 +10,11 @@ export interface MissingConsent {
   oidcScopes: string[];
   /** Scopes by API identifier. */
   apis: Record<string, string[]>;
-  /** What is asked for in an API's own terms, and the API. */
+  /** The requested authorization details (RFC 9396), and their API. */
   details: { audience: string | undefined; all: AuthorizationDetail[] };
 }
 
-/** Why consent is asked for where an API wants that each time. @see asksEachTime */
+/** The reason of a consent prompt for an API that requires consent each time. @see asksEachTime */
 export const CONSENT_POLICY = 'consent_policy';
 
 /** Whether a scope is OpenID Connect's, not an API's. */
@@ -22,7 +22,7 @@ export function isOidc(scope: string): boolean {
   return (OIDC_SCOPES as readonly string[]).includes(scope);
 }
 
-/** What the user is asked to allow. */
+/** Returns what the user is asked to allow. */
 export function missingConsent(interaction: Asking): MissingConsent {
   const { missingOIDCScope = [], missingOIDCClaims = [] } = interaction.prompt.details as {
     missingOIDCScope?: string[];
@@ -30,13 +30,14 @@ export function missingConsent(interaction: Asking): MissingConsent {
   };
   const resources = resourceScopes(interaction);
   const oidcScopes = [...new Set([...missingOIDCScope, ...scopesOfClaims(missingOIDCClaims)])];
-  // With `prompt=consent` nothing need be missing: all that was requested is shown.
+  // With `prompt=consent` nothing may be missing: then all that was requested is shown.
   const { params, prompt } = interaction;
   const all = detailsIn(params.authorization_details);
   const details = { audience: requestedAudience(params), all };
   const isMissing = oidcScopes.length > 0 || Object.keys(resources).length > 0;
   const isForDetails = all.length > 0 && !prompt.reasons.includes('consent_prompt');
-  // What was allowed before is asked for anew, and would be allowed unseen beside what was not.
+  // With a consent policy everything is asked for again. If only the missing scopes were shown, the user would
+  // allow the others unseen.
   const isAsked = prompt.reasons.includes(CONSENT_POLICY);
   if (isAsked || (!isMissing && !isForDetails)) return { ...requestedConsent(interaction), details };
   return { oidcScopes, apis: byAudience(resources), details };
@@ -60,7 +61,7 @@ function byAudience(resources: Readonly<Record<string, string[]>>): Record<strin
   );
 }
 
-/** The API scopes without consent, by resource indicator. */
+/** Returns the API scopes without consent, by resource indicator. */
 export function resourceScopes(interaction: Asking): Record<string, string[]> {
   const { missingResourceScopes } = interaction.prompt.details as {
     missingResourceScopes?: Record<string, string[]>;

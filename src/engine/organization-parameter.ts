@@ -7,13 +7,13 @@ import { applicationSettings } from './applications.ts';
 /** The hosted service's text. */
 export const ORGANIZATION_REQUIRED = 'parameter organization is required for this client';
 const NOT_ALLOWED = 'parameter organization is not allowed for this client';
-/** Whether requests may name organizations, and tokens do. */
+/** Whether requests may contain the name of an organization, and tokens do. */
 export function namesAllowed(config: Config): boolean {
   return config.settings().tenant.allow_organization_name_in_authentication_api === true;
 }
 
 /**
- * Checks the `organization` of an authorization request, and puts the id in place of a name.
+ * Checks the `organization` of an authorization request and replaces a name by the id.
  * @throws errors.InvalidRequest
  */
 export async function checkOrganization(
@@ -40,8 +40,8 @@ async function usableOrganization(config: Config, idOrName: string, client: obje
 }
 
 /**
- * The organization that a request names by its id, or by its name where the tenant allows that.
- * @throws errors.InvalidRequest where there is none.
+ * Returns the organization that a request names by its id, or by its name where the tenant allows that.
+ * @throws errors.InvalidRequest when there is none.
  */
 export async function namedOrganization(config: Config, idOrName: string): Promise<Organization> {
   const found = await config.organization(idOrName);
@@ -52,11 +52,11 @@ export async function namedOrganization(config: Config, idOrName: string): Promi
 }
 
 /**
- * The organization that a request at the token endpoint is for, where no page can ask for one.
+ * Returns the organization of a request to the token endpoint, where no page can ask for one.
  * @param sent the request's `organization`.
- * @param earlier that of the request which this one completes: nothing else is granted at its end.
- * @returns its id; undefined where none is asked for.
- * @throws errors.InvalidRequest where there is none of that name, or the application denies or requires one.
+ * @param earlier the login that this request completes: its organization cannot be changed.
+ * @returns the id; undefined when none is asked for.
+ * @throws errors.InvalidRequest when there is none of that name, or the application denies or requires one.
  */
 export async function organizationAtToken(
   config: Config,

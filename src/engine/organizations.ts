@@ -19,10 +19,10 @@ import { checkOrganization, namesAllowed } from './organization-parameter.ts';
 
 const NO_INVITATION = 'invitation not found or already used';
 
-/** What a request asks of its login. */
+/** The organization and invitation that a request asks for. */
 interface WantedOrganization {
   clientId: string;
-  /** An id: names were resolved when the request came. */
+  /** The id: names were resolved when the request was received. */
   organization?: string | undefined;
   /** An invitation's ticket. */
   invitation?: string | undefined;
@@ -31,36 +31,36 @@ interface WantedOrganization {
 type Invitation = Frozen<InvitationRecord>;
 type Proved = Pick<Login, 'userId' | 'connection'>;
 
-/** The judgement of a login for an organization: the refusal, or what makes its user a member. */
+/** The decision on a login for an organization: a refusal, or how the user becomes a member. */
 type Judged = { refusal: AuthError } | { refusal?: undefined; joins?: 'by-connection' | Invitation };
 
 export interface Organizations {
   /** Why a login does not answer a request; undefined when it does, or no organization is asked for. */
   refusal(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
   /**
-   * The user of a login becomes a member, where an invitation or the connection makes them one; an invitation is used
-   * up, and of simultaneous logins only one gets it.
+   * Makes the user of a login a member, where an invitation or the connection allows it. An invitation is used up,
+   * and of simultaneous logins only one gets it.
    * @returns as {@link refusal}.
    */
   enter(login: Proved, wanted: WantedOrganization): Promise<AuthError | undefined>;
-  /** Whether a user is a member of an existing organization. @param connection must be enabled for it, if given. */
+  /**
+   * Whether a user is a member of an existing organization.
+   * @param connection has to be enabled for the organization, if given.
+   */
   isMember(organization: string, userId: string, connection?: string): Promise<boolean>;
   /** A member's roles within an organization; empty for anyone else, and without an organization. */
   rolesOf(organization: string | undefined, userId: string): Promise<readonly string[]>;
-  /** What tokens say of an organization. */
+  /** Returns the claims of tokens for an organization. */
   claims(organization: string | undefined): Promise<{ org_id?: string; org_name?: string }>;
-  /** A user's organizations that a login by a connection may be for, by name. */
+  /** Returns the organizations of a user that a login with a connection may be for, sorted by name. */
   choices(userId: string, connection: string): Promise<Organization[]>;
-  /**
-   * Checks the `organization` of an authorization request, and puts the id in place of a name.
-   * @throws errors.InvalidRequest
-   */
+  /** @see checkOrganization in organization-parameter.ts */
   checkOrganization(
     ctx: KoaContextWithOIDC,
     idOrName: string | undefined,
     client: { clientId: string },
   ): Promise<void>;
-  /** Checks the `invitation` of one. @throws errors.InvalidRequest */
+  /** Checks the `invitation` of an authorization request. @throws errors.InvalidRequest */
   checkInvitation(
     ctx: KoaContextWithOIDC,
     ticket: string | undefined,
@@ -74,7 +74,7 @@ interface OrganizationsDependencies {
   users: Pick<Users, 'get' | 'update'>;
 }
 
-/** The organizations of a tenant. */
+/** Makes the organizations of a tenant. */
 export function createOrganizations(deps: OrganizationsDependencies): Organizations {
   const { config, store } = deps;
   const memberships = store.collection('memberships');
@@ -123,13 +123,13 @@ async function byId(config: Config, id: string): Promise<Organization | undefine
   return found?.id === id ? found : undefined;
 }
 
-/** The entry by which an organization enables the connection of that name; undefined where it does not. */
+/** Returns the entry by which an organization enables a connection; undefined when it does not. */
 async function enabledBy(config: Config, organization: Organization, name: string) {
   const connection = await config.connection(name);
   return enabledConnectionsOf(organization).find(({ connection_id }) => connection_id === connection?.id);
 }
 
-/** The invitation of a ticket, if it is for that organization and that application. */
+/** Returns the invitation of a ticket, if it is for this organization and this application. */
 async function invitationOf(store: Store, wanted: WantedOrganization): Promise<Invitation | undefined> {
   if (wanted.invitation === undefined) return undefined;
   const [found] = await store.collection('invitations').findBy('ticket', hashSecret(wanted.invitation));
@@ -197,7 +197,7 @@ async function enter(
   return undefined;
 }
 
-/** Makes a user a member. Somebody who is one already keeps their roles. */
+/** Makes a user a member. An existing member keeps their roles. */
 async function join(
   store: Store,
   organization_id: string,
@@ -210,7 +210,7 @@ async function join(
   });
 }
 
-/** Copies the metadata of an invitation to its user; what the user's record has already stays. */
+/** Copies the metadata of an invitation to its user. Values that the user has already stay. */
 async function adopt({ users }: OrganizationsDependencies, userId: string, invitation: Invitation) {
   const { app_metadata, user_metadata } = invitation;
   if (Object.keys({ ...app_metadata, ...user_metadata }).length === 0) return;
@@ -220,7 +220,10 @@ async function adopt({ users }: OrganizationsDependencies, userId: string, invit
   }));
 }
 
-/** The organization that a request's tokens are for: from its grant, or from its parameters while the grant is being made. */
+/**
+ * Returns the organization of a request's tokens: from its grant, or from its parameters while the grant is being
+ * made.
+ */
 export function organizationOf(ctx: KoaContextWithOIDC | undefined): string | undefined {
   if (ctx === undefined) return undefined;
   const { route, params, entities } = ctx.oidc;
@@ -228,7 +231,7 @@ export function organizationOf(ctx: KoaContextWithOIDC | undefined): string | un
   return (entities.Grant as { organization?: string } | undefined)?.organization;
 }
 
-/** The organization that a session was last used for. */
+/** Returns the organization that a session was last used for. */
 export function organizationOfSession(session: object): string | undefined {
   return (session as { organization?: string }).organization;
 }

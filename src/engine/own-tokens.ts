@@ -7,7 +7,7 @@ import type { PublishedKeys } from './published-keys.ts';
 export interface TokenVerification {
   issuer: string;
   keys: PublishedKeys;
-  /** The wall clock, by which tokens end. */
+  /** The clock that `exp` of tokens is compared with. */
   clock: Clock;
 }
 
@@ -16,19 +16,23 @@ interface Expected {
   audience?: string;
   /** The secret of an API whose tokens are signed with HS256; undefined for tokens that are verified by the published keys. */
   secret?: Uint8Array;
-  /** Whether a token of a visitor who has not logged in is accepted. */
+  /** Whether an access token of an anonymous session is accepted. */
   anonymous?: boolean;
 }
 
-/** `gty` of the access tokens of visitors who have not logged in: their `sub` is no user's. */
+/** `gty` of access tokens of anonymous sessions, whose `sub` is no user's. */
 export const ANONYMOUS = 'anonymous';
 
-/** `gty` of the token by which such a visitor gets the next access token. It is never an access token itself. */
+/** `gty` of the session token of an anonymous session, which gets access tokens and never is one. */
 export const ANONYMOUS_SESSION = 'anonymous_session';
 
 const REQUIRED_CLAIMS = ['exp', 'iat', 'sub'];
 
-/** Verifies an access token. @returns its claims. @throws JOSEError when it is not ours, for another audience, or expired. */
+/**
+ * Verifies an access token.
+ * @returns its claims.
+ * @throws JOSEError when it is not ours, for another audience, or expired.
+ */
 export async function verifyOwnToken(
   { issuer, keys, clock }: TokenVerification,
   token: string,
@@ -44,14 +48,14 @@ export async function verifyOwnToken(
     secret === undefined
       ? await jwtVerify(token, keys.find, { ...rules, algorithms: [...SIGNING_ALGS] })
       : await jwtVerify(token, secret, { ...rules, algorithms: ['HS256'] });
-  // Checked here so that no reader can take the `sub` of a visitor for a user.
+  // Checked here so that no reader takes the `sub` of an anonymous session for a user.
   const { gty } = payload;
   if (gty === ANONYMOUS_SESSION || (gty === ANONYMOUS && anonymous !== true))
     throw new joseErrors.JWTClaimValidationFailed('nobody has logged in', payload, 'gty', 'check_failed');
   return payload;
 }
 
-/** As {@link verifyOwnToken}. @returns undefined for an invalid token. */
+/** Verifies an access token as {@link verifyOwnToken} does. @returns undefined for an invalid token. */
 export async function readOwnToken(
   verification: TokenVerification,
   token: string,

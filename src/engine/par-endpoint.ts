@@ -43,7 +43,7 @@ export function takesPushedRequests(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.pushed_authorization_requests_supported !== false;
 }
 
-/** The endpoint. */
+/** Makes the endpoint. */
 export function parEndpoint({
   config,
   store,
@@ -100,7 +100,7 @@ export function parEndpoint({
   };
 }
 
-/** The body, without what authenticates the client. */
+/** Splits the body into the client's credentials and the request. */
 function fieldsOf(ctx: Context): { credentials: Record<string, string>; received: ParsedUrlQuery } {
   const fields = bodyFields(ctx);
   const credentials: Record<string, string> = {};
@@ -113,7 +113,10 @@ function fieldsOf(ctx: Context): { credentials: Record<string, string>; received
   return { credentials, received: fields };
 }
 
-/** The client that a request claims to come from. Not proved yet: the engine authenticates it under this id. */
+/**
+ * Returns the client that a request claims to come from. It is not verified: the engine authenticates the request
+ * with this client_id.
+ */
 function claimedClient(
   ctx: Context,
   received: ParsedUrlQuery,

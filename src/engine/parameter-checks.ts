@@ -1,5 +1,4 @@
-// The checks on what /authorize takes beyond the standard. The engine runs them when its own are done and before it
-// reads the session: what `normalizeRequest` had to hide from the engine is restored then.
+// Checks the parameters of /authorize beyond the standard.
 import { type Client, errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { scopeValues } from '../records/scope.ts';
 import type { Config } from '../tenant/config.ts';
@@ -43,7 +42,7 @@ export function extraParameters(
       const fault = name === undefined ? undefined : await connectionFault(client.clientId, name);
       if (fault !== undefined) throw new errors.InvalidRequest(fault);
     },
-    // In this order: an invitation is to the organization.
+    // In this order, because an invitation is for the organization.
     organization: organizations.checkOrganization,
     invitation: organizations.checkInvitation,
     [EXTENSIONS_PARAMETER]: async (ctx, _value, client) => {
@@ -68,8 +67,8 @@ export function extraParameters(
 }
 
 /**
- * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11): here the application's and
- * the API's settings decide.
+ * Restores `offline_access`, which the engine removes without `prompt=consent` (OIDC Core §11). Here the settings
+ * of application and API decide.
  */
 function stayOnline(params: Record<string, unknown>): void {
   const kept = scopeValues(String(params.scope ?? '')).filter((scope) => scope !== 'offline_access');

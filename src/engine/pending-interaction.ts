@@ -1,5 +1,5 @@
-// What is known of an authorization request that waits for its user, and how it can go on: what flow/ and the pages work with.
-// The engine's side of it is in interaction.ts.
+// The contract for waiting authorization requests, which flow/ and the pages work with. interaction.ts implements
+// it in the engine.
 import type { Context } from 'koa';
 import type { FactorsAsked } from '../actions/factors-asked.ts';
 import { AuthError } from '../http/errors.ts';
@@ -19,21 +19,21 @@ export interface PendingInteraction {
   upstream: Readonly<Record<string, string>>;
   /** The ticket of a login done before the request, as the application sent it. */
   loginTicket: string | undefined;
-  /** The login of a session that was handed over to the browser with the request. */
+  /** The login that a session transfer token of the request stands for. */
   handed: Login | undefined;
-  /** Who is logged in already. */
+  /** The user who is logged in already. */
   userId: string | undefined;
-  /** The connection that they came by, where it is known. */
+  /** The connection that this user logged in with, where it is known. */
   connection: string | undefined;
   /** What a third-party application asks the user to allow. */
   missing: MissingConsent;
-  /** Who has given the first factor and still lacks the second: in this request, or in the session. */
+  /** The login that has its first factor and still lacks the second: of this request, or of the session. */
   firstFactor: Login | undefined;
   /** The e-mail address that the request's invitation was sent to. */
   invitedEmail: string | undefined;
-  /** The account that the user is offered to link theirs to, or proves for that. */
+  /** The account that the user is offered to link to theirs, or is logging in to for that. */
   link: PendingLink | undefined;
-  /** What the user is offered, or has answered. */
+  /** The offer that the user sees before the login is answered, or has answered. */
   offer: PendingOffer | undefined;
   /** The second factors that actions ask for, where they name any. */
   factors: FactorsAsked | undefined;
@@ -47,79 +47,86 @@ export interface PendingInteraction {
 
 /** A login whose user is asked whether another account is theirs, too. */
 export interface PendingLink {
-  /** The login, by a new identity: complete, and not yet answered. */
+  /** The login with the new identity: complete, but the request is not answered yet. */
   login: Login;
-  /** The other account, the connection that it is proved by, and the address that both have. */
+  /** The other account, the connection to log in to it with, and the e-mail address that both have. */
   userId: string;
   connection: string;
   email: string;
-  /** Whether the user wants it: the request then waits for a login by that connection, whatever it names itself. */
+  /**
+   * Whether the user has accepted. The request then waits for a login with that connection, whatever connection it
+   * names itself.
+   */
   isAccepted: boolean;
-  /** Whether the user has logged in to an account that is not the one. */
+  /** Whether the user has logged in to a different account instead. */
   isOther?: boolean;
 }
 
 /** A login whose user is offered something before it is answered. */
 export interface PendingOffer {
-  /** Complete, and not yet answered. */
+  /** Complete, but the request is not answered yet. */
   login: Login;
   isAnswered: boolean;
-  /** Whether the offer is of a passkey for this device, to a user who has logged in with one of another device. */
+  /** Whether a passkey for this device is offered, to a user who has logged in with one of another device. */
   isLocal?: boolean;
 }
 
-/** What is known of a waiting request wherever its browser asks. */
+/** The members of a waiting request that are known at every path. */
 export type WaitingRequest = Pick<
   PendingInteraction,
   'uid' | 'prompt' | 'clientId' | 'params' | 'link' | 'offer'
 >;
 
-/** How a waiting request goes on. */
+/** The answer with which a waiting request continues. */
 export type Answer =
   | { login: Login }
   /** The user keeps the account that is logged in. */
   | 'account'
   /** The user allows what the application asks for. */
   | 'consent'
-  /** Parameters that the request did not have: the organization by its id, and the address that led to it. */
+  /** Parameters that the user has added: the id of the organization, and the e-mail address that led to it. */
   | { organization: string; login_hint?: string }
-  /** The user is back from where an action sent them. */
+  /** The user has returned from a redirect of an action. */
   | { returned: Return }
-  /** The request ends as an error at the application. */
+  /** The application gets an error. */
   | { error: string; description: string };
 
 /** The waiting requests in the engine. flow/ decides how they go on. */
 export interface Interactions {
-  /** @throws AuthError 400 when the request of this browser is over, expired or never was. */
+  /**
+   * Returns the request of the path in this browser.
+   * @throws AuthError 400 when it is answered, expired or does not exist.
+   */
   pending(ctx: Context): Promise<PendingInteraction>;
   /**
-   * What a request is for, at an address that is not its own.
+   * Returns a request by its uid, for a path that is not its own.
    * @throws AuthError 400 when no such request waits in this browser.
    */
   find(ctx: Context, uid: string): Promise<WaitingRequest>;
   /**
-   * The request that has just begun to wait for a login, by where the engine sends its browser.
-   * @returns undefined when it waits for something else, or has a login already that lacks the rest.
+   * Returns the request that has just begun to wait for a login.
+   * @param location where the engine sends its browser.
+   * @returns undefined when it waits for something else, or already has a login that lacks something.
    */
   begun(ctx: Context, location: string): Promise<WaitingRequest | undefined>;
-  /** Keeps the first factor beside the request, where only we write, until the second one is given. */
+  /** Stores the first factor with the request until the second one is given. Only this server can write there. */
   keepFirstFactor(ctx: Context, login: Login): Promise<void>;
-  /** Keeps a link that is offered or accepted in place of a first factor; undefined: there is none any more. */
+  /** Stores an offered or accepted link in place of a first factor; undefined removes it. */
   keepLink(ctx: Context, link: PendingLink | undefined): Promise<void>;
-  /** Keeps an offer, or that it was answered, in place of a first factor. */
+  /** Stores an offer, or that it was answered, in place of a first factor. */
   keepOffer(ctx: Context, offer: PendingOffer): Promise<void>;
-  /** Keeps JSON beside the request, until it ends; the browser does not see it. */
+  /** Stores JSON with the request until it ends. The browser does not see it. */
   remember(ctx: Context, data: Record<string, unknown>): Promise<void>;
-  /** The request goes on, and the browser with it. */
+  /** Stores the answer and sends the browser on. */
   answer(ctx: Context, answer: Answer): Promise<void>;
 }
 
-/** Where the browser is sent for an interaction; the engine's cookie for it is limited to this path. */
+/** Returns the path of an interaction's pages. The engine's cookie for it is limited to this path. */
 export function interactionPath(uid: string): string {
   return `/u/${uid}`;
 }
 
-/** The error for a request that this browser has not got, or not any more. */
+/** Returns the error for a request that does not wait in this browser, or not any more. */
 export function requestExpired(cause?: unknown): AuthError {
   return new AuthError(400, 'invalid_request', 'This login request has expired or was already used.', {
     extra: { reason: 'request_expired' },

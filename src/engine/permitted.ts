@@ -1,4 +1,4 @@
-// The scopes of an API that a user may have.
+// Decides which scopes of an API a user may have.
 import type { ResourceServer as Api } from '../records/collections.ts';
 import type { User } from '../users/user.ts';
 import type { Users } from '../users/users.ts';
@@ -10,8 +10,8 @@ interface PermittedDependencies {
 }
 
 /**
- * The scopes of an API that a user may have: with `enforce_policies` it takes a permission of the same name, the user's
- * own or of a role of theirs, also of one within the organization that the tokens are for.
+ * Returns the scopes of an API that a user may have. With `enforce_policies` each needs a permission of the same
+ * name, the user's own or that of a role; roles within the organization of the tokens count, too.
  */
 export async function permittedScopes(
   { users, organizations }: PermittedDependencies,

@@ -1,5 +1,6 @@
-// Sender-constrained access tokens: which are bound to a key of the client, and whether a request that brings one proves
-// that key. By a client certificate (RFC 8705 §3) or by a DPoP proof (RFC 9449); all checks of either are here.
+// Sender-constrained access tokens: decides which tokens are bound to a key of the client, and verifies that a
+// request with such a token proves the key, by a client certificate (RFC 8705 §3) or by a DPoP proof (RFC 9449).
+// All checks of either are here.
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
@@ -21,7 +22,7 @@ import { refuseNoncompliant } from './compliance.ts';
 import { type DpopProof, type DpopProofs, dpopChallenge, dpopProofs } from './dpop.ts';
 import type { UsedProofs } from './used-proofs.ts';
 
-/** What a token is bound to: its `cnf` claim (RFC 7800 §3.1). */
+/** The key that a token is bound to: its `cnf` claim (RFC 7800 §3.1). */
 export interface Confirmation {
   /** The thumbprint of a certificate (RFC 8705 §3.1). */
   'x5t#S256'?: string | undefined;
@@ -29,7 +30,7 @@ export interface Confirmation {
   jkt?: string | undefined;
 }
 
-/** What an access token is bound to, and whose it is. */
+/** The key and the client of an access token. */
 export interface BoundToken {
   /** Undefined for a bearer token. */
   cnf: Confirmation | undefined;
@@ -63,13 +64,13 @@ interface PossessionDependencies {
   used: UsedProofs;
 }
 
-/** The checks of all our endpoints that read access tokens, and of the token endpoint. */
+/** Makes the checks for all our endpoints that read access tokens, and for the token endpoint. */
 export function proofOfPossession(
   provider: Provider,
   { settings, certificates, config, used }: PossessionDependencies,
 ): ProofOfPossession {
   const proofs = dpopProofs(provider, used, { baseUrl: settings.baseUrl, config });
-  /** Of token requests: what proves an access token in the body of one. */
+  /** The keys that token requests have proved, for access tokens in their bodies. */
   const proved = new WeakMap<IncomingMessage, ProvedKeys>();
   return {
     ofTokenRequest: async (ctx) => {
@@ -98,8 +99,9 @@ export function proofOfPossession(
 }
 
 /**
- * A token that is bound to a DPoP key comes by that scheme, with a proof of it; another never does (RFC 9449 §7.1). By
- * the scheme `Bearer`, in a body or in a query a stolen one would be good without its key (§7.2).
+ * Requires a token that is bound to a DPoP key to come with the scheme `DPoP` and a proof of the key, and any other
+ * not to (RFC 9449 §7.1). With the scheme `Bearer`, in a body or in a query, a stolen token could be used without
+ * its key (§7.2).
  */
 async function checkDpop(
   proofs: DpopProofs,
@@ -130,7 +132,10 @@ interface PresentedToken {
   value: string;
 }
 
-/** @returns undefined for no header, and for one of another scheme or form. */
+/**
+ * Reads the access token from the `Authorization` header.
+ * @returns undefined for no header, and for one of another scheme or form.
+ */
 export function presentedToken(ctx: Context): PresentedToken | undefined {
   const [, scheme, value] = /^(Bearer|DPoP) ([^\s]+)$/i.exec(ctx.get('Authorization')) ?? [];
   if (scheme === undefined || value === undefined) return undefined;
@@ -148,28 +153,31 @@ function showsCertificate(shown: ReturnType<ClientCertificates['of']>, thumbprin
   return isSameSecret(thumbprintOf(shown.certificate.raw), thumbprint);
 }
 
-/** The SHA-256 thumbprint of a certificate (RFC 8705 §3.1). @param der */
+/** Returns the SHA-256 thumbprint of a certificate (RFC 8705 §3.1). @param der the certificate, DER. */
 export function thumbprintOf(der: Uint8Array): string {
   return sha256(der);
 }
 
-/** What an opaque access token is bound to. */
+/** Returns the key that an opaque access token is bound to. */
 export function confirmationOfToken(token: object): Confirmation | undefined {
   const { 'x5t#S256': thumbprint, jkt } = token as Confirmation;
   return thumbprint === undefined && jkt === undefined ? undefined : { 'x5t#S256': thumbprint, jkt };
 }
 
-/** The `cnf` of a verified token's claims. */
+/** Returns the `cnf` of a verified token's claims. */
 export function confirmationOf({ cnf }: Readonly<Record<string, unknown>>): Confirmation | undefined {
   return typeof cnf === 'object' && cnf !== null ? cnf : undefined;
 }
 
-/** What tokens are bound to by the keys of their request. */
+/** Returns the confirmation of tokens for the keys that their request has proved. */
 export function confirmationBy({ dPoP }: ProvedKeys): Confirmation {
   return { jkt: dPoP?.thumbprint };
 }
 
-/** How a token for an API must be bound. @param api undefined for a token that is for no API. */
+/**
+ * Returns how a token for an API has to be bound; undefined when it need not be.
+ * @param api undefined for a token that is for no API.
+ */
 function demanded(client: Client, api: ResourceServer | undefined): 'dpop' | 'mtls' | 'any' | undefined {
   const { requirePossession, isPublic } = applicationSettings(client);
   const { mechanism, required, required_for: whom } = api?.proof_of_possession ?? {};
@@ -202,7 +210,10 @@ export function refuseUnbound(
   throw new errors.InvalidDpopProof('DPoP proof is required');
 }
 
-/** The engine's `extraTokenClaims`, which it asks for every access token that it is about to issue: adds none. */
+/**
+ * Makes the engine's `extraTokenClaims`, which is called for every access token before it is issued. It refuses
+ * unbound tokens and adds no claims.
+ */
 export function onlyBoundTokens({ config }: { config: Config }) {
   return async (ctx: KoaContextWithOIDC, token: AccessToken | ClientCredentials): Promise<undefined> => {
     const resource = token.resourceServer?.identifier();

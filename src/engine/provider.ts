@@ -53,7 +53,7 @@ import { tokenReaders } from './token-readers.ts';
 import type { Userinfo } from './userinfo.ts';
 
 export interface Engine {
-  /** Hands a request to the engine as it came. */
+  /** Passes a request to the engine unchanged. */
   enter: EnterEngine;
   sendDiscovery: SendDocument;
   authorization: AuthorizationEndpoint;
@@ -86,14 +86,14 @@ function bindTo(browsers: WeakMap<IncomingMessage, string>): BindInteraction {
   };
 }
 
-/** RFC 9207 wants `iss` in every response; the engine leaves it out beside an ID token. */
+/** Adds `iss`, which RFC 9207 requires in every response; the engine omits it beside an ID token. */
 function nameIssuer(provider: Provider, issuer: string): void {
   provider.on('authorization.success', (_ctx, response) => {
     if (response !== undefined) response.iss = issuer;
   });
 }
 
-/** Counts the answers of the authorization endpoint that have tokens in them. */
+/** Counts the responses of the authorization endpoint that contain tokens. */
 function measureImplicit(provider: Provider, { measures }: Pick<EngineDependencies, 'measures'>): void {
   if (measures === undefined) return;
   provider.on('authorization.success', (_ctx, response) => {

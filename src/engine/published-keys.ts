@@ -11,7 +11,7 @@ export interface PublishedKeys {
   find: JWTVerifyGetKey;
 }
 
-/** The published keys of a tenant, always up to date. */
+/** Makes the published keys of a tenant, which are always up to date. */
 export function publishedKeys(config: Config): PublishedKeys {
   const keySet = derived(config.signingKeys, publicKeySet);
   const finder = derived(keySet, createLocalJWKSet);
@@ -22,7 +22,7 @@ function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {
   const all = keys.map(({ id, jwk, x5c }) => ({
     kty: jwk.kty,
     use: 'sig',
-    // Verifiers take a key for no other algorithm than its own (RFC 8725 §3.1), and so do we.
+    // Verifiers, including ours, use a key only for its own algorithm (RFC 8725 §3.1).
     alg: jwk.alg,
     kid: id,
     ...publicMembers(jwk),
@@ -32,13 +32,13 @@ function publicKeySet(keys: readonly SigningKey[]): JSONWebKeySet {
   return { keys: all } as JSONWebKeySet;
 }
 
-/** What of a key all may know (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */
+/** Returns the public members of a key (RFC 7518 §6.2.1 and §6.3.1, RFC 8037 §2). */
 function publicMembers({ kty, n, e, crv, x, y }: SigningKey['jwk']): object {
   if (kty === 'RSA') return { n, e };
   return kty === 'EC' ? { crv, x, y } : { crv, x };
 }
 
-/** SHA-1 of the certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */
+/** Returns the SHA-1 of a certificate, base64url, as RFC 7515 §4.1.7 defines `x5t`. */
 function thumbprint(certificate: string): string {
   return createHash('sha1').update(Buffer.from(certificate, 'base64')).digest('base64url');
 }

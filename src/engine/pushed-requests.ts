@@ -1,5 +1,4 @@
-// Pushed authorization requests (RFC 9126) as they are kept: what a client has sent to /oauth/par, until one browser has
-// been through it.
+// Stores pushed authorization requests (RFC 9126) until one browser has used each.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -21,9 +20,9 @@ export const OVER = 'request_uri is invalid, expired, or was already used';
 interface Kept {
   clientId: string;
   params: ParsedUrlQuery;
-  /** Whether they came in a request object. */
+  /** Whether the parameters came in a request object. */
   isSigned?: boolean;
-  /** Until when a browser may use it, epoch seconds. */
+  /** The time until which a browser may begin to use it, epoch seconds. */
   until: number;
   /** The hash of the secret that the request has in its browser, once one has come. */
   browser?: string;
@@ -33,9 +32,9 @@ interface Kept {
 /** A browser that sends a `request_uri`. */
 interface Coming {
   clientId: string;
-  /** Whether the browser has the secret of that hash. */
+  /** Whether the browser has the secret with this hash. */
   brings(hash: string): boolean;
-  /** The hash of the secret that it gets now. */
+  /** The hash of the secret that the browser gets now. */
   browser: string;
 }
 
@@ -43,28 +42,35 @@ export interface PushedRequests {
   /** Stores the request of a client. @param seconds its lifetime. @returns its `request_uri`. */
   keep(request: Pick<Kept, 'clientId' | 'params' | 'isSigned'>, seconds: number): Promise<string>;
   /**
-   * Gives the request to the first browser that comes; the same one may load it again until it is answered.
-   * @returns its parameters, and what it is known by from here on; undefined when it is another client's or over.
+   * Gives the request to the first browser that sends its `request_uri`; the same browser may load it again until
+   * it is answered.
+   * @returns its parameters and its key in the store; undefined when it belongs to another client, is expired or
+   *   used.
    */
   claim(
     uri: string,
     coming: Coming,
   ): Promise<{ params: ParsedUrlQuery; isSigned: boolean; pushed: string } | undefined>;
-  /** A waiting request is begun anew in its browser, which has another secret for it now. Both are hashes. */
+  /**
+   * Records the new secret of a waiting request that is restarted in its browser.
+   * @param pushed the key of the request in the store.
+   * @param before the hash of the old secret.
+   * @param browser the hash of the new one.
+   */
   rebind(pushed: string, before: string | undefined, browser: string): Promise<void>;
   /**
-   * Uses the request up, if it was a pushed one: it is about to be answered.
-   * @throws errors.InvalidRequestUri where it was, or its browser has loaded it again since.
+   * Uses up the pushed request that is about to be answered; does nothing for a request that was not pushed.
+   * @throws errors.InvalidRequestUri when it was used already, or its browser has loaded it again since.
    */
   use(ctx: KoaContextWithOIDC): Promise<void>;
 }
 
-/** Whether that is the `request_uri` of a pushed request. */
+/** Whether a `request_uri` is that of a pushed request. */
 export function isPushedUri(uri: unknown): uri is string {
   return typeof uri === 'string' && uri.startsWith(URN);
 }
 
-/** The pushed requests in a store. */
+/** Makes the pushed requests of a store. */
 export function pushedRequests({
   store,
   clock,
@@ -78,7 +84,7 @@ export function pushedRequests({
   /** Changes a request that exists and is not used. Simultaneous changes are applied one after another. */
   const change = (key: string, next: (kept: Kept) => Kept | undefined): Promise<Kept | undefined> =>
     updateWithResult(artifacts, key, (current) => {
-      // Records of this model are written here alone.
+      // Records of this model are written only here.
       const kept = current.payload as unknown as Kept;
       const changed = kept.isUsed === true ? undefined : next(kept);
       return { result: changed, ...(changed && { next: { ...current, payload: { ...changed } } }) };
@@ -92,7 +98,7 @@ export function pushedRequests({
         id: artifactKey(PUSHED_MODEL, id),
         model: PUSHED_MODEL,
         payload: { ...kept },
-        // It has to be there while its user logs in, or nothing would say that it was used.
+        // Kept while its user logs in, because the record says that it was used.
         expiresAt: until + INTERACTION_SECONDS,
       });
       return URN + id;

@@ -1,5 +1,5 @@
-// Reads a token together with its grant and its user, in one query where the store is a remote database. What was read
-// ahead is used once, by the request that reads the token; a second look reads the store again.
+// Reads a token together with its grant and its user in one query, where the store is a remote database. Each
+// record read ahead is used once, by the request that reads the token; a second read goes to the store.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ArtifactRecord } from '../records/engine.ts';
 import type { Frozen, Stored } from '../records/record.ts';
@@ -10,15 +10,15 @@ import type { Users } from '../users/users.ts';
 export interface ReadAhead {
   /** Runs work that begins with reading a token. */
   around<T>(work: () => Promise<T>): Promise<T>;
-  /** An artifact, by its key in the store. */
+  /** Returns an artifact by its key in the store. */
   artifact(key: string): Promise<Frozen<ArtifactRecord> | undefined>;
-  /** A user, by their id. */
+  /** Returns a user by id. */
   user(id: string): Promise<Frozen<UserRecord> | undefined>;
 }
 
 /**
- * Reads ahead in a store.
- * @param users who are asked where nothing was read ahead: administrators are users of a directory of their own.
+ * Makes the reader of a store.
+ * @param users asked when nothing was read ahead: administrators are in a directory of their own.
  */
 export function createReadAhead(store: Store, users: Pick<Users, 'get'>): ReadAhead {
   const artifacts = store.collection('artifacts');

@@ -1,5 +1,6 @@
-// What an authorization request asks for, by whichever way its parameters came: in the query or a form, in a request object
-// (RFC 9101), or pushed before (RFC 9126). From here on they are the same, so that every check sees them.
+// Reads the parameters of an authorization request, whichever way they came: in the query or a form, in a request
+// object (RFC 9101), or pushed before (RFC 9126). The result is the same, so that every check applies to all of
+// them.
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Context } from 'koa';
 import { AuthError } from '../http/errors.ts';
@@ -24,13 +25,15 @@ import { USED, useOnce } from './request-replay.ts';
 /** A request whose parameters are known. */
 export interface ReceivedRequest {
   parameters: ParsedUrlQuery;
-  /** Why it is refused, where the application is told so: the parameters then only say where. */
+  /**
+   * Why the request is refused, when the application gets the error. The parameters then only say where to send it.
+   */
   refused?: { error: string; description: string };
-  /** What a pushed one is known by. */
+  /** The key of a pushed request in the store. */
   pushed?: string;
-  /** Whether the parameters are those of a request object. */
+  /** Whether the parameters came in a request object. */
   isSigned?: true;
-  /** The object, where it counts once and has not been used up yet. */
+  /** The request object, where its use has not been recorded yet. */
   unused?: RequestObject;
 }
 
@@ -38,24 +41,24 @@ interface Dependencies {
   issuer: string;
   config: Pick<Config, 'client' | 'settings'>;
   store: Store;
-  /** What the dates in JWTs are judged by. */
+  /** The clock that dates in JWTs are compared with. */
   wallClock: Clock;
   ownCallbacks: Pick<OwnCallbacks, 'has'>;
   pushedRequests: Pick<PushedRequests, 'claim'>;
 }
 
-/** What becomes of the parameters of a request. */
+/** Reads the parameters of requests. */
 export interface ReceiveRequest {
   /**
-   * At the authorization endpoint.
+   * Reads those of a request to the authorization endpoint.
    * @param browser the hash of the secret that the request has in its browser.
-   * @throws AuthError 400 `invalid_request_uri`, on a page: nobody knows where else.
+   * @throws AuthError 400 `invalid_request_uri`, shown on a page, because the redirect URI is not known.
    */
   authorization(ctx: Context, received: ParsedUrlQuery, browser: string): Promise<ReceivedRequest>;
   /**
-   * At the endpoint that requests are pushed to, which uses an object up when it keeps the request: a client that is
-   * asked for a nonce sends the same again (RFC 9449 §8).
-   * @param clientId as which the sender authenticates.
+   * Reads those of a pushed request. The endpoint records the use of a request object only when it stores the
+   * request, because a client that is asked for a nonce sends the same object again (RFC 9449 §8).
+   * @param clientId the client that the sender authenticates as.
    */
   pushed(clientId: string, received: ParsedUrlQuery): Promise<ReceivedRequest>;
 }
@@ -63,24 +66,24 @@ export interface ReceiveRequest {
 const PUSH_REQUIRED = 'Pushed Authorization Request must be used';
 const OBJECT_REQUIRED = 'Request Object must be used by this client';
 
-/** Receives the requests of a tenant. */
+/** Makes the reader of a tenant's requests. */
 export function receiveRequests(deps: Dependencies): ReceiveRequest {
   const { config, ownCallbacks, pushedRequests } = deps;
   return {
     authorization: async (ctx, received, browser) => {
       const clientId = typeof received.client_id === 'string' ? received.client_id : '';
       const client = await config.client(clientId);
-      // The engine refuses who is no client; a request that is begun anew was received before.
+      // The engine refuses an unknown client. A request that is restarted was read before.
       if (client === undefined || uidOfState(received.state) !== undefined) return { parameters: received };
       const { request, request_uri: uri } = received;
       if (isPushedUri(uri) && request === undefined) {
         const brings = (hash: string) => bringsSecretOf(ctx, hash);
         const claimed = await pushedRequests.claim(uri, { clientId, brings, browser });
         if (claimed === undefined) throw new AuthError(400, 'invalid_request_uri', OVER);
-        // What was sent beside it does not count (RFC 9101 §6.3, RFC 9126 §4).
+        // Parameters beside `request_uri` do not count (RFC 9101 §6.3, RFC 9126 §4).
         const parameters = { ...claimed.params, client_id: clientId };
         const { pushed, isSigned } = claimed;
-        // The application may have come to be held to more since.
+        // The setting of the application may have changed since the request was pushed.
         if (!isSigned && mustSign(client))
           return refusedRequest(parameters, 'invalid_request', OBJECT_REQUIRED);
         return held(client, { parameters, pushed, ...(isSigned && { isSigned }) }, true);
@@ -104,7 +107,7 @@ export function receiveRequests(deps: Dependencies): ReceiveRequest {
   };
 }
 
-/** The request, if its object was not used before. */
+/** Returns the request, refused if its object was used before. */
 async function usedUp(
   { store }: Dependencies,
   client: Client,
@@ -115,7 +118,7 @@ async function usedUp(
   return isFirst ? read : refusedRequest(parameters, 'invalid_request_object', USED);
 }
 
-/** The request, if it is as its application's level demands (engine/compliance.ts). */
+/** Returns the request, refused if it breaks its application's compliance level (compliance.ts). */
 function held(client: Client, request: ReceivedRequest, isPushed: boolean): ReceivedRequest {
   const { parameters, isSigned = false } = request;
   if (request.refused !== undefined) return request;
@@ -146,7 +149,7 @@ async function withObject(
   const isRequired = mustSign(client);
   if (request === undefined && isRequired)
     return refusedRequest(received, 'invalid_request', OBJECT_REQUIRED);
-  // Without keys of the client there is nothing to verify one by: the engine refuses it.
+  // Without keys of the client the object cannot be verified: the engine refuses the request.
   const mayBe = typeof request === 'string' && (isRequired || requestObjectKeys(client, now).length > 0);
   if (!mayBe) return { parameters: received };
   try {
@@ -163,7 +166,7 @@ async function withObject(
 const ANSWERED = ['client_id', 'redirect_uri', 'response_mode', 'response_type', 'state', 'owp'];
 
 /**
- * A request that is refused, with what says where that is answered.
+ * Returns a refused request, with only the parameters that say where to send the error.
  * @param received its parameters, or those beside its object.
  */
 export function refusedRequest(

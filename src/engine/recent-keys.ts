@@ -5,7 +5,7 @@ interface RecentKeys {
   has(key: string, now: number): boolean;
   /** Remembers a key from now on. */
   add(key: string, now: number): void;
-  /** How many are remembered. */
+  /** The number of remembered keys. */
   size(): number;
   keys(): Iterable<string>;
 }
@@ -13,9 +13,9 @@ interface RecentKeys {
 /** Keys added within this time form a group and are forgotten together, seconds. */
 const TOGETHER = 60;
 
-/** @param seconds for how long each is remembered at least; a minute more at most. */
+/** Makes a memory of keys. @param seconds how long each key is remembered at least; at most a minute longer. */
 export function recentKeys(seconds: number): RecentKeys {
-  /** By when they came, the oldest first. */
+  /** The keys by the time when their group began, the oldest first. */
   const sets = new Map<number, Set<string>>();
   const forget = (now: number) => {
     for (const began of sets.keys()) {

@@ -1,4 +1,4 @@
-// Refresh tokens as administrators see them: one for each family. Its id is the hash under which it is
+// Refresh tokens as the Management API shows them: one for each family. The id is the hash under which it is
 // stored, which cannot be used as a token.
 
 import type { Challenges } from '../protection/challenges.ts';
@@ -31,16 +31,25 @@ export interface RefreshTokenView {
 
 export interface RefreshTokenDirectory {
   of(userId: string): Promise<RefreshTokenView[]>;
-  /** The first of all users'. @param most how many at most. */
+  /** Returns some refresh tokens, of any users. @param most how many at most. */
   some(most: number): Promise<RefreshTokenView[]>;
   get(id: string): Promise<RefreshTokenView | undefined>;
-  /** Ends one with its whole family, and what was given on the same grant. */
+  /** Revokes a refresh token with its family, and all other tokens of the same grant. */
   end(id: string): Promise<void>;
-  /** Ends all that a user has granted an application: tokens, codes that it has not redeemed yet, and logins that it asked for. */
+  /**
+   * Revokes everything that a user has granted an application: tokens, codes that are not redeemed yet, and CIBA
+   * requests.
+   */
   endAllOf(userId: string, clientId: string): Promise<void>;
-  /** Ends what an application has not redeemed yet: codes and logins that it asked for. @param audience for that API alone. */
+  /**
+   * Revokes the codes and CIBA requests of a user that an application has not redeemed yet.
+   * @param audience restricts it to this API.
+   */
   endUnredeemedOf(userId: string, clientId: string, audience: string | undefined): Promise<void>;
-  /** Replaces the metadata of one; undefined removes it. @returns undefined where there is no such token. */
+  /**
+   * Replaces the metadata of a refresh token; undefined removes it.
+   * @returns undefined when there is no such token.
+   */
   note(
     id: string,
     metadata: Readonly<Record<string, unknown>> | undefined,
@@ -51,17 +60,17 @@ type Artifact = Frozen<ArtifactRecord>;
 
 const PREFIX = 'rt_';
 
-/** The records of families, and of tokens of before there were families. */
+/** Key prefixes of the records of families, and of tokens that older versions issued without a family. */
 const KEYS = ['RefreshTokenFamily.sha256:', 'RefreshToken.sha256:'];
 
-/** An ISO date of epoch seconds; null of anything else. */
+/** Returns the ISO date of epoch seconds; null for anything else. */
 export function isoDate(seconds: unknown): string | null {
   return typeof seconds === 'number' && Number.isFinite(seconds)
     ? new Date(seconds * 1000).toISOString()
     : null;
 }
 
-/** The refresh tokens of a tenant. */
+/** Makes the functions that list and revoke the refresh tokens of a tenant. */
 export function refreshTokenDirectory(deps: {
   store: Store;
   config: Config;
@@ -130,12 +139,12 @@ export function refreshTokenDirectory(deps: {
   };
 }
 
-/** Whether a token from before there were families may still be used: used ones stay in the store, marked as used. */
+/** Whether a token is still valid. Used tokens without a family stay in the store, marked as used. */
 function isLive({ model, payload }: Artifact): boolean {
   return model === 'RefreshToken' && payload.consumed === undefined;
 }
 
-/** A refresh token as it is shown. @param record of its family. */
+/** Describes a refresh token as the Management API shows it. */
 export async function describeRefreshToken(
   config: Pick<Config, 'client'>,
   { id, payload }: Artifact,

@@ -1,7 +1,7 @@
-// Refresh tokens by family: one record for a login's first token and all that replaced it, so that a session that
-// is refreshed every few minutes takes no more room than any other. A token's value is the id of its family
-// followed by a secret of its own. The record keeps hashes of the tokens that may still be used; any other token
-// that names the family was used before, which is a sign of theft (RFC 9700 §4.14.2).
+// Refresh tokens by family: one record for the first token of a login and all that replace it, so that a session
+// that is refreshed every few minutes takes no more room than any other. A token's value is the id of its family
+// followed by a secret. The record keeps hashes of the tokens that may still be used; any other token of the family
+// was used before, which is a sign of theft (RFC 9700 §4.14.2).
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import type { ArtifactRecord } from '../records/engine.ts';
 import { type Frozen, thawed } from '../records/record.ts';
@@ -31,7 +31,7 @@ interface LiveToken {
 const FAMILY = { bytes: 16, characters: 22 };
 const OWN = { bytes: 32, characters: 43 };
 
-/** More successors of one token than its application could use at once: beyond them the oldest is forgotten. */
+/** The most live tokens of a family, more than an application can use at once. A further one removes the oldest. */
 const MOST_LIVE = 100;
 
 interface RefreshTokenDependencies {
@@ -42,8 +42,8 @@ interface RefreshTokenDependencies {
 }
 
 /**
- * An adapter for refresh tokens.
- * @param single the adapter of artifacts that have a record each, as refresh tokens of earlier versions have.
+ * Makes the engine's adapter for refresh tokens.
+ * @param single the adapter of artifacts that have a record each, as refresh tokens of older versions do.
  */
 export function refreshTokenAdapter(
   single: Adapter,
@@ -96,30 +96,30 @@ export function refreshTokenAdapter(
   };
 }
 
-/** Ends a grant with all that was given on it (RFC 6749 §4.1.2, RFC 9700 §4.14.2). */
+/** Revokes a grant with all its tokens (RFC 6749 §4.1.2, RFC 9700 §4.14.2). */
 export async function revokeGrant(artifacts: Collection<ArtifactRecord>, grantId: string): Promise<void> {
   await artifacts.deleteBy('grantId', grantId);
   await artifacts.delete(artifactKey('Grant', grantId));
 }
 
-/** The value of a new refresh token: of the family of the one that it replaces, or the first of its own. */
+/** Returns the value of a new refresh token, in the family of the token that it replaces or in a new one. */
 export function refreshTokenId(random: Random): string {
   const family = familyOf(replaced()) ?? random(FAMILY.bytes).toString('base64url');
   return family + random(OWN.bytes).toString('base64url');
 }
 
-/** The family of a token. @returns undefined for a token of before there were families. */
+/** Returns the family of a token. @returns undefined for a token that an older version issued without a family. */
 function familyOf(id: string | undefined): string | undefined {
   return id?.length === FAMILY.characters + OWN.characters ? id.slice(0, FAMILY.characters) : undefined;
 }
 
-/** The key of a token's family in the store; undefined for a token of before there were families. */
+/** Returns the key of a token's family in the store; undefined for a token without a family. */
 export function familyKey(id: string): string | undefined {
   const family = familyOf(id);
   return family === undefined ? undefined : artifactKey('RefreshTokenFamily', family);
 }
 
-/** The id of the token that this request rotates. */
+/** Returns the value of the token that this request rotates. */
 function replaced(): string | undefined {
   const entities = Provider.ctx?.oidc.entities as { RotatedRefreshToken?: { jti: string } } | undefined;
   return entities?.RotatedRefreshToken?.jti;
@@ -130,13 +130,17 @@ function joinsFamily(id: string): boolean {
   return familyOf(id) === familyOf(replaced());
 }
 
-/** Seconds during which a used token may be used again, for the application that asks. */
+/** Returns the seconds during which a used token of the requesting application may be used again. */
 function leeway(): number {
   const client = Provider.ctx?.oidc.client;
   return client === undefined ? 0 : applicationSettings(client).refreshToken.leeway;
 }
 
-/** Whether a token that was used may be used once more. @param now epoch seconds. */
+/**
+ * Whether a used token may be used once more.
+ * @param used when it was first used, epoch seconds.
+ * @param now epoch seconds.
+ */
 export function isTolerated(used: number, now: number): boolean {
   // A use in the future (the clock was set back since) does not count as recent.
   return used <= now && now - used < leeway();
@@ -146,10 +150,10 @@ function liveTokens({ payload }: Artifact): readonly LiveToken[] {
   return payload.tokens as readonly LiveToken[];
 }
 
-/** A token's payload as the engine has it; `consumed` when it was used before. */
+/** Returns a token's payload as the engine expects it, with `consumed` when the token was used before. */
 function presentedToken(family: Artifact, id: string, now: number): AdapterPayload {
   const { tokens: _tokens, ...kept } = family.payload;
-  // The engine changes what it is given; what the store hands out is the store's.
+  // A copy, because the engine changes it and records of the store must not be changed.
   const payload = thawed(kept) as AdapterPayload;
   const found = liveTokens(family).find(({ hash }) => hash === sha256(id));
   if (found === undefined)
@@ -159,7 +163,7 @@ function presentedToken(family: Artifact, id: string, now: number): AdapterPaylo
   return { ...payload, jti: id, exp, ...(isUsed && { consumed: used }) } as AdapterPayload;
 }
 
-/** The record of a family with a new token in it. @param before the record until now, where there is one. */
+/** Returns the record of a family with a new token in it. @param before the present record, where there is one. */
 function withToken(
   before: Artifact | undefined,
   token: { id: string; key: string; payload: AdapterPayload; expiresAt: number; now: number },
@@ -177,7 +181,7 @@ function withToken(
   };
 }
 
-/** What a family keeps for administrators: where it was begun and last used, and their metadata. */
+/** Returns the members of a family for the Management API: device, metadata and last use. */
 function noted(before: Artifact | undefined, now: number): Record<string, unknown> {
   const { device, metadata, bounds } = before?.payload ?? {};
   const { ctx } = Provider;
@@ -190,8 +194,9 @@ function noted(before: Artifact | undefined, now: number): Record<string, unknow
 }
 
 /**
- * The record of a family when one of its tokens is used.
- * @throws InvalidGrant when that one was used before: the leeway runs from the first use, so that it is not stretched.
+ * Returns the record of a family after one of its tokens is used.
+ * @throws errors.InvalidGrant when that token was used before and its leeway is over. The leeway counts from the
+ *   first use, so that further uses do not extend it.
  */
 function withUse(family: Artifact, id: string, now: number): Artifact {
   return change(family, id, (token) => {
@@ -200,7 +205,7 @@ function withUse(family: Artifact, id: string, now: number): Artifact {
   });
 }
 
-/** The record of a family when one of its tokens, which are not replaced, expires later. */
+/** Returns the record of a family, whose tokens are not rotated, with a new expiry of one of them. */
 export function withExpiry(
   family: Artifact,
   id: string,

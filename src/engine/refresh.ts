@@ -10,8 +10,8 @@ import { expiresByIdleness, refreshTokenLifetime } from './lifetimes.ts';
 import { familyKey, withExpiry } from './refresh-families.ts';
 
 /**
- * Moves the expiry of a refresh token that was just used, never beyond its absolute lifetime. One that
- * does not expire by idleness has nothing to move.
+ * Extends the expiry of a refresh token that was just used, never beyond its absolute lifetime. A token without an
+ * idle lifetime and without bounds is left as it is.
  */
 export async function keepRefreshTokenAlive(
   { store, clock, wallClock, commits }: { store: Store; clock: Clock; wallClock: Clock; commits: Commits },
@@ -21,7 +21,7 @@ export async function keepRefreshTokenAlive(
   if (!expiresByIdleness(client) && (token as { bounds?: unknown }).bounds === undefined) return;
   const left = refreshTokenLifetime(wallClock, token, client);
   const expiresAt = epochSeconds(clock) + left;
-  // The engine looks at its own date as well.
+  // The engine also checks a date of its own.
   const now = epochSeconds(wallClock);
   const exp = now + left;
   const artifacts = store.collection('artifacts');

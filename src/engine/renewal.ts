@@ -21,13 +21,13 @@ interface RenewalDependencies extends GrantEndDependencies {
 interface Renewal {
   /** Brings the engine up to date; called before each request that enters it. */
   renew(): Promise<void> | undefined;
-  /** The present grant types; the same object while unchanged. */
+  /** The current grant types; the same object while unchanged. */
   grantTypes(): ReadonlySet<string>;
 }
 
 const STANDARD_GRANTS = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** The engine's keys, those that sign first: it has them signed with, and holds none of them itself. */
+/** Returns the engine's keys, those that sign first. They contain no private members: the engine calls `sign`. */
 export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
   const all = keys.map(({ id: kid, jwk }) => {
     const alg = jwk.alg as SigningAlg;
@@ -43,15 +43,18 @@ export function engineKeys(sign: Sign, keys: readonly SigningKey[]): JWKS {
   return { keys: all } as JWKS;
 }
 
-/** What applications are told at /authorize, too (RFC 6749 §4.1.2.1). */
+/**
+ * Rethrows a busy signing service as `temporarily_unavailable`, which applications also get at /authorize (RFC 6749
+ * §4.1.2.1).
+ */
 function inEngineTerms(thrown: unknown): never {
   if (!(thrown instanceof AuthError) || thrown.status !== 503) throw thrown;
   throw new errors.TemporarilyUnavailable(thrown.error_description);
 }
 
 /**
- * Keeps the keys, the grant types beyond the engine's (their names have `vendor_host` in them) and what discovery says
- * as the tenant's configuration has them.
+ * Keeps the keys, our own grant types (their names contain `vendor_host`) and the discovery document up to date
+ * with the tenant's configuration.
  */
 export function renewal(provider: Provider, deps: RenewalDependencies): Renewal {
   const { config, signing } = deps;
@@ -90,8 +93,8 @@ export function renewal(provider: Provider, deps: RenewalDependencies): Renewal 
 }
 
 /**
- * What discovery says of logging out (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel §2.1). The
- * endpoints are ours: the engine's logout asks everybody and knows one list of addresses.
+ * Returns the members of discovery about logout (RP-Initiated Logout 1.0 §2.1, Front-Channel §3, Back-Channel
+ * §2.1). The endpoints are ours: the engine's logout always asks the user and knows only one list of redirect URIs.
  */
 function logoutMetadata(baseUrl: string, config: Config): Record<string, unknown> {
   const settings = config.settings().tenant.oidc_logout;

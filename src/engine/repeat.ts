@@ -6,16 +6,16 @@ import { requestExpired } from './pending-interaction.ts';
 import type { PushedRequests } from './pushed-requests.ts';
 import { EXTENSIONS_PARAMETER, PLACEHOLDER_NONCE, readExtensions } from './request-extensions.ts';
 
-/** Marks such a state; reserved. */
+/** The prefix of such a state; reserved. */
 const PREFIX = 'gatehouse.waiting.';
 const UID = /^[\w-]{43}$/;
 
-/** The state that names a waiting request. */
+/** Returns the state that names a waiting request. */
 export function waitingState(uid: string): string {
   return PREFIX + uid;
 }
 
-/** The uid in such a state. @returns undefined for an application's own state. */
+/** Returns the uid in such a state. @returns undefined for an application's own state. */
 export function uidOfState(state: unknown): string | undefined {
   const uid = typeof state === 'string' && state.startsWith(PREFIX) ? state.slice(PREFIX.length) : '';
   return UID.test(uid) ? uid : undefined;
@@ -25,11 +25,12 @@ export function uidOfState(state: unknown): string | undefined {
 const CHANGEABLE = ['connection', 'connection_scope', 'login_hint'] as const;
 
 /**
- * The waiting request named by a new request's state, with the new one's changes. It contains only what its application
- * sent.
+ * Returns the waiting request that a new request's state names, with the new request's changes. It contains only
+ * what its application has sent.
  * @param request the new request, normalized.
  * @returns the request to process, normalized; undefined when the state is an application's own.
- * @throws AuthError 400 when no such request of the application waits, so that no application gets a foreign state.
+ * @throws AuthError 400 when no such request of the application waits, so that no application receives such a
+ *   state.
  */
 export async function repeatedRequest(
   { provider, pushedRequests }: { provider: Provider; pushedRequests: Pick<PushedRequests, 'rebind'> },

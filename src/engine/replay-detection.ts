@@ -1,20 +1,22 @@
-// What the engine accepts only once: the `jti` of a client's assertion (RFC 7523 §3), of a DPoP proof (RFC 9449 §11.1).
+// Records what the engine accepts only once: the `jti` of a client's assertion (RFC 7523 §3), and that of a DPoP
+// proof (RFC 9449 §11.1).
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { UniqueKeyError } from '../store/contract.ts';
 import { useHash } from './request-replay.ts';
 import type { UsedProofs } from './used-proofs.ts';
 
-/** The engine's class of what was used. */
+/** The engine's class of records of use. */
 export interface ReplayDetectionClass {
   unique(iss: string, jti: string, exp: number): Promise<boolean>;
   instantiate(payload: object): { save(ttlSeconds: number): Promise<unknown> };
 }
 
 /**
- * Makes the check atomic. The engine first asks whether a `jti` was used and then stores it, so two requests at the same time
- * would both be accepted.
- * @param wallClock what dates in JWTs are by.
- * @param proofs what notes those of DPoP, and whether something is one of the request that is being answered.
+ * Makes the check atomic. The engine first checks whether a `jti` was used and then stores it, so two simultaneous
+ * requests would both be accepted.
+ * @param wallClock the clock that dates in JWTs are compared with.
+ * @param proofs the record of used DPoP proofs, and a function that tells whether a `jti` is that of the current
+ *   request's proof.
  */
 export function countOnce(
   model: ReplayDetectionClass,

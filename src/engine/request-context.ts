@@ -5,7 +5,7 @@ type EngineMiddleware = (ctx: KoaContextWithOIDC, next: () => Promise<void>) => 
 
 type Register = (this: object, name: string, path: string, ...middleware: EngineMiddleware[]) => unknown;
 
-/** The engine's class of routers. */
+/** The engine's router class. */
 interface RouterClass {
   prototype: Record<(typeof METHODS)[number], Register>;
 }
@@ -13,10 +13,10 @@ interface RouterClass {
 const METHODS = ['get', 'post', 'put', 'delete', 'options'] as const;
 
 /**
- * Has a provider that is being made keep the context as a plain member. The engine defines a getter for each request. V8
- * puts those among its old objects from the beginning, and with them all that the request is, which then takes a large
- * collection in place of a small one.
- * @param inner the engine's router class, which is as before when the provider is made, and its storage of contexts.
+ * Makes a provider that keeps the context as a plain member of the request. The engine defines a getter on each
+ * request. V8 then allocates the request and all that it references among its old objects, which only a full
+ * garbage collection frees.
+ * @param inner the engine's router class, which is restored when the provider is made, and its storage of contexts.
  * @param make makes the provider.
  */
 export function withPlainContexts<P extends { OIDCContext: new (ctx: KoaContextWithOIDC) => object }>(

@@ -1,5 +1,5 @@
-// What an authorization request says beyond the standard: taken out of it before the engine sees it, and carried through
-// the engine in one parameter that nobody else can write.
+// Members of an authorization request beyond the standard. They are taken out before the engine sees the request,
+// and passed through the engine in one parameter that no client can set.
 import { z } from 'zod';
 import { jsonOf } from '../runtime/json.ts';
 import type { Login } from '../users/login.ts';
@@ -11,13 +11,13 @@ export const EXTENSIONS_PARAMETER = 'gatehouse_notes';
 export const PLACEHOLDER_NONCE = 'none-was-sent';
 
 const visitorSchema = z.object({
-  /** As access tokens of the anonymous session name them. */
+  /** The `sub` of the anonymous session's access tokens. */
   subject: z.string(),
-  /** What their application noted of them. */
+  /** The metadata that the application has stored in the session. */
   metadata: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** A visitor who had not logged in before the request. */
+/** The user of an anonymous session. */
 export type Visitor = z.infer<typeof visitorSchema>;
 
 /** What `normalizeRequest` takes out of a request, to be restored later. */
@@ -30,11 +30,11 @@ const extensionsSchema = z.object({
   upstream: z.record(z.string(), z.string()),
   /** Ticket of a login before this request (cross-origin, or by a link). */
   loginTicket: z.string().optional(),
-  /** A session transfer token, as it came. */
+  /** A session transfer token, as received. */
   transferToken: z.string().optional(),
-  /** The login that it stands for; ours alone to write. */
+  /** The login that the session transfer token stands for. Set only by this server. */
   handed: z.custom<Login>((one) => typeof one === 'object').optional(),
-  /** Who the user was before they logged in. */
+  /** The user's anonymous session before this login. */
   visitor: visitorSchema.optional(),
   /** Why the named API is invalid. */
   invalidTarget: z.string().optional(),
@@ -42,22 +42,22 @@ const extensionsSchema = z.object({
   browser: z.string().optional(),
   /** Why the request is refused before the engine looks at it. */
   refused: z.object({ error: z.string(), description: z.string() }).optional(),
-  /** The parameters were pushed or signed: no page changes them. */
+  /** Whether the parameters were pushed or signed, and must not be changed by a page. */
   isFixed: z.boolean().optional(),
-  /** What a pushed request is known by. */
+  /** The key of a pushed request in the store. */
   pushed: z.string().optional(),
 });
 
 export type RequestExtensions = z.infer<typeof extensionsSchema>;
 
-/** The extensions of a normalized request; empty for any other. */
+/** Returns the extensions of a normalized request; empty for any other. */
 export function readExtensions(params: Readonly<Record<string, unknown>>): RequestExtensions {
   const extensions = params[EXTENSIONS_PARAMETER];
   const read = extensionsSchema.safeParse(typeof extensions === 'string' ? jsonOf(extensions) : undefined);
   return read.success ? read.data : { offline: false, withoutNonce: false, upstream: {} };
 }
 
-/** The parameters of a normalized request that are known to nobody here, and are for an upstream provider. */
+/** Returns the unknown parameters of a normalized request, which are for an upstream provider. */
 export function upstreamAdditional(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return readExtensions(params).upstream;
 }

@@ -10,21 +10,24 @@ import { profileOf } from '../records/compliance-levels.ts';
 
 /** Seconds that the client's clock may be ahead or behind (FAPI 2.0 Security Profile §5.3.2.1). */
 const TOLERANCE = 10;
-/** Seconds that an object of a client with a profile is good for, and that it may be old (FAPI 1.0 Advanced §5.2.2). */
+/**
+ * The longest lifetime of an object of a client with a compliance level, and its greatest age, seconds (FAPI 1.0
+ * Advanced §5.2.2).
+ */
 const LONGEST_OF_PROFILE = 3600;
 
-/** The claims that are about the object itself (RFC 7519 §4.1); all others are parameters of the request. */
+/** Claims about the object itself (RFC 7519 §4.1); all others are parameters of the request. */
 const OWN_CLAIMS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub']);
-/** What an object may not hold (RFC 9101 §4). */
+/** Parameters that an object must not contain (RFC 9101 §4). */
 const FORBIDDEN = ['request', 'request_uri'];
-/** Parameters that are JSON themselves: their value is the JSON, not a text of it. */
+/** Parameters that are JSON themselves: in an object their value is the JSON, not a string of it. */
 const JSON_PARAMETERS = ['claims', 'authorization_details'];
 const TYPES = ['oauth-authz-req+jwt', 'jwt'];
 
 /** A request object that was verified. */
 export interface RequestObject {
   parameters: ParsedUrlQuery;
-  /** What it is told from others by; where it has such. */
+  /** Its id, if it has one. */
   jti: string | undefined;
   /** Epoch seconds. */
   expiresAt: number | undefined;
@@ -32,13 +35,13 @@ export interface RequestObject {
 
 type Credential = NonNullable<Client['signed_request_object']>['credentials'][number];
 
-/** The keys of a client's request objects that are good at the moment. @param now epoch milliseconds. */
+/** Returns the keys of a client's request objects that have not expired. @param now epoch milliseconds. */
 export function requestObjectKeys(client: Client, now: number): readonly Credential[] {
   return (client.signed_request_object?.credentials ?? []).filter((key) => expiryOf(key) > now);
 }
 
 /**
- * Verifies the object of a client and takes its parameters out.
+ * Verifies a client's request object and returns its parameters.
  * @param now epoch milliseconds.
  * @throws AuthError `invalid_request_object` (RFC 9101 §7).
  */
@@ -48,9 +51,10 @@ export async function readRequestObject(
   { issuer, now }: { issuer: string; now: number },
 ): Promise<RequestObject> {
   const claims = await verified(object, client, { issuer, now });
-  // The `client_id` of the object is that of the request (RFC 9101 §5); who pushes one is authenticated as it.
+  // The `client_id` of the object has to be that of the request (RFC 9101 §5), as which a client that pushes one
+  // authenticates.
   if (claims.client_id !== client.client_id) throw invalid('its client_id is not that of the request');
-  // An assertion of the client is no request, and a request no assertion (RFC 9101 §10.8).
+  // A client assertion must not be accepted as a request, nor a request as an assertion (RFC 9101 §10.8).
   if (claims.sub === client.client_id) throw invalid('sub must not be the client_id');
   if (FORBIDDEN.some((name) => claims[name] !== undefined)) {
     throw invalid('it must not contain request or request_uri');
@@ -59,12 +63,13 @@ export async function readRequestObject(
   return objectOf(claims);
 }
 
-/** The claims that a signed authentication request has (CIBA Core §7.1.1), beside `iss` and `aud`. */
+/** Required claims of a signed authentication request (CIBA Core §7.1.1), beside `iss` and `aud`. */
 const SIGNED_CLAIMS = ['exp', 'iat', 'nbf', 'jti'] as const;
 
 /**
- * The same for a signed authentication request (CIBA Core §7.1.1), which names its client as `iss` alone. One for the
- * authorization endpoint is none: it says where to answer.
+ * Verifies a signed authentication request (CIBA Core §7.1.1), which names its client only as `iss`. An object for
+ * the authorization endpoint, recognized by its redirect URI or response type, is refused.
+ * @throws AuthError `invalid_request_object`.
  */
 export async function readBackchannelObject(
   object: string,
@@ -119,7 +124,7 @@ async function verified(
   throw invalid('its signature could not be verified');
 }
 
-/** The keys that an object may be signed with: by the names of both, and always of the same algorithm. */
+/** Returns the keys that an object may be signed with: of its algorithm, and of its `kid` where both have one. */
 function candidates(object: string, keys: readonly Credential[]): readonly Credential[] {
   let header: ReturnType<typeof decodeProtectedHeader>;
   try {
@@ -157,7 +162,7 @@ function parameterOf(name: string, value: unknown): string | string[] {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   if (JSON_PARAMETERS.includes(name)) return JSON.stringify(value);
-  // As a parameter that is sent several times.
+  // Like a parameter that is sent several times.
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value;
   throw invalid(`its ${name.slice(0, 100)} is no text`);
 }
@@ -169,8 +174,9 @@ function invalid(why: string): AuthError {
 const ANSWER_PARAMETERS = ['redirect_uri', 'response_mode', 'response_type', 'state'] as const;
 
 /**
- * The parameters in a request object that say where to answer; they take precedence over the query's (OpenID Connect Core
- * §6.1). Not verified, because only the refusal of an object uses them, and the redirect_uri must be registered anyway.
+ * Returns the parameters in a request object that say where to answer; they take precedence over the query's
+ * (OpenID Connect Core §6.1). They are not verified, because only the refusal of an object uses them, and the
+ * redirect_uri must be registered anyway.
  * @param object the `request` parameter.
  * @returns empty when it cannot be read, for instance when encrypted.
  */

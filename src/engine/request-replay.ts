@@ -5,17 +5,17 @@ import { type Store, UniqueKeyError } from '../store/contract.ts';
 import { artifactKey } from './artifact-keys.ts';
 import type { RequestObject } from './request-object.ts';
 
-/** What uses are kept as, ours and the engine's. */
+/** The model of records of use, ours and the engine's. */
 export const REPLAY_MODEL = 'ReplayDetection';
 
-/** What a use is known by. @param named what is good once, as for {@link isFirstUse}. */
+/** Returns the id of a use. @param named what may be used once, as for {@link isFirstUse}. */
 export const useHash = (named: readonly string[]): string => sha256(JSON.stringify(named));
 
 /** The description for a request object that was used before (RFC 9101 §7). */
 export const USED = 'The request object is invalid: it was used before';
 
 /**
- * Marks a request object as used, where it says which one it is and until when it is good.
+ * Marks a request object as used. One without `jti` or `exp` may be used again.
  * @returns true for the first use; of simultaneous ones exactly one is the first.
  */
 export async function useOnce(
@@ -28,8 +28,8 @@ export async function useOnce(
 }
 
 /**
- * Stores the use of something that is valid once. It stays used when the clock is set back.
- * @param named what it is, unique among all that is noted here: its kind first.
+ * Stores the use of something that may be used once. It stays used when the clock is set back.
+ * @param named the parts of its id, its kind first; unique among everything that is stored here.
  * @param expiresAt epoch seconds after which it is refused anyway.
  * @returns true for the first use; of simultaneous ones exactly one is the first.
  */

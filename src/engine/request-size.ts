@@ -1,16 +1,19 @@
-// Size limits of authorization requests, which are stored until the user has logged in and can be sent by anybody.
+// Size limits of authorization requests, which anybody can send and which are stored until the user has logged in.
 import type { ParsedUrlQuery } from 'node:querystring';
 import { AuthError } from '../http/errors.ts';
 
-/** Characters of a parameter; `state` is returned in an address, whose length is limited. */
+/** The most characters of a parameter; `state` is returned in a URL, whose length is limited. */
 const LONGEST = 4_096;
-/** Characters of a parameter that is a JWT, or JSON of an API's own. */
+/** The most characters of a parameter that is a JWT or JSON. */
 const LONGEST_TOKEN = 8_192;
 const TOKENS = ['id_token_hint', 'request', 'authorization_details'];
-/** Characters of all names and values. */
+/** The most characters of all names and values. */
 const LONGEST_IN_ALL = 10_240;
 
-/** @throws AuthError 400 `invalid_request` when a request or one of its parameters is too long. */
+/**
+ * Checks the size of a request.
+ * @throws AuthError 400 `invalid_request` when the request or one of its parameters is too long.
+ */
 export function checkRequestSize(query: ParsedUrlQuery): void {
   let total = 0;
   for (const [name, value] of Object.entries(query)) {

@@ -1,4 +1,4 @@
-// What a token request is for: the API, and what may be given for it.
+// Reads the API and the scopes that a token request asks for.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { asksEachTime } from '../records/apis.ts';
@@ -12,8 +12,8 @@ interface Configured {
 }
 
 /**
- * The API that a token request is for, else the tenant's default: as a resource indicator.
- * @throws AuthError 403 where there is no such API.
+ * Returns the API of a token request, or else the tenant's default, as a resource indicator.
+ * @throws AuthError 403 when there is no such API.
  */
 export async function requestedResource(
   { config }: Configured,
@@ -27,7 +27,7 @@ export async function requestedResource(
   return audience === undefined ? undefined : toResource(audience);
 }
 
-/** The requested scopes that exist, with `offline_access` only if API and application allow it. */
+/** Returns the requested scopes that exist, with `offline_access` only if API and application allow it. */
 export async function grantableScopes(
   { config }: Configured,
   ctx: KoaContextWithOIDC,
@@ -38,13 +38,16 @@ export async function grantableScopes(
   const scopes = new Set([...ctx.oidc.requestParamScopes].filter((scope) => known.has(scope)));
   const offline =
     ctx.oidc.client?.grantTypeAllowed('refresh_token') === true && api?.allow_offline_access !== false;
-  // A refresh would not say who acts for the user.
+  // No refresh token when somebody acts for the user: refreshed tokens would not name the actor.
   const isActed = actorOf(ctx) !== undefined || ctx.oidc.params?.actor_token !== undefined;
   if (!offline || isActed) scopes.delete('offline_access');
   return scopes;
 }
 
-/** @throws AuthError for an API whose users are asked for consent each time: here nobody asks them. */
+/**
+ * Refuses an API that requires consent each time: at the token endpoint the user cannot be asked.
+ * @throws AuthError 403 `unauthorized_client`.
+ */
 export async function refuseUnasked({ config }: Configured, resource: string | undefined): Promise<void> {
   if (resource === undefined || !asksEachTime(await config.resourceServer(toAudience(resource)))) return;
   throw new AuthError(

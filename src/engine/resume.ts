@@ -45,7 +45,7 @@ export async function prepareResume(
   return secret;
 }
 
-/** Refuses a callback that was removed from the application since the request came. @throws AuthError 400 */
+/** Refuses a redirect URI that was removed from the application since the request came. @throws AuthError 400 */
 async function refuseFormerCallback(
   provider: Provider,
   { client_id: clientId, redirect_uri: callback }: Readonly<Record<string, unknown>>,

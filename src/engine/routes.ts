@@ -1,4 +1,5 @@
-// The requests that the engine answers, each through our endpoint before it, and those that we answer for it.
+// The routes of the engine's endpoints. Each request goes through an endpoint of ours first; some are answered
+// without the engine.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { optional } from '../http/described.ts';
@@ -40,10 +41,10 @@ interface EngineRoutesDependencies
   > {
   config: Pick<Config, 'settings' | 'customDomains'>;
   rateLimits: RateLimits;
-  /** The public origin where clients are asked for certificates, where it is another one. */
+  /** The public origin where clients are asked for certificates, if it is another one. */
   mtlsOrigin: string | undefined;
   signing: Pick<Signing, 'ensure'>;
-  /** Endpoints of the hosted service's own that features have, by their names in the metadata. */
+  /** Endpoints beyond the standards that features have, by their names in the metadata. */
   endpoints: Readonly<Record<string, string>>;
 }
 
@@ -53,7 +54,7 @@ const limits = {
   par: { capacity: 600, perMinute: 6000, per: 'address', where: '`/oauth/par`' },
   revoke: { capacity: 100, perMinute: 600, per: 'address', where: '`/oauth/revoke`' },
   introspect: { capacity: 1000, perMinute: 6000, per: 'address', where: '`/oauth/introspect`' },
-  // The contract's: minus one per request, plus one per minute.
+  // As the specification of the API says: minus one per request, plus one per minute.
   userinfo: { capacity: 10, perMinute: 1, per: 'user', where: '`/userinfo`', ofRoute: true },
   discovery: { capacity: 200, perMinute: 1200, per: 'address', where: '`/.well-known/*`, `/client/*`' },
 } satisfies Limits;
@@ -198,10 +199,10 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   const { enter, config } = deps;
   await enter(ctx);
   const isStandard = hasStandardClaims(config, undefined);
-  // Who wants the standard is told of nothing else.
+  // A tenant with standard claims gets only standard metadata.
   const metadata = { ...(ctx.body as Record<string, unknown>), ...(isStandard ? {} : deps.endpoints) };
   if (!takesPushedRequests(config)) delete metadata.pushed_authorization_request_endpoint;
-  // The hosted service names it by a template, which is no URL.
+  // Its value is a template and no URL, as with the hosted service.
   if (isStandard) delete metadata.global_token_revocation_endpoint;
   if (hasSessionManagement(config))
     metadata.check_session_iframe = `${String(metadata.issuer)}${CHECK_SESSION.slice(1)}`;
@@ -209,7 +210,10 @@ async function makeMetadata(deps: EngineRoutesDependencies, ctx: Context): Promi
   ctx.body = origin === undefined ? metadata : { ...metadata, ...mtlsAliases(metadata, origin) };
 }
 
-/** Where the edge of a custom domain asks for certificates, as the hosted service names it. */
+/**
+ * Returns the origin where the reverse proxy of a custom domain asks for certificates, named as with the hosted
+ * service.
+ */
 async function edgeOrigin(config: EngineRoutesDependencies['config']): Promise<string | undefined> {
   if (config.settings().tenant.mtls?.enable_endpoint_aliases !== true) return undefined;
   const [domain] = await config.customDomains();
