@@ -55,8 +55,7 @@ export function loginActions(deps: StepDependencies): LoginActions {
     const amr = primary === undefined ? login.amr : methodsOfFirstFactor(login.amr);
     const isDue = outcome.multifactor && !amr.includes('mfa');
     const lacksFactor = factors !== undefined || (isDue && !(await isRemembered(deps, ctx, login, outcome)));
-    // The claims count only when all steps are done: until then the actions continue, or run again, after the
-    // user's next step.
+    // The claims count only when all steps are done; until then actions continue, or run again.
     const isDone =
       !lacksFactor && redirect === undefined && (primary === undefined || login.session === undefined);
     if (isDone) set.set(ctx.oidc, claimsIn(actions, aboutOf(ctx, login), outcome));

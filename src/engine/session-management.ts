@@ -1,6 +1,6 @@
-// OpenID Connect Session Management 1.0, where the tenant has it (`flags.session_management`): a page that applications
-// frame tells them whether the session at this browser has changed since their response. It knows the browser's state by
-// a cookie that its script reads; the session's own cookie stays out of the reach of scripts.
+// OpenID Connect Session Management 1.0, for tenants with `flags.session_management`: applications frame a page
+// that tells them whether the session at this browser has changed since their response. The page identifies the
+// browser's state by a cookie that its script reads; scripts cannot read the session's own cookie.
 import type { Context } from 'koa';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
@@ -17,12 +17,15 @@ const COOKIE = '__Secure-gatehouse_state';
 /** Not `HttpOnly`, because the script of the page reads it; sent to that page only. */
 const ATTRIBUTES = `Path=${CHECK_SESSION}; Secure; SameSite=None`;
 
-/** Whether a tenant has it. */
+/** Whether a tenant has session management. */
 export function hasSessionManagement(config: Pick<Config, 'settings'>): boolean {
   return config.settings().tenant.flags.session_management === true;
 }
 
-/** Adds `session_state` to the responses of OpenID Connect requests, and keeps the browser's state (§2). */
+/**
+ * Adds `session_state` to the responses of OpenID Connect requests, and sets the cookie of the browser's state
+ * (§2).
+ */
 export function announceSessions(
   provider: Provider,
   { config, random }: { config: Config; random: Random },
@@ -40,14 +43,15 @@ export function announceSessions(
 }
 
 /**
- * The browser's state of a session, made from the session cookie's value. Not from the `sid`, which applications know: with it
- * a site of any origin could compute what the page compares, and recognise the user's browser.
+ * Returns the browser's state of a session, made from the session cookie's value. It is not made from the `sid`,
+ * which applications know: with it a site of any origin could compute what the page compares, and recognise the
+ * user's browser.
  */
 function stateOf(cookie: string): string {
   return sha256(`browser state ${cookie}`);
 }
 
-/** Removes the state's cookie: the session has ended. */
+/** Removes the cookie of the browser's state when the session has ended. */
 export function forgetState(ctx: Context): void {
   ctx.append('Set-Cookie', `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`);
 }
@@ -57,9 +61,9 @@ function appendCookie(ctx: KoaContextWithOIDC, cookie: string): void {
 }
 
 /**
- * §3.2, §3.3: the answer to `<client_id> <session_state>`. Who asks may be a frame beside this one, as in the
- * standard's example. The origin that asks is part of what is compared, so that a page learns nothing of an application
- * that it is not.
+ * The page's script: it answers `<client_id> <session_state>` (§3.2, §3.3). The message may come from a frame
+ * beside this one, as in the standard's example. Its origin is part of what is compared, so that a page learns
+ * nothing about another application.
  */
 const SCRIPT = `(function(){
 function state(){var all=document.cookie.split('; ');for(var i=0;i<all.length;i++)if(all[i].indexOf('${COOKIE}=')===0)return all[i].slice(${COOKIE.length + 1});return '';}
@@ -77,8 +81,8 @@ crypto.subtle.digest('SHA-256',new TextEncoder().encode(text)).then(function(has
 })();`;
 
 /**
- * Answers with the page, which any application may frame: it shows nothing, and does nothing but compare.
- * @throws AuthError 404 where the tenant has no session management.
+ * Answers with the page. Any application may frame it, because it shows nothing and only compares.
+ * @throws AuthError 404 when the tenant has no session management.
  */
 export function sendCheckSession(config: Pick<Config, 'settings'>, ctx: Context): void {
   if (!hasSessionManagement(config)) throw new AuthError(404, 'not_found', 'There is no such page.');

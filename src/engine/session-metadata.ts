@@ -1,5 +1,5 @@
-// The metadata of a session, set by administrators and actions. It is a record of its own: the engine overwrites a session
-// with what it read at the beginning of a request, so that metadata set meanwhile would be lost.
+// The metadata of a session, set by administrators and actions. It has a record of its own, because the engine
+// overwrites a session with what it read at the beginning of a request, and metadata set meanwhile would be lost.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import type { Config } from '../tenant/config.ts';
@@ -9,7 +9,7 @@ export type SessionMetadata = Readonly<Record<string, unknown>>;
 const HOUR = 3600;
 const metadataKey = (sid: string) => `SessionNote:${sid}`;
 
-/** The metadata of a session; undefined where none was set. */
+/** Returns the metadata of a session; undefined when none was set. */
 export async function sessionMetadata(
   { store }: { store: Store },
   sid: string,
@@ -19,8 +19,8 @@ export async function sessionMetadata(
 }
 
 /**
- * Replaces the metadata of a session that there is; undefined removes it.
- * @param deps.clock what the store's records expire by.
+ * Replaces the metadata of an existing session; undefined removes it.
+ * @param deps.clock the clock by which records of the store expire.
  */
 export async function setSessionMetadata(
   { store, config, clock }: { store: Store; config: Pick<Config, 'settings'>; clock: Clock },
@@ -34,6 +34,6 @@ export async function setSessionMetadata(
     return;
   }
   const expiresAt = epochSeconds(clock) + config.settings().tenant.session_lifetime * HOUR;
-  // `sessionUid` has it removed with its session.
+  // `sessionUid` lets the end of the session remove it.
   await artifacts.put({ id, model: 'SessionNote', payload: { sessionUid: sid, metadata }, expiresAt });
 }

@@ -1,4 +1,4 @@
-// A silent request (`prompt=none`) with a login ticket, or a session that is handed over: the login is completed here, without
+// Completes the login of a silent request (`prompt=none`) with a login ticket or a session transfer token, without
 // a page.
 import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { LoginTickets } from '../protection/login-tickets.ts';
@@ -20,9 +20,10 @@ interface SilentLoginDependencies {
 }
 
 /**
- * Logs the ticket's user in, if the request is silent and the ticket is of this browser and application. Called after the
- * request was validated and before its session is read, so that an invalid request does not consume the ticket. An invalid
- * ticket changes nothing: the interaction policy then answers `login_required`.
+ * Logs in the user of the request's ticket or token, if the request is silent and a ticket belongs to this browser
+ * and application. Called after the request was validated and before its session is read, so that an invalid
+ * request does not use up the ticket. An invalid ticket changes nothing: the interaction policy then answers
+ * `login_required`.
  * @throws errors.OIDCProviderError, for the callback, when the user is blocked or needs a second factor.
  */
 export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaContextWithOIDC): Promise<void> {
@@ -53,7 +54,7 @@ export async function logInSilently(deps: SilentLoginDependencies, ctx: KoaConte
   Object.assign(ctx.oidc, { result: loginAnswer(login) });
 }
 
-/** Ends another user's session for all participants and starts a new one. */
+/** Ends the session of another user for all its applications and starts a new one. */
 async function leaveOtherAccount(
   { sessions }: SilentLoginDependencies,
   { oidc }: KoaContextWithOIDC,
@@ -64,7 +65,7 @@ async function leaveOtherAccount(
   await leaveSession({ sessions }, { oidc });
 }
 
-/** Ends the session of a request for all participants and starts a new one. */
+/** Ends the session of a request for all its applications and starts a new one. */
 async function leaveSession(
   { sessions }: Pick<SilentLoginDependencies, 'sessions'>,
   { oidc }: Pick<KoaContextWithOIDC, 'oidc'>,

@@ -1,16 +1,17 @@
-// Claims as OpenID Connect Core has them (`standard_claims`), or as the hosted service's SDKs read them.
+// Chooses between claims as OpenID Connect Core defines them (`standard_claims`) and as the hosted service's SDKs
+// read them.
 import type { Config } from '../tenant/config.ts';
 import type { UpdatedAt } from '../users/profile.ts';
 import type { ApplicationSettings } from './applications.ts';
 
 type Choice = Pick<ApplicationSettings, 'standardClaims' | 'oidcConformant'> | undefined;
 
-/** Whether an application gets the standard's claims: its own setting, else the tenant's. */
+/** Whether an application gets the standard's claims: its own setting, or else the tenant's. */
 export function hasStandardClaims(config: Pick<Config, 'settings'>, application: Choice): boolean {
   return application?.standardClaims ?? config.settings().tenant.flags.standard_claims === true;
 }
 
-/** The form of `updated_at` for an application (docs/wire/token.md). */
+/** Returns the form of `updated_at` for an application (docs/wire/token.md). */
 export function updatedAtFor(config: Config, application: Choice): UpdatedAt {
   if (hasStandardClaims(config, application)) return 'number';
   return application?.oidcConformant === true ? 'iso8601' : 'text';
@@ -27,11 +28,12 @@ export interface IdTokenParts {
 const NO_ASSURANCE = '0';
 
 /**
- * Selects for an ID token what the standard has in it.
- * @param responseType of the authorization request whose response the token is in; undefined at the token endpoint.
+ * Selects the claims of an ID token that the standard defines.
+ * @param responseType the response type of the authorization response with the token; undefined at the token
+ *   endpoint.
  */
 export function standardIdToken(token: IdTokenParts, responseType: unknown): void {
-  // Claims of scopes are had from /userinfo wherever there is an access token to ask it with (§5.4).
+  // Claims of scopes come from /userinfo whenever an access token is issued (§5.4).
   if (responseType !== 'id_token') token.scope = 'openid';
   if (token.mask !== undefined && 'acr' in token.mask && token.available.acr === undefined) {
     token.available = { ...token.available, acr: NO_ASSURANCE };

@@ -1,5 +1,5 @@
-// Subject tokens (RFC 8693 §2.1): our own tokens, with which an application asks for something else of the same user. They are
-// read here, not used up.
+// Verifies subject tokens (RFC 8693 §2.1): tokens of ours for whose user an application asks for something else.
+// They are not used up.
 import type { Context } from 'koa';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
@@ -11,23 +11,24 @@ import { ACCESS_TOKEN, type ExchangeDependencies, subjectOf } from './token-exch
 
 const REFRESH_TOKEN = 'urn:ietf:params:oauth:token-type:refresh_token';
 
-/** A token of a request of the token endpoint, and the application that brings it. */
+/** The subject token of a token request, and the application that sends it. */
 interface SubjectToken {
   ctx: Context;
   clientId: string;
-  /** Of RFC 8693 §3: that of an access or a refresh token. */
+  /** The token type (RFC 8693 §3), of an access or a refresh token. */
   type: string;
   token: string;
 }
 
 /**
- * The user of a refresh token of the application's, or of an access token that it was given or that is for its API.
- * @throws AuthError 400 `invalid_request` for another type, `invalid_grant` for a token that is not good, or whose user may
- *   not come in; 401 as {@link CheckPossession} does.
+ * Returns the user of a refresh token of the application, or of an access token that was issued to it or is for its
+ * API.
+ * @throws AuthError 400 `invalid_request` for another type, `invalid_grant` for a token that is not valid or whose
+ *   user is not admitted; 401 as {@link CheckPossession} does.
  */
 export type ReadSubjectToken = (presented: SubjectToken) => Promise<User>;
 
-/** The reader of a tenant. */
+/** Makes the reader of a tenant. */
 export function subjectTokenReader(
   deps: ExchangeDependencies & { checkPossession: CheckPossession },
 ): ReadSubjectToken {
@@ -36,14 +37,14 @@ export function subjectTokenReader(
     const user = subject && (await deps.users.get(subject.userId));
     if (user === undefined || admit(user) !== undefined) throw notGood();
     const { organization, connection } = subject ?? {};
-    // Such a token is good for as long as its user is a member.
+    // A token for an organization is valid only while its user is a member.
     if (organization !== undefined && !(await deps.isMember(organization, user.id, connection)))
       throw notGood();
     return user;
   };
 }
 
-/** Whose a token is, and the organization that it is for; by which connection they came, where that is known. */
+/** The user and organization of a token, and the connection of its login, where it is known. */
 interface FoundSubject {
   userId: string;
   organization?: string | undefined;
@@ -60,7 +61,10 @@ async function subjectFrom(
   return subjectOf(deps, clientId, type, token);
 }
 
-/** A refresh token that was used before is refused, but its family is not revoked: a thief could otherwise log its owner out. */
+/**
+ * Verifies a refresh token. One that was used before is refused, but its family is not revoked: otherwise a thief
+ * could log the user out.
+ */
 async function ofRefreshToken(
   { checkPossession }: { checkPossession: CheckPossession },
   ctx: Context,
@@ -74,7 +78,7 @@ async function ofRefreshToken(
   const grant = await provider.Grant.find(token.grantId ?? '');
   if (grant === undefined || grant.isExpired || grant.clientId !== clientId) return undefined;
   if (grant.accountId !== token.accountId) return undefined;
-  // One given in a session that was handed over ends with that, which is looked at when it is refreshed.
+  // A refresh token of a transferred session ends with that session, which is only checked when it is refreshed.
   if (transferOf(grant) !== undefined) return undefined;
   const { jkt, 'x5t#S256': thumbprint } = token;
   if (jkt !== undefined || thumbprint !== undefined)

@@ -52,10 +52,10 @@ const STANDARD_FAILURES: ReadonlyMap<string, EventType> = new Map([
   ['client_credentials', 'feccft'],
 ]);
 
-/** Answers to a polling client that is to ask again. They are not logged as failures. */
+/** Errors after which a polling client asks again. They are not logged as failures. */
 const GOES_ON = ['authorization_pending', 'slow_down'];
 
-/** The endpoints. */
+/** Makes the endpoints. */
 export function tokenEndpoint({
   failures,
   enter,
@@ -80,7 +80,7 @@ export function tokenEndpoint({
     );
     // The engine would answer browsers in HTML.
     ctx.req.headers.accept = 'application/json';
-    // Made sure of before a code or a token is used up.
+    // Checked before a code or a token is used up.
     const ready = signing.ready();
     if (ready !== undefined) await ready;
     await enter(ctx);
@@ -125,7 +125,7 @@ function tokenFields(ctx: Context): Record<string, string> {
   };
 }
 
-/** Application and user of a failed exchange, as far as known. */
+/** Returns the application and user of a failed exchange, as far as they are known. */
 function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: string } {
   const { client, entities } = (ctx as { oidc?: Partial<KoaContextWithOIDC['oidc']> }).oidc ?? {};
   const { Account, AuthorizationCode, RefreshToken } = entities ?? {};
@@ -138,8 +138,8 @@ function partiesOf(ctx: Context): { client_id?: string; user_id?: string; ip: st
 }
 
 /**
- * The API that a refresh asks for is withheld from the engine until it has found the token good; refresh-targets.ts
- * decides then.
+ * Returns the parameters of a refresh for the engine, without the API: refresh-targets.ts decides on it once the
+ * engine has verified the token.
  */
 function refreshFields(
   targets: Pick<RefreshTargets, 'ask'>,
@@ -153,10 +153,7 @@ function refreshFields(
   return fields;
 }
 
-/**
- * The resource indicator of the API that a request names; undefined for a session transfer token, which is for no
- * API.
- */
+/** Returns the API that a request names; undefined for a session transfer token, which is for no API. */
 function apiOrTransfer(ctx: Context, identifier: string | undefined): string | undefined {
   if (identifier === undefined || !isTransferAudience(ctx, identifier)) return identifier;
   keepTransferAsked(ctx, identifier);

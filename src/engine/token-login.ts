@@ -1,4 +1,5 @@
-// The login behind a token request: whether it holds, whether its user may come in, and what the tenant's actions make of it.
+// Decides on the login of a token request: whether it holds, whether its user is admitted, and what the tenant's
+// actions change.
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { AuthError } from '../http/errors.ts';
 import { type Login, methodsOfFirstFactor } from '../users/login.ts';
@@ -18,9 +19,9 @@ export interface JudgeDependencies extends Pick<GrantDependencies, 'organization
   loginActions: Pick<LoginActions, 'atToken'>;
 }
 
-/** What of a token request a login is judged by. */
+/** The members of a token request on which the decision depends. */
 export interface AskedOfToken {
-  /** As recorded in the tokens. */
+  /** The grant type as recorded in the tokens. */
   gty: string;
   /** @see GrantRequest.userAddress */
   userAddress: string | undefined;
@@ -32,12 +33,12 @@ export interface AskedOfToken {
   isRecorded: boolean | undefined;
 }
 
-/** The same, with the application that asks and the API that it asks for: a resource indicator. */
+/** The same with the application, and the requested API as a resource indicator. */
 type Judged = AskedOfToken & { clientId: string; resource: string | undefined };
 
 /**
- * Judges a login and runs the tenant's actions. Where an action names the user whom this one was linked to, it
- * becomes a login of that user.
+ * Verifies a login and runs the tenant's actions. When an action names the user whom this one was linked to, the
+ * login becomes one of that user.
  * @throws AuthError as {@link refuseUnfit}.
  */
 export async function judgedLogin(
@@ -56,7 +57,7 @@ export async function judgedLogin(
     await keep();
     return { login, user };
   }
-  // That user's login is judged like any other, by the first factor alone.
+  // That user's login is verified like any other, with the first factor only.
   const { userId, credentialVersion } = primary;
   const amr = methodsOfFirstFactor(login.amr);
   const other = { ...login, userId, credentialVersion, amr, acr: undefined };
@@ -69,7 +70,7 @@ export async function judgedLogin(
 }
 
 /**
- * Judges a login, and makes its user a member of the organization where the connection does so.
+ * Verifies a login, and makes its user a member of the organization where the connection allows it.
  * @throws AuthError as {@link refuseUnfit}.
  */
 async function enter(
@@ -80,7 +81,7 @@ async function enter(
 ): Promise<User> {
   const user = await refuseUnfit(deps, ctx, login, asked);
   const { clientId, organization } = asked;
-  // From here on the user is a member, where logging in by the connection makes one.
+  // Before anything is issued: tokens name an organization only for a member.
   const outside = await deps.organizations.enter(login, { clientId, organization });
   if (outside !== undefined) throw outside;
   deps.judged.set(ctx.oidc, user);
@@ -88,9 +89,10 @@ async function enter(
 }
 
 /**
- * @returns the user whose login it is.
- * @throws AuthError when the login does not hold any more, or its user may not come in; 403, with the way to go on,
- *   where it lacks a second factor.
+ * Verifies a login.
+ * @returns its user.
+ * @throws AuthError when the login does not hold any more or its user is not admitted; 403 `mfa_required` when it
+ *   lacks a second factor.
  */
 async function refuseUnfit(
   { settle, secondFactor }: JudgeDependencies,
@@ -114,15 +116,15 @@ async function refuseUnfit(
   throw await lacksFactorOf({ secondFactor }, ctx, login, asked);
 }
 
-/** The `protocol` of a login at the token endpoint, as the hosted service tells it to actions. */
+/** Returns the `protocol` of a login at the token endpoint, as the hosted service names it for actions. */
 const protocolOf = (gty: string): string => {
   const name = gty.slice(gty.lastIndexOf(':') + 1).replaceAll('_', '-');
   return name === 'ciba' ? 'oidc-ciba' : `oauth2-${name}`;
 };
 
 /**
- * The refusal of a login that lacks a second factor. It tells the application how to go on, except with an
- * exchanged token.
+ * Returns the refusal of a login that lacks a second factor. It contains a token for the MFA API, except in a token
+ * exchange.
  */
 async function lacksFactorOf(
   { secondFactor }: Pick<JudgeDependencies, 'secondFactor'>,
@@ -131,8 +133,8 @@ async function lacksFactorOf(
   asked: Judged,
 ): Promise<AuthError> {
   const { clientId, resource, gty, organization } = asked;
-  // The `mfa_token` of the refusal can enrol factors. Only somebody who has just given the first factor may have
-  // it, not the holder of some token; and tokens that followed it would not name the actor.
+  // The `mfa_token` can enroll factors, so only somebody who has just given the first factor may have it, not
+  // everybody who holds a token. Besides, tokens that are issued after it would not name the actor.
   if (exchangedOf(ctx) !== undefined || actorOf(ctx) !== undefined)
     return new AuthError(400, 'invalid_request', 'The subject_token lacks the second factor that is needed.');
   const { scope } = ctx.oidc.params ?? {};

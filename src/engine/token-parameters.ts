@@ -1,10 +1,10 @@
-// Which parameters of a token request the engine reads.
+// Limits the parameters of a token request that the engine reads.
 
 /**
- * Makes the engine read only the parameters of the request's own grant. By default it reads those of all grants, searches them
- * several times, and then drops those of the other grants.
- * @param known the engine's: the names by grant type, and those of all together, to which each grant is added.
- * @param grantType of the request that is at hand, as it was sent.
+ * Makes the engine read only the parameters of the request's own grant. By default it reads those of all grants,
+ * searches them several times, and then drops those of the other grants.
+ * @param known the engine's names of parameters by grant type, and those of all grants under `undefined`.
+ * @param grantType returns the `grant_type` of the current request, as sent.
  */
 export function readOwnParameters(
   known: ReadonlyMap<string | undefined, Set<string>>,

@@ -1,4 +1,4 @@
-// What reads tokens and credentials that we gave: each of them with the tenant's present keys.
+// Wires the readers of our tokens and of client credentials. Each uses the tenant's present keys.
 import type { Context } from 'koa';
 import type { Users } from '../users/users.ts';
 import { authenticateClient } from './client-authentication.ts';
@@ -13,7 +13,7 @@ interface ReaderDependencies extends Omit<UserinfoDependencies, 'keys'> {
   organizations: Organizations;
 }
 
-/** The readers of one provider. */
+/** Makes the readers of one provider. */
 export function tokenReaders(deps: ReaderDependencies) {
   const { provider, config } = deps;
   const { issuer } = provider;

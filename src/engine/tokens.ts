@@ -27,14 +27,14 @@ import { respondWithTokens, type TokenDependencies } from './token-response.ts';
 /** A token request of a vendor grant, its client authenticated. */
 export interface GrantRequest {
   clientId: string;
-  /** The grant's own parameters, as sent. */
+  /** The parameters of the grant, as sent. */
   params: Readonly<Record<string, string | undefined>>;
   ip: string;
   /** The user's address; undefined when a confidential application does not send it. */
   userAddress: string | undefined;
-  /** The browser's identifier, if a page of the application made the request. */
+  /** The identifier of the browser, if a page of the application made the request. */
   browser?: string | undefined;
-  /** For rate limits. */
+  /** The request, for rate limits. */
   ctx: Context;
 }
 
@@ -44,39 +44,39 @@ export interface Granted {
   /** An earlier token request that this one completes: tokens are issued for its scopes, API and grant type. */
   completes?: CompletedRequest;
   /**
-   * Whether the login was made at our pages for this very request: they have asked for consent, and for a second
-   * factor where one was due.
+   * Whether the login was made at our pages for this request: they have asked for consent, and for a second factor
+   * where one was needed.
    */
   isFromPages?: boolean;
   /** @see Made.isRecorded */
   isRecorded?: boolean;
-  /** The organization that the login is for, by id or name, whatever the request says. */
+  /** The organization that the login is for, by id or name; it takes precedence over the request's. */
   organization?: string | undefined;
-  /** Of a token exchange. */
+  /** The limits and claims of a token exchange. */
   exchanged?: Exchanged;
   /** Further members of the token response. */
   extra?: Record<string, unknown>;
 }
 
-/** The answer of a grant that gives out something other than our tokens, such as a token of a connected account. */
+/** The answer of a grant that does not issue tokens of ours, but for example the token of a connected account. */
 export interface Handed {
-  /** The answer of the token endpoint. */
+  /** The token response. */
   answer: Readonly<Record<string, unknown>>;
   userId: string;
-  /** The name of the connection that it comes from. */
+  /** The name of the connection that the answer comes from. */
   connection: string;
 }
 
 /**
- * A grant type beyond the engine's, as a feature declares it: the feature decides who the user is, the rest is done here.
- * @template D what the feature is given.
+ * A grant type beyond the engine's. The feature that declares it authenticates the user; everything else is done
+ * here. @template D the dependencies of the feature.
  */
 export interface GrantDeclaration<D> {
-  /** The whole `grant_type`; one that begins with a slash is a path below the tenant's `vendor_host`. */
+  /** The complete `grant_type`; one that begins with a slash is a path below the tenant's `vendor_host`. */
   grantType: string;
-  /** One line, for the document of the API. */
+  /** One line, for the OpenAPI document. */
   summary: string;
-  /** The parameters that it reads, beside scope, audience and client authentication. */
+  /** Its parameters, beside scope, audience and client authentication. */
   parameters: z.ZodObject;
   /** As recorded in the access token's `gty`. */
   gty: string;
@@ -88,14 +88,14 @@ export interface GrantDeclaration<D> {
   authenticate: (deps: D, request: GrantRequest) => Promise<Granted | Handed>;
 }
 
-/** A grant type as it is sent. */
+/** Returns the `grant_type` as clients send it. */
 export function grantTypeOf(declared: string, vendorHost: string): string {
   return declared.startsWith('/') ? `http://${vendorHost}${declared}` : declared;
 }
 
 /** A declared grant type with its dependencies bound. */
 export interface VendorGrant {
-  /** Contains the tenant's `vendor_host`, and is read again after a change. */
+  /** Contains the tenant's `vendor_host`, so it is read again when that changes. */
   readonly grantType: string;
   /** Names of the parameters it reads, beside scope, audience and client authentication. */
   parameters: string[];
@@ -163,14 +163,13 @@ export function registerVendorGrant(
           authorizationDetails: completes?.authorizationDetails,
         };
         await respondWithTokens(deps, ctx, login, asked);
-        // Nobody has logged in here. An ID token would say that somebody has, perhaps in a session that is over,
-        // and could itself be exchanged.
+        // Nobody has logged in here. An ID token would say so, perhaps of a session that has ended, and could be
+        // exchanged itself.
         if (exchanged !== undefined) delete (ctx.body as { id_token?: string }).id_token;
         if (extra !== undefined) Object.assign(ctx.body as object, extra);
       } catch (thrown) {
         if (!(thrown instanceof AuthError)) throw thrown;
-        // The engine passes on its own errors only. Ours is kept aside until the engine has answered, and is
-        // answered then.
+        // The engine only passes on errors of its own. Ours is recorded and answered after the engine.
         deps.failures.keep(ctx, thrown);
         throw new errors.CustomOIDCProviderError(thrown.error, thrown.error_description, { cause: thrown });
       }
@@ -179,7 +178,7 @@ export function registerVendorGrant(
   );
 }
 
-/** Answers with what the grant gives out itself, and logs it. */
+/** Sends the grant's own answer, and logs it. */
 function handOut(
   { events }: Pick<GrantEndDependencies, 'events'>,
   { clientId: client_id, ip, ctx }: GrantRequest,
@@ -192,7 +191,7 @@ function handOut(
 }
 
 /**
- * Refuses an application whose compliance level allows no such token, before the code or ticket of the request is
+ * Refuses a request whose tokens the application's compliance level does not allow, before its code or ticket is
  * used up.
  */
 function refuseWeakRequest(deps: GrantEndDependencies, ctx: KoaContextWithOIDC, keys: ProvedKeys): void {
@@ -203,7 +202,7 @@ function refuseWeakRequest(deps: GrantEndDependencies, ctx: KoaContextWithOIDC, 
   refuseNoncompliant(client, undefined, boundTo);
 }
 
-/** @throws errors.InvalidDpopProof where its tokens would have to be bound to a key, and it proves none. */
+/** Refuses a request whose tokens have to be bound to a key when it proves none. @throws errors.InvalidDpopProof */
 async function refuseUnboundRequest(
   deps: GrantEndDependencies,
   ctx: KoaContextWithOIDC,

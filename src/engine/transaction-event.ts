@@ -1,4 +1,4 @@
-// `event.transaction`: what was asked for by an authorization or a token request.
+// `event.transaction` of actions: what an authorization or token request asks for.
 import type { Context } from 'koa';
 import { languagesOf, matchLanguage } from '../http/languages.ts';
 import type { Config } from '../tenant/config.ts';
@@ -7,12 +7,12 @@ import { upstreamAdditional } from './request-extensions.ts';
 
 interface Transaction {
   params: Readonly<Record<string, unknown>>;
-  /** As the hosted service calls it, such as `oidc-basic-profile`. */
+  /** The protocol as the hosted service names it, such as `oidc-basic-profile`. */
   protocol: string;
   scopes: readonly string[];
 }
 
-/** `event.transaction`. */
+/** Returns `event.transaction`. */
 export function transactionOf(
   config: Pick<Config, 'settings'>,
   ctx: Context,
@@ -38,7 +38,7 @@ export function transactionOf(
   };
 }
 
-/** The language that the tenant would answer a request in. */
+/** Returns the language in which the tenant would answer a request. */
 export function localeOf(config: Pick<Config, 'settings'>, ctx: Context, uiLocales?: string): string {
   const { enabled_locales: enabled } = config.settings().tenant;
   return matchLanguage(languagesOf(ctx, uiLocales), enabled) ?? enabled[0] ?? 'en';

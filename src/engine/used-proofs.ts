@@ -1,7 +1,8 @@
-// Which DPoP proofs were used (RFC 9449 §11.1). Where this process alone serves they are noted in memory, so that no request waits
-// for a disk; with others beside it in the store, before the answer. After a crash the memory is gone: what was durable is until
-// when proofs may have been noted in it. Whoever brings one that was made up to then, without a nonce, is asked for a nonce (§8), and
-// the nonces of before the crash are good no more (`steadyNonces`).
+// Records which DPoP proofs were used (RFC 9449 §11.1). A process that serves alone records them in memory, so that
+// no request waits for a disk; several processes record them in the store, before the answer. A crash loses the
+// memory. Therefore the store has a time, written in advance, up to which uses may have been recorded in memory:
+// after a crash a proof that was made before it, without a nonce, is answered with a nonce (§8), and nonces from
+// before the crash are not valid any more (`steadyNonces`).
 import { createHmac } from 'node:crypto';
 import { type Clock, epochSeconds, SET_BACK } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
@@ -21,16 +22,19 @@ export interface UsedProofs {
 /** How far ahead a proof may be dated, seconds (FAPI 2.0 Security Profile §5.3.2.1: not more than 60). */
 const AHEAD = 60;
 
-/** How long the engine takes a proof without a nonce, seconds from its `iat` on. */
+/** How long the engine accepts a proof without a nonce, seconds from its `iat`. */
 const GOOD_FOR = 300;
 
-/** How long a use is remembered: as long as a proof is good, and the wall clock may be a minute behind. Nonces are good for less. */
+/**
+ * How long a use is remembered, seconds: as long as a proof is valid, and a minute more in case the wall clock is
+ * behind. Nonces are valid for less.
+ */
 const KEPT = AHEAD + GOOD_FOR + 60;
 
-/** How many are kept in memory, about 20 MB; any more are kept in the store. */
+/** The most uses that are kept in memory, about 20 MB. Further ones are stored. */
 const MOST = 250_000;
 
-/** How far ahead the time is written until which proofs may have been noted, seconds. */
+/** How far in advance the time is written up to which uses may be recorded in memory, seconds. */
 const NOTED_AHEAD = 10;
 
 /** The most that are stored at the stop. With more, nothing is stored, and the next process starts as after a crash. */
@@ -40,24 +44,24 @@ const NOTED_UNTIL = artifactKey(REPLAY_MODEL, 'noted-until');
 
 interface UsedProofsDependencies {
   store: Store;
-  /** What durations are by. */
+  /** The clock for durations. */
   clock: Clock;
   wallClock: Clock;
-  /** How many are remembered at most; as many as {@link MOST} unless said otherwise. */
+  /** The most uses that are kept in memory; {@link MOST} by default. */
   most?: number;
 }
 
-/** The uses of one tenant's proofs. */
+/** Makes the record of one tenant's used proofs. */
 export async function usedProofs(deps: UsedProofsDependencies): Promise<UsedProofs> {
   const { store, clock, wallClock } = deps;
   const before = await store.collection('artifacts').get(NOTED_UNTIL);
-  /** Until when uses may have been noted that a crash has lost. */
+  /** The time up to which a crash may have lost uses. */
   const lostUntil = before === undefined ? Number.NEGATIVE_INFINITY : Number(before.payload.until);
   const now = () => epochSeconds(clock);
   const needsNonce = (iat: number) =>
     iat > epochSeconds(wallClock) + AHEAD ||
     iat <= lostUntil + AHEAD ||
-    // The wall clock was set back: such a use may be forgotten.
+    // The wall clock was set back, so the use may be forgotten already.
     iat < now() - KEPT + AHEAD;
   const inStore = (clientId: string, jti: string) =>
     isFirstUse(store, [clientId, jti], now() + AHEAD + GOOD_FOR);
@@ -72,7 +76,7 @@ function inMemory(
   const recent = recentKeys(KEPT);
   const artifacts = store.collection('artifacts');
   const beingStored = new Set<string>();
-  // An earlier process may have noted some in the store.
+  // An earlier process may have stored some uses.
   let lookUntil = now() + KEPT + SET_BACK;
   let notedUntil = Number.NEGATIVE_INFINITY;
   let noting: Promise<void> | undefined;
@@ -112,7 +116,7 @@ function inMemory(
     },
     handOver: async () => {
       if (recent.size() > MOST_HANDED_OVER) return;
-      // A request that comes still is noted in the store.
+      // A request that still arrives is recorded in the store.
       isHandedOver = true;
       const expiresAt = now() + KEPT + SET_BACK;
       const records = [...recent.keys()].map((key) => ({
@@ -123,26 +127,27 @@ function inMemory(
       }));
       if (records.length > 0)
         await store.batch(records.map((put) => ({ collection: 'artifacts', put }) as const));
-      // What was lost before this process stays lost for as long as such proofs are good.
+      // Uses that an earlier crash has lost stay lost for as long as their proofs are valid.
       if (lostUntil + AHEAD + GOOD_FOR > now()) await noteUntil(lostUntil);
       else await artifacts.delete(NOTED_UNTIL);
     },
   };
 }
 
-/** What the engine asks of nonces. */
+/** The engine's interface for nonces. */
 export interface Nonces {
-  /** The one that a client is given. */
+  /** Returns the nonce to give to a client. */
   nextChallenge(): string;
   checkChallenge(nonce: string): boolean;
 }
 
-/** How long a nonce is the one that is given, seconds; it is good for two such times more. */
+/** How long the same nonce is given out, seconds. It is valid for two further such times. */
 const STEP = 60;
 
 /**
- * The nonces of one process (RFC 9449 §8): by a clock that never goes back, so that what was forgotten does not become good again.
- * @param secret 32 bytes, no other process's.
+ * Makes the nonces of one process (RFC 9449 §8). They depend on a clock that never goes back, so that a forgotten
+ * use does not become valid again.
+ * @param secret 32 bytes that no other process has.
  * @param clock one that never goes back.
  */
 export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
@@ -155,7 +160,7 @@ export function steadyNonces(secret: Buffer, clock: Clock): Nonces {
   };
   return {
     nextChallenge: () => nonces()[0] ?? '',
-    // No constant-time comparison: a nonce is not secret, anybody who asks gets it.
+    // No constant-time comparison, because a nonce is not secret: anybody can ask for it.
     checkChallenge: (nonce) => nonces().includes(nonce),
   };
 }

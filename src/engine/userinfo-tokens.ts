@@ -1,4 +1,4 @@
-// The access tokens that `/userinfo` answers to: opaque ones, and JWTs that name it as an audience.
+// Verifies the access tokens that `/userinfo` accepts: opaque ones, and JWTs that name it as an audience.
 import type Provider from 'oidc-provider';
 import type { AccessToken, Grant } from 'oidc-provider';
 import type { Clock } from '../runtime/clock.ts';
@@ -25,14 +25,14 @@ export interface Presented {
   issuedAt: number;
   /** Individually requested claims (OIDC Core §5.5). */
   claims: string[];
-  /** The id of the organization that it is for. */
+  /** The id of the organization that the token is for. */
   organization?: string | undefined;
   cnf: Confirmation | undefined;
-  /** Read with the token. */
+  /** The user's record, where it was read with the token. */
   user?: User | undefined;
 }
 
-/** What reads the access tokens that `/userinfo` answers to. The function it gives finds nothing of one that is not good. */
+/** Makes the reader of access tokens for `/userinfo`. It returns undefined for a token that is not valid. */
 export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDependencies) {
   const audience = userinfoAudience(provider.issuer);
   const readJwt = async (token: string): Promise<Presented | undefined> => {
@@ -43,7 +43,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
       clientId: String(payload.azp ?? payload.client_id),
       scopes: String(payload.scope ?? '').split(' '),
       issuedAt: Number(payload.iat),
-      // An API's JWT has no record of them.
+      // A JWT for an API does not contain the requested claims.
       claims: [],
       organization: typeof payload.org_id === 'string' ? payload.org_id : undefined,
       cnf: confirmationOf(payload),
@@ -70,7 +70,7 @@ export function userinfoTokens({ provider, keys, clock, ahead }: UserinfoTokenDe
     token.split('.').length === 3 ? readJwt(token) : ahead.around(() => readOpaque(token));
 }
 
-/** The individually requested claims that the grant covers; others have no consent. */
+/** Returns the individually requested claims that the grant covers; the others have no consent. */
 function allowedClaims(grant: Grant, { claims }: AccessToken): string[] {
   const asked = Object.keys(claims?.userinfo ?? {});
   return asked.length === 0 ? [] : grant.getOIDCClaimsFiltered(new Set(asked));

@@ -56,15 +56,15 @@ const NO_OPENID: Refusal = {
 
 export interface Userinfo {
   /**
-   * Verifies the access token; answers itself when it is missing, invalid, or lacks `openid`.
-   * @returns the user, as key of the endpoint's rate limit; undefined when it has answered.
+   * Verifies the access token, and answers with the error when it is missing, invalid, or lacks `openid`.
+   * @returns the user's id, as the key of the endpoint's rate limit; undefined when it has answered.
    */
   authenticate(ctx: Context): Promise<string | undefined>;
   /** Answers with the profile after `authenticate`. */
   respond(ctx: Context): Promise<void>;
 }
 
-/** The two steps of `/userinfo`, with the rate limit in between. */
+/** Makes the two steps of `/userinfo`. The rate limit is taken in between. */
 export function userinfo(deps: UserinfoDependencies): Userinfo {
   const presented = new WeakMap<object, Presented>();
   const tokenOf = (ctx: Context): Presented => {
@@ -110,7 +110,7 @@ export function userinfo(deps: UserinfoDependencies): Userinfo {
   };
 }
 
-/** What is said of the organization that a token is for, as long as the user is a member of it. */
+/** Returns the claims about a token's organization, while the user is a member of it. */
 async function membership(
   organizations: UserinfoDependencies['organizations'],
   { organization, userId }: Presented,
@@ -119,7 +119,7 @@ async function membership(
   return organizations.claims(organization);
 }
 
-/** The token, sent by exactly one method (RFC 6750 §2), or the refusal. */
+/** Returns the token, which has to be sent by exactly one method (RFC 6750 §2), or the refusal. */
 function accessToken(ctx: Context): { value: string } | Refusal {
   const inHeader = presentedToken(ctx);
   if (ctx.get('Authorization') !== '' && inHeader === undefined) {
@@ -140,7 +140,10 @@ function accessToken(ctx: Context): { value: string } | Refusal {
   return { value: token };
 }
 
-/** The user with the e-mail address at the time of issue; all else is current (docs/claims.md). */
+/**
+ * Returns the user with the e-mail address at the time when the token was issued; all else is current
+ * (docs/claims.md).
+ */
 function asAtIssue(user: Frozen<UserRecord>, issuedAt: number): Frozen<UserRecord> {
   const then = user.email_history?.find(({ until }) => issuedAt < until);
   if (then === undefined) return user;
@@ -167,7 +170,7 @@ function refuse(ctx: Context, { status, error, description }: Refusal): void {
   ctx.body = status === 401 ? 'Unauthorized' : (description ?? 'Unauthorized');
 }
 
-/** FAPI 1.0 Part 1 §6.2.1 (11): answered as it was sent, or made up. */
+/** FAPI 1.0 Part 1 §6.2.1 (11): returned as it was sent, or a new one. */
 const INTERACTION_ID = 'x-fapi-interaction-id';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -4,37 +4,40 @@ import type { FactorsAsked } from '../actions/factors-asked.ts';
 import type { Progress } from '../actions/progress.ts';
 import type { Login } from '../users/login.ts';
 
-/** What a user returned with from the address that an action sent them to. */
+/** The request with which a user returns from the URL that an action sent them to. */
 export interface Return {
   method: string;
   query: Readonly<Record<string, string>>;
   body: Readonly<Record<string, string>>;
 }
 
-/** What comes back to where somebody was sent from: what they brought, or the type of the second factor that they gave. */
+/** What a user returns with: a request, or the type of the second factor that they gave. */
 export type Brought = Return | { factor: string };
 
 /** A login as the user whom its identity was linked to. */
 export interface PrimaryLogin {
   login: Login;
-  /** The ids of the identities that were logged in with: they are to be that user's. */
+  /** The ids of the identities that were logged in with, which have to be that user's. */
   identities: string[];
 }
 
-/** Kept with a waiting request. */
+/** The state of the actions, stored with a waiting request. */
 export interface WaitingActions {
-  /** Whose login they were run for, and in which session: they begin anew for another. None yet of a login that another takes the place of. */
+  /**
+   * The user and session of the login that the actions ran for; for another login they start again. `sid` is
+   * undefined while a login as another user replaces this one and has no session yet.
+   */
   userId: string;
   sid: string | undefined;
   progress: Progress | undefined;
-  /** Where the user is sent. */
+  /** The URL that the user is sent to. */
   redirect?: string | undefined;
-  /** Which second factor they wait for, and whether one has been given since. */
+  /** The second factors that an action asks for, and whether one has been given since. */
   factors?: FactorsAsked | undefined;
   isGiven?: boolean | undefined;
-  /** The login that goes on in place of the one that was: of the user whom its identity was linked to. */
+  /** The login that replaces the present one: of the user whom its identity was linked to. */
   primary?: PrimaryLogin | undefined;
-  /** With what they came back from there. */
+  /** The request with which the user returned from `redirect`. */
   returned?: Return | undefined;
 }
 
@@ -42,12 +45,12 @@ interface Asked {
   actions?: WaitingActions;
 }
 
-/** Of a request whose user was asked for something, as the engine has it. */
+/** Returns the state of the actions in the prompt of a waiting request. */
 export function waitingActionsOf(prompt: { details: object }): WaitingActions | undefined {
   return (prompt.details as Asked).actions;
 }
 
-/** Of a request that goes on: as far as they were run for this very login. */
+/** Returns the state of the actions of a resumed request, if they ran for this login. */
 export function answeredActions({ oidc }: KoaContextWithOIDC): WaitingActions | undefined {
   const { actions } = (oidc.result ?? {}) as Asked;
   const { session } = oidc;
