@@ -1,4 +1,4 @@
-// The tenant file beside the Management API: what orders leave in the log, what goes with a record, and what stays gone.
+// The tenant file together with the Management API: what applying a file records, removes and creates again.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { ADMIN, callApi, startManaged } from './support.ts';
 
 type Member = Record<string, unknown>;
 
-/** The tenant that {@link startManaged} starts, with another connection and a role. */
+/** The tenant of {@link startManaged}, with another connection and a role. */
 const TENANT = {
   ...(parse(EXAMPLE) as { databases: Member[]; connections: Member[] }),
   roles: [{ name: 'Editor' }],
@@ -21,7 +21,7 @@ const TENANT = {
 const LEGACY = { name: 'legacy', strategy: 'auth0', enabled_clients: ['example-spa'] };
 const WITH_LEGACY = { ...TENANT, databases: [...TENANT.databases, LEGACY] };
 
-/** As it is applied: with the application that the tests call as. */
+/** The tenant file to apply, with the client that the tests authenticate as. */
 const file = (tenant: Member = TENANT) => ({
   ...tenant,
   clients: [
@@ -38,7 +38,7 @@ const file = (tenant: Member = TENANT) => ({
   ],
 });
 
-describe('a tenant file, applied to a server that runs', () => {
+describe('applying a tenant file to a running server', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -53,7 +53,7 @@ describe('a tenant file, applied to a server that runs', () => {
     return logs.filter((one) => (one.details as { request?: Member })?.request?.command === command) as any[];
   };
 
-  it('leaves in the log who changed what, before and after, without secrets', async () => {
+  it('logs who changed what, with the values before and after, without secrets', async () => {
     server = await startManaged(TENANT);
     const secret = 'another-secret-of-the-file';
     const changed = file({
@@ -89,7 +89,7 @@ describe('a tenant file, applied to a server that runs', () => {
     expect(JSON.stringify(made)).not.to.contain(admin.client_secret);
   });
 
-  it('removes the users of a connection with it, as a call does, and says so', async () => {
+  it('removes the users of a removed connection, as a call does, and says so', async () => {
     server = await startManaged(WITH_LEGACY);
     const { user_id } = await json('POST', '/users', {
       connection: 'legacy',
@@ -101,14 +101,14 @@ describe('a tenant file, applied to a server that runs', () => {
     expect((await callApi(server, 'GET', path)).status).to.equal(200);
     expect(await order('apply', file())).to.include('- connections.legacy (with its users)');
     while ((await callApi(server, 'GET', path)).status !== 404);
-    // Nor does a connection of that name have them.
+    // A new connection of that name does not have them either.
     await order('apply', file(WITH_LEGACY));
     expect(await json('GET', '/users-by-email?email=old@example.test')).to.deep.equal([]);
     const { kind } = (await server.store.collection('documents').get('connection-removal/legacy')) ?? {};
     expect(kind).to.equal(undefined);
   });
 
-  it('is exported with a word on what the file cannot hold', async () => {
+  it('exports a comment that names what the file cannot contain', async () => {
     server = await startManaged(TENANT);
     const exported = async () =>
       String((await sendOrder(server.dataDir, { command: 'export' }))?.result).split('\n');
@@ -118,7 +118,7 @@ describe('a tenant file, applied to a server that runs', () => {
     expect(await words()).to.deep.equal(['# Not in it, as management tools keep it: hooks (1)']);
   });
 
-  it('is completed by a second apply where the first ended between two records', async () => {
+  it('completes with a second apply what a failed one left undone', async () => {
     let isFailing = false;
     const open = async (options: Parameters<typeof openStore>[0]) =>
       failing(await openStore(options), () => isFailing);
@@ -128,7 +128,7 @@ describe('a tenant file, applied to a server that runs', () => {
     const failed = await order('apply', next).catch((thrown: Error) => thrown.message);
     expect(failed).to.equal('the disk is full');
     isFailing = false;
-    // What is written before the failure stays: the rest is still to be done, and no more.
+    // What was written before the failure is kept; the plan has the rest.
     const rest = await order('plan', next);
     expect(rest).to.include('+ roles.Reader').and.not.include('+ connections.legacy');
     expect(await order('apply', next)).to.deep.equal(rest);
@@ -136,7 +136,7 @@ describe('a tenant file, applied to a server that runs', () => {
   });
 });
 
-describe('what a call has removed', () => {
+describe('records that a call has removed', () => {
   let server: TestServer;
   let dataDir: string;
 
@@ -160,7 +160,7 @@ describe('what a call has removed', () => {
     expect(response.status).to.be.within(200, 204);
   };
 
-  it('a start does not make again, and what the file declares anew it makes; apply makes all', async () => {
+  it('are not created again by a start, unless newly declared in the file, but are by apply', async () => {
     await start(WITH_LEGACY);
     await remove('/roles', 'Editor');
     await remove('/connections', 'legacy');
@@ -179,7 +179,7 @@ describe('what a call has removed', () => {
   });
 });
 
-/** A store whose roles cannot be written while `isFailing`. */
+/** Returns a store in which writing roles fails while `isFailing` returns true. */
 function failing(store: Store, isFailing: () => boolean): Store {
   return {
     ...store,

@@ -1,9 +1,9 @@
-// Protections that are kept for tools alone, and directories' groups: what is taken, what is refused, what is told.
+// Settings of protections and directories that are only stored for deploy tools.
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
 import { callsWith, type ManagementCall, managementToken, startManaged } from './support.ts';
 
-describe('protections and directories that are kept for tools', () => {
+describe('settings of protections and directories', () => {
   let server: TestServer;
   let call: ManagementCall;
 
@@ -13,7 +13,7 @@ describe('protections and directories that are kept for tools', () => {
   });
   after(() => server.stop());
 
-  it('keep no secret of a captcha provider', async () => {
+  it('stores no secret of a captcha provider', async () => {
     const path = '/attack-protection/captcha';
     const sent = {
       active_provider_id: 'recaptcha_enterprise',
@@ -32,7 +32,7 @@ describe('protections and directories that are kept for tools', () => {
     expect((await call('GET', '/logs')).text).to.not.include('sesame');
   });
 
-  it('refuse what is no setting of theirs', async () => {
+  it('rejects unknown settings and invalid values', async () => {
     for (const [path, body] of [
       ['captcha', { active_provider_id: 'none' }],
       ['captcha', { hcaptcha: { site_key: 'site' } }],
@@ -46,7 +46,7 @@ describe('protections and directories that are kept for tools', () => {
     expect(set.json()).to.deep.include({ allowlist: ['192.0.2.0/24'], bot_detection_level: 'medium' });
   });
 
-  it("have a directory's usual mapping, and the groups that are selected", async () => {
+  it('returns the default mapping of a directory, and keeps the selected groups', async () => {
     const options = { client_id: 'id', client_secret: 'a secret', domain: 'example.test' };
     const made = await call('POST', '/connections', { name: 'workspace', strategy: 'google-apps', options });
     expect(made.status, made.text).to.equal(201);

@@ -1,4 +1,4 @@
-// Applications' keys by the published client, and assertions that are signed with them.
+// Credentials of clients with the published management client, and the assertions that they sign.
 import { createPrivateKey, generateKeyPairSync, randomUUID } from 'node:crypto';
 import type { Management, ManagementClient } from 'auth0';
 import { expect } from 'chai';
@@ -17,7 +17,7 @@ const [one, two] = [pair(), pair()];
 const API = 'https://api.example.test/';
 const HOUR = 3_600_000;
 
-describe('credentials of applications', () => {
+describe('the credentials of a client', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -29,7 +29,7 @@ describe('credentials of applications', () => {
 
   const key = (publicKey: string, over: object = {}) =>
     ({ credential_type: 'public_key', pem: publicKey, alg: 'RS256', ...over }) as never;
-  /** An application with an API, that authenticates with the first key. */
+  /** Creates a client that is granted an API and authenticates with the first key. @returns its id */
   const robot = async (over: object = {}): Promise<string> => {
     const { client_id = '' } = await management.clients.create({
       name: 'Robot',
@@ -59,7 +59,7 @@ describe('credentials of applications', () => {
   const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
     Promise.resolve(asked).catch((thrown: unknown) => thrown);
 
-  it('come with a new application, which is shown their ids alone', async () => {
+  it('are created with the client, which then shows their ids alone', async () => {
     const client = await robot({ name: 'first' });
     const [shown] = await management.clients.credentials.list(client);
     expect(shown).to.include({ name: 'first', alg: 'RS256', credential_type: 'public_key' });
@@ -72,7 +72,7 @@ describe('credentials of applications', () => {
     expect((await tokenBy(client, two.privateKey)).status).to.equal(401);
   });
 
-  it('are added, and let in with the next request; deleted, and do not', async () => {
+  it('authenticate the client with the next request once added, and no more once deleted', async () => {
     const client = await robot();
     const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));
     expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
@@ -84,7 +84,7 @@ describe('credentials of applications', () => {
     expect(await failure(management.clients.credentials.get(client, id))).to.include({ statusCode: 404 });
   });
 
-  it('let in until they expire, also one that expires while the server runs', async () => {
+  it('authenticate the client until they expire, even if they expire while the server runs', async () => {
     const client = await robot();
     const { id = '' } = await management.clients.credentials.create(
       client,
@@ -105,14 +105,14 @@ describe('credentials of applications', () => {
     expect((await tokenBy(client, two.privateKey)).status).to.equal(200);
   });
 
-  it('that all have expired let nobody in, by whatever means', async () => {
+  it('admit the client by no method once all of them have expired', async () => {
     const client = await robot({ expires_at: later(HOUR) });
     server.tick(HOUR + 1000);
     expect((await tokenBy(client, one.privateKey)).status).to.equal(401);
     expect((await ask({ client_id: client })).status).to.equal(401);
   });
 
-  it('cannot all be deleted: the application would be let in by nothing', async () => {
+  it('cannot all be deleted, which would leave the client without authentication', async () => {
     const client = await robot();
     const [{ id = '' } = {}] = await management.clients.credentials.list(client);
     expect(await failure(management.clients.credentials.delete(client, id))).to.include({ statusCode: 400 });
@@ -120,7 +120,7 @@ describe('credentials of applications', () => {
     expect((await tokenBy(client, one.privateKey)).status).to.equal(200);
   });
 
-  it('of an application with a secret wait until it is told to use them, and the other way round', async () => {
+  it('of a client with a secret are unused until its method is changed, and the reverse', async () => {
     const made = await management.clients.create({ name: 'Secret', app_type: 'non_interactive' });
     const { client_id = '', client_secret } = made;
     await management.clientGrants.create({ client_id, audience: API, scope: [] });
@@ -144,7 +144,7 @@ describe('credentials of applications', () => {
     expect(await management.clients.credentials.list(client_id)).to.have.length(1);
   });
 
-  it('are refused when they are none, private, or of another application', async () => {
+  it("are rejected if they are malformed, private, or another client's", async () => {
     const client = await robot();
     const path = `/clients/${client}/credentials`;
     for (const body of [
@@ -177,7 +177,7 @@ describe('credentials of applications', () => {
       ).to.equal(404);
   });
 
-  it('are certificates, too, of one method at a time', async () => {
+  it('can be certificates, of one method at a time', async () => {
     const own = await clientCertificate({ subject: 'C=DE,CN=robot' });
     const made = await management.clients.create({
       name: 'Certificate',
@@ -193,7 +193,7 @@ describe('credentials of applications', () => {
     expect(shown).to.include({ credential_type: 'x509_cert', thumbprint_sha256: own.thumbprint });
     expect(Date.parse(String(shown?.expires_at))).to.equal(Date.parse(own.certificate.validTo));
     expect(shown).not.to.have.any.keys('pem', 'kid', 'alg');
-    // For another method it waits, until it is told to use that.
+    // A certificate for another method is unused until the client uses that method.
     const subject = { credential_type: 'cert_subject_dn', pem: own.cert } as never;
     const { id = '' } = await management.clients.credentials.create(client_id, subject);
     expect(await management.clients.credentials.get(client_id, id)).to.include({
@@ -221,18 +221,18 @@ describe('credentials of applications', () => {
       expect((await callApi(server, 'POST', `/clients/${client_id}/credentials`, body)).status).to.equal(400);
   });
 
-  it('are as many as a rotation needs, and no more', async () => {
+  it('are limited to those that a rotation needs', async () => {
     const client = await robot();
     const add = () => failure(management.clients.credentials.create(client, key(two.publicKey)));
     expect(await add()).not.to.be.an('error');
-    // Two are live: the one in use, and the next.
+    // Two may be valid: the current one and the next.
     expect(await add()).to.include({ statusCode: 400 });
     const [{ id = '' } = {}] = await management.clients.credentials.list(client);
     await management.clients.credentials.update(client, id, { expires_at: later(-HOUR) });
     expect(await add()).not.to.be.an('error');
   });
 
-  describe('of request objects', () => {
+  describe('for request objects', () => {
     const CALLBACK = 'https://app.example.test/callback';
     const signing = async (): Promise<string> => {
       const { client_id = '' } = await management.clients.create({
@@ -253,7 +253,7 @@ describe('credentials of applications', () => {
       return new URL(answer.headers.get('location') ?? '').searchParams.get('error');
     };
 
-    it('come with the application, and are among its keys', async () => {
+    it('are created with the client, and listed among its credentials', async () => {
       const client = await signing();
       const [shown] = await management.clients.credentials.list(client);
       const { signed_request_object: requests } = await management.clients.get(client);
@@ -262,7 +262,7 @@ describe('credentials of applications', () => {
       expect(await errorFor(client, two.privateKey)).to.equal('invalid_request_object');
     });
 
-    it('are replaced by others of the application, by their ids', async () => {
+    it('can be replaced by other credentials of the client, named by their ids', async () => {
       const client = await signing();
       const { id = '' } = await management.clients.credentials.create(client, key(two.publicKey));
       expect(await errorFor(client, two.privateKey)).to.equal('invalid_request_object');
@@ -277,7 +277,7 @@ describe('credentials of applications', () => {
       expect(await management.clients.credentials.list(client)).to.have.length(2);
     });
 
-    it('expire and go as all keys do; the last one of an application that must sign stays', async () => {
+    it('expire and are deleted like others, except the last one of a client that must sign', async () => {
       const client = await signing();
       const [first] = await management.clients.credentials.list(client);
       const gone = await failure(management.clients.credentials.delete(client, first?.id ?? ''));

@@ -1,11 +1,11 @@
-// Applications by the published client of the Management API.
+// Clients (applications) with the published management client.
 
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
-describe('applications of the Management API', () => {
+describe('/clients', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -27,7 +27,7 @@ describe('applications of the Management API', () => {
       }),
     });
 
-  it('are made, granted an API, and get tokens with the next request', async () => {
+  it('creates a client that gets tokens with the next request after it is granted an API', async () => {
     const made = await management.clients.create({ name: 'Robot', app_type: 'non_interactive' });
     expect(made.client_id).to.match(/^[A-Za-z0-9]{32}$/);
     expect((await tokenFor(made.client_id ?? '', made.client_secret)).status).to.equal(403);
@@ -40,14 +40,14 @@ describe('applications of the Management API', () => {
     expect(await token.json()).to.include({ token_type: 'Bearer', scope: 'read:things' });
   });
 
-  it('have another secret with the next request after it was rotated', async () => {
+  it('replaces the secret with the next request after a rotation', async () => {
     const made = await management.clients.create({ name: 'Rotated', app_type: 'non_interactive' });
     const rotated = await management.clients.rotateSecret(made.client_id ?? '');
     expect(rotated.client_secret).not.to.equal(made.client_secret);
     expect((await tokenFor(made.client_id ?? '', made.client_secret)).status).to.equal(401);
   });
 
-  it('have metadata that is changed key by key, and any kind that the hosted service knows', async () => {
+  it('merges metadata key by key, and accepts every app_type of the hosted service', async () => {
     const made = await management.clients.create({
       name: 'Integrated',
       app_type: 'sso_integration',
@@ -67,7 +67,7 @@ describe('applications of the Management API', () => {
     expect(refused.status).to.equal(400);
   });
 
-  it('name profiles that there are, and a usual organization whole', async () => {
+  it('accepts only profiles that exist, and a complete default_organization', async () => {
     const profile = (await (
       await callApi(server, 'POST', '/user-attribute-profiles', { name: 'p', user_attributes: {} })
     ).json()) as { id: string };
@@ -82,7 +82,7 @@ describe('applications of the Management API', () => {
     expect(await status({ my_organization_configuration: { connection_profile_id: profile.id } })).to.equal(
       400,
     );
-    // What the profile was is no fault of a change of something else.
+    // A deleted profile does not prevent changes of other members.
     await callApi(server, 'DELETE', `/user-attribute-profiles/${profile.id}`);
     expect(await status({ description: 'x' })).to.equal(200);
     const flows = ['client_credentials'];
@@ -95,7 +95,7 @@ describe('applications of the Management API', () => {
     expect(await status({ default_organization: null })).to.equal(200);
   });
 
-  it('have objects that are changed member by member, as Terraform changes them', async () => {
+  it('merges objects member by member, as Terraform changes them', async () => {
     const session_transfer = { allowed_authentication_methods: ['cookie'], enforce_device_binding: 'ip' };
     const made = await management.clients.create({
       name: 'Objects',
@@ -118,7 +118,7 @@ describe('applications of the Management API', () => {
     expect(await management.clients.get(made.client_id ?? '')).not.to.have.property('session_transfer');
   });
 
-  it('that are linked to an API are named by it', async () => {
+  it('shows the client that is linked to an API in that API', async () => {
     const audience = 'https://linked.example.test/';
     const api = await management.resourceServers.create({ identifier: audience, name: 'Linked' });
     expect(api).not.to.have.property('client_id');
@@ -128,7 +128,7 @@ describe('applications of the Management API', () => {
       resource_server_identifier: audience,
     });
     expect(await management.resourceServers.get(api.id ?? '')).to.include({ client_id: linked.client_id });
-    // The deploy tool would write the id of this tenant's application into its files.
+    // In a list, the deploy tool would write the id of this tenant's client into its files.
     const { data } = await management.resourceServers.list({ identifiers: [audience] });
     expect(data).to.have.length(1);
     expect(data[0]).not.to.have.property('client_id');
@@ -136,7 +136,7 @@ describe('applications of the Management API', () => {
     expect(await management.resourceServers.get(api.id ?? '')).not.to.have.property('client_id');
   });
 
-  it('are found by the client grants that an organization has, and by nothing else', async () => {
+  it('finds clients by the client grants of an organization, and by no other query', async () => {
     const [one, other] = await Promise.all(
       ['One', 'Other'].map((name) => management.clients.create({ name, app_type: 'non_interactive' })),
     );
@@ -164,7 +164,7 @@ describe('applications of the Management API', () => {
     expect(await found('name:One')).to.equal(400);
   });
 
-  it('are changed member by member, and gone once they are deleted', async () => {
+  it('changes only the members in the body, and no longer finds a deleted client', async () => {
     const { client_id = '' } = await management.clients.create({
       name: 'Shop',
       app_type: 'spa',
@@ -181,7 +181,7 @@ describe('applications of the Management API', () => {
     expect(missing).to.deep.include({ statusCode: 404 });
   });
 
-  it('refuse a callback that is none, with which nobody could log in', async () => {
+  it('rejects an invalid callback, with which nobody could log in', async () => {
     const { client_id = '' } = await management.clients.create({
       name: 'Native',
       callbacks: ['com.shop.app:/in'],
@@ -204,7 +204,7 @@ describe('applications of the Management API', () => {
     expect((await management.clients.get(client_id)).callbacks).to.deep.equal(['com.shop.app:/in']);
   });
 
-  it('refuse members that they do not have, and those that are read-only', async () => {
+  it('rejects unknown and read-only members', async () => {
     const token = await managementToken(server);
     for (const body of [
       { name: 'x', foo: 1 },
@@ -226,7 +226,7 @@ describe('applications of the Management API', () => {
     }
   });
 
-  it('show their secrets only to who may read keys', async () => {
+  it('shows secrets only to callers who may read keys', async () => {
     const token = await managementToken(server, 'read:clients');
     const response = await fetch(`${server.url}/api/v2/clients`, {
       headers: { authorization: `Bearer ${token}` },

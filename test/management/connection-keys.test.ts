@@ -1,4 +1,4 @@
-// Keys of connections, and the tokens by which a directory would bring users to one.
+// Keys of connections, and the access tokens for SCIM.
 import { X509Certificate } from 'node:crypto';
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
@@ -7,7 +7,7 @@ import { makeCertificate } from '../saml/support.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
-describe('keys and SCIM tokens of connections', () => {
+describe('keys and SCIM tokens of a connection', () => {
   let server: TestServer;
   let management: ManagementClient;
   let id: string;
@@ -38,7 +38,7 @@ describe('keys and SCIM tokens of connections', () => {
       current ? 'current' : next ? 'next' : previous ? 'previous' : '',
     ]);
 
-  it('are made once, and rotated: the next signs, and the one of before is still there', async () => {
+  it('creates keys once and rotates them: the next key signs, and the previous one is kept', async () => {
     const { keys } = management.connections;
     expect(await keys.get(id)).to.deep.equal([]);
     expect(await failure(keys.rotate(id, {}))).to.include({ statusCode: 404 });
@@ -63,14 +63,14 @@ describe('keys and SCIM tokens of connections', () => {
     ]);
   });
 
-  it('are made by one of two who ask at once', async () => {
+  it('creates keys for only one of two concurrent requests', async () => {
     const make = () => callApi(server, 'POST', `/connections/${id}/keys`, {});
     const statuses = (await Promise.all([make(), make()])).map(({ status }) => status);
     expect(statuses.sort()).to.deep.equal([201, 409]);
     expect(await kids()).to.have.length(2);
   });
 
-  it('show nothing private, are sealed at rest, and go with their connection', async () => {
+  it('shows nothing private, seals keys at rest, and deletes them with their connection', async () => {
     await management.connections.keys.create(id, {});
     expect(JSON.stringify(await management.connections.keys.get(id))).not.to.match(/PRIVATE|"d":|"p":/);
     expect(await server.store.collection('connectionKeys').findBy('connection', id)).to.have.length(2);
@@ -78,7 +78,7 @@ describe('keys and SCIM tokens of connections', () => {
     expect(await server.store.collection('connectionKeys').findBy('connection', id)).to.deep.equal([]);
   });
 
-  it('are there as soon as a connection authenticates by them, and not made again', async () => {
+  it('creates keys as soon as a connection authenticates with them, and not again', async () => {
     const options = {
       client_id: 'gatehouse',
       issuer: 'https://idp.example.test/',
@@ -113,13 +113,13 @@ describe('keys and SCIM tokens of connections', () => {
     expect(await kids()).to.have.length(2);
   });
 
-  it('are for no connection that signs nothing', async () => {
+  it('creates no keys for a connection that signs nothing', async () => {
     const { data } = await management.connections.list({ strategy: ['auth0'] });
     expect((await callApi(server, 'POST', `/connections/${data[0]?.id}/keys`, {})).status).to.equal(400);
   });
 
   describe('SCIM tokens', () => {
-    it('are shown once and kept as a hash', async () => {
+    it('shows a token once and stores its hash', async () => {
       const { tokens } = management.connections.scimConfiguration;
       expect(await failure(tokens.create(id, {}))).to.include({ statusCode: 404 });
       await management.connections.scimConfiguration.create(id, {});
@@ -134,7 +134,7 @@ describe('keys and SCIM tokens of connections', () => {
       expect(JSON.stringify(documents) + logs).not.to.contain(token);
     });
 
-    it('are two at most, are deleted, and go with their configuration', async () => {
+    it('allows two tokens, deletes them, and deletes them with their configuration', async () => {
       const scim = management.connections.scimConfiguration;
       await scim.create(id, {});
       const [first, second] = [await scim.tokens.create(id, {}), await scim.tokens.create(id, {})];

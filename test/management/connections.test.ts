@@ -1,4 +1,4 @@
-// Connections by the published client of the Management API.
+// Connections with the published management client.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { callApi, managementClient, startManaged } from './support.ts';
 
-describe('connections of the Management API', () => {
+describe('/connections', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -34,7 +34,7 @@ describe('connections of the Management API', () => {
       },
     });
 
-  it('are read with the members that are named, and whether they are of the domain', async () => {
+  it('returns the members that `fields` names, and always is_domain_connection', async () => {
     const read = async (query: string) => (await callApi(server, 'GET', `/connections${query}`)).json();
     for (const one of (await read('?fields=id')) as object[])
       expect(one).to.have.all.keys('id', 'is_domain_connection');
@@ -42,7 +42,7 @@ describe('connections of the Management API', () => {
     expect(all).to.include.keys('name', 'strategy').and.not.have.any.keys('id', 'options');
   });
 
-  it('are found by a domain of theirs', async () => {
+  it('finds connections by their domain', async () => {
     const options = { client_id: 'x', client_secret: 'y', domain_aliases: ['found.example.test'] };
     await management.connections.create({ name: 'found', strategy: 'google-oauth2', options });
     const names = async (domain: string) =>
@@ -55,7 +55,7 @@ describe('connections of the Management API', () => {
     expect(await names('other.example.test')).to.deep.equal([]);
   });
 
-  it('are refused to ask for access to other applications where they are databases', async () => {
+  it('rejects a database that would request access to other applications', async () => {
     const requesting = { cross_app_access_requesting_app: { active: true } };
     const refused = await callApi(server, 'POST', '/connections', {
       name: 'asking',
@@ -66,7 +66,7 @@ describe('connections of the Management API', () => {
     expect(await refused.json()).to.include({ errorCode: 'operation_not_supported' });
   });
 
-  it('are refused with a script of a database that cannot be read, by its name', async () => {
+  it('rejects a database script with a syntax error, and names the script', async () => {
     const options = { enabledDatabaseCustomization: true, customScripts: { get_user: 'function ( {' } };
     const refused = await management.connections.create({ name: 'unread', strategy: 'auth0', options }).then(
       () => undefined,
@@ -75,7 +75,7 @@ describe('connections of the Management API', () => {
     expect(refused).to.include('get_user').and.include('no JavaScript');
   });
 
-  it('are refused without the scripts that a database elsewhere needs, by their names', async () => {
+  it('rejects a custom database without the scripts that it needs, and names them', async () => {
     const login = 'module.exports = async () => ({})';
     const create = (name: string, options: object) =>
       management.connections.create({ name, strategy: 'auth0', options }).then(
@@ -95,7 +95,7 @@ describe('connections of the Management API', () => {
     await management.connections.update(id, { display_name: 'Named' });
   });
 
-  it('are refused with options of a database that contradict one another', async () => {
+  it('rejects database options that contradict one another', async () => {
     const email = { identifier: { active: true }, profile_required: true, signup: { status: 'required' } };
     const refusal = async (options: object) => {
       const body = { name: 'contradictory', strategy: 'auth0', options };
@@ -119,7 +119,7 @@ describe('connections of the Management API', () => {
     );
   });
 
-  it('let addresses be several users’ from the start alone', async () => {
+  it('allows non-unique e-mail addresses only when a database is created', async () => {
     const username = { identifier: { active: true } };
     const attributes = (unique: boolean) => ({
       username,
@@ -140,7 +140,7 @@ describe('connections of the Management API', () => {
     expect(await change(shared, { attributes: attributes(false) })).to.deep.equal([200, undefined]);
   });
 
-  it('make addresses each a user’s own later, and what several have nobody’s name', async () => {
+  it('makes e-mail addresses unique later, except for users who share one', async () => {
     const optional = { status: 'optional' };
     const username = { identifier: { active: true }, signup: optional };
     const before = { username, email: { identifier: { active: false }, signup: optional, unique: false } };
@@ -170,18 +170,18 @@ describe('connections of the Management API', () => {
       (await server.users.findInConnection({ name: connection, options } as never, address))?.username;
     expect(await named('alone@later.test')).to.equal('third');
     expect(await named('both@later.test')).to.equal(undefined);
-    // No code goes to the first of several.
+    // No code is sent to the first of several users.
     const byCode = { connection, kind: 'email', address: 'both@later.test' } as const;
     expect(await server.users.findByAddress(byCode)).to.equal(undefined);
     expect((await server.users.findByAddress({ ...byCode, address: 'alone@later.test' }))?.username).to.equal(
       'third',
     );
-    // Nobody new shares one: that would leave its user without a name.
+    // No new user may share an address, which would leave the existing user without an identifier.
     expect((await user('fourth', 'alone@later.test')).status).to.equal(409);
     expect((await user('fifth', 'new@later.test')).status).to.equal(201);
   });
 
-  it('never tell the configuration of a database, and keep it where new options leave it out', async () => {
+  it('never returns the configuration of a database, and keeps it if new options leave it out', async () => {
     const customScripts = { login: 'module.exports = async () => ({})' };
     const configuration = { KEY: 'a-secret-of-the-scripts' };
     const made = await management.connections.create({
@@ -198,7 +198,7 @@ describe('connections of the Management API', () => {
     expect(stored?.options.configuration).to.deep.equal(configuration);
   });
 
-  it('are made, enabled for an application, and logged in with at the next request', async () => {
+  it('allows logins with the next request after a connection is enabled for a client', async () => {
     await management.clients.update('example-web', {
       grant_types: ['http://auth0.com/oauth/grant-type/password-realm', 'authorization_code'],
     });
@@ -221,7 +221,7 @@ describe('connections of the Management API', () => {
     tokenURL: 'https://idp.example.test/token',
   };
 
-  it('replace their options as a whole, and keep a secret that the new ones leave out', async () => {
+  it('replaces options as a whole, but keeps a secret that the new ones leave out', async () => {
     const { id = '' } = await management.connections.create({
       name: 'upstream',
       strategy: 'oauth2',
@@ -232,7 +232,7 @@ describe('connections of the Management API', () => {
     expect(options).to.deep.equal({ ...addresses, client_id: 'other', client_secret: 'their-secret' });
   });
 
-  it('to a well-known provider are kept without a client, as other tenants have them, and as they are written', async () => {
+  it('stores connections to well-known providers without a client id, and returns options as they were sent', async () => {
     const options = { email: true, scope: ['user:email'], profile: true };
     const { id = '' } = await management.connections.create({ name: 'github', strategy: 'github', options });
     expect((await management.connections.get(id)).options).to.deep.equal(options);
@@ -247,7 +247,7 @@ describe('connections of the Management API', () => {
     expect((refusal as Error).message).to.contain('userInfoURL');
   });
 
-  it('take their users with them, but not those who come by another one, too', async () => {
+  it('removes users with their connection, except those with an identity in another one', async () => {
     const { id = '' } = await management.connections.create({ name: 'leaving', strategy: 'auth0' });
     const password = 'A-good-Passw0rd';
     const gone = await management.users.create({
@@ -270,7 +270,7 @@ describe('connections of the Management API', () => {
       unique: [],
     });
     await management.connections.delete(id);
-    // The name is free again once they are gone.
+    // The name can be used again once the users are removed.
     const again = async () => {
       for (;;) {
         const made = await management.connections
@@ -286,7 +286,7 @@ describe('connections of the Management API', () => {
   });
 });
 
-describe('a connection whose removal was cut short', () => {
+describe('a connection whose removal was interrupted', () => {
   it('loses its users at the next start', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-removal-'));
     const tenant = parse(EXAMPLE) as object;

@@ -1,4 +1,4 @@
-// Signing keys, and the corners that deploy tools look into.
+// Signing keys, and details that deploy tools depend on.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { listAll } from '../../src/store/list-all.ts';
@@ -8,7 +8,7 @@ import { header } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { authorizeAs, callApi, managementClient, managementToken, startManaged } from './support.ts';
 
-describe('signing keys of the Management API', () => {
+describe('/keys/signing and other settings of deploy tools', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -26,7 +26,7 @@ describe('signing keys of the Management API', () => {
     return (keys as { kid: string }[]).map(({ kid }) => kid);
   };
 
-  it('are listed, the current first, without what is private', async () => {
+  it('lists keys, the current one first, without private parts', async () => {
     const keys = await management.keys.signing.list();
     expect(keys.map(({ current, next }) => [current, next])).to.deep.equal([
       [true, undefined],
@@ -39,7 +39,7 @@ describe('signing keys of the Management API', () => {
     expect(await failure(management.keys.signing.get('unknown'))).to.include({ statusCode: 404 });
   });
 
-  it('sign with the next one from the next request on, and those of before still count', async () => {
+  it('signs with the next key after a rotation, and still accepts tokens of the previous one', async () => {
     const old = await managementToken(server);
     const [current, next] = await management.keys.signing.list();
     const rotated = await management.keys.signing.rotate();
@@ -49,7 +49,7 @@ describe('signing keys of the Management API', () => {
     expect((await authorizeAs(server, old, 'GET', '/clients')).status).to.equal(200);
   });
 
-  it('of one algorithm alone rotate where that is asked for', async () => {
+  it('rotates the keys of one algorithm if asked to', async () => {
     await server.store.collection('clients').update('admin', (client) => ({
       ...client,
       id_token_signed_response_alg: 'ES256',
@@ -66,11 +66,11 @@ describe('signing keys of the Management API', () => {
     expect((await callApi(server, 'POST', '/keys/signing/rotate', { alg: 'HS256' })).status).to.equal(400);
   });
 
-  it('refuse tokens of one that was revoked, with the next request', async () => {
+  it('rejects tokens of a revoked key with the next request', async () => {
     const old = await managementToken(server);
     const [current] = await management.keys.signing.list();
     const revoke = () => management.keys.signing.revoke(current?.kid ?? '');
-    // What signs now is needed.
+    // The current key cannot be revoked.
     expect(await failure(revoke())).to.include({ statusCode: 400 });
     await management.keys.signing.rotate();
     expect((await managementClient(server).keys.signing.revoke(current?.kid ?? '')).kid).to.equal(
@@ -84,7 +84,7 @@ describe('signing keys of the Management API', () => {
     expect((await callApi(server, 'GET', '/clients')).status).to.equal(200);
   });
 
-  it('rotate for none who may only read them', async () => {
+  it('does not rotate or revoke for a caller with read access alone', async () => {
     const reading = await managementToken(server, 'read:signing_keys');
     const [current] = await management.keys.signing.list();
     const calls = [
@@ -96,7 +96,7 @@ describe('signing keys of the Management API', () => {
     expect((await management.keys.signing.list())[0]?.kid).to.equal(current?.kid);
   });
 
-  it('of a tenant without a default directory or audience: an empty text is none, and applications log in', async () => {
+  it('takes an empty default directory or audience as none, and clients can log in', async () => {
     const settings = async (method: string, body?: object) =>
       (await (await callApi(server, method, '/tenants/settings', body)).json()) as object;
     const none = { default_directory: '', default_audience: '' };
@@ -109,12 +109,12 @@ describe('signing keys of the Management API', () => {
       `/authorize?${query}&code_challenge=${'a'.repeat(43)}&code_challenge_method=S256`,
     );
     expect(answer.headers.location).to.match(/^\/u\//);
-    // Terraform switches a page off without saying the rest of it again.
+    // Terraform disables a page without sending its other members.
     const changed = await settings('PATCH', { error_page: { show_log_link: false } });
     expect(changed).to.have.nested.property('error_page.html', '<p>No</p>');
   });
 
-  it('of the e-mail provider are answered without its secrets, to who sets them and who asks for them', async () => {
+  it("returns the e-mail provider's credentials without secrets, to callers who set them or ask for them", async () => {
     const ask = async (method: string, body?: object, query = '') =>
       (await (await callApi(server, method, `/emails/provider${query}`, body)).json()) as object;
     const credentials = { smtp_host: 'mail.example.test', smtp_port: 587, smtp_user: 'bob' };
@@ -133,7 +133,7 @@ describe('signing keys of the Management API', () => {
     await callApi(server, 'DELETE', '/emails/provider');
   });
 
-  it('of an API: no policy is kept that would not be enforced; that there is none may be said', async () => {
+  it('rejects an authorization policy of an API, which would not be enforced, but accepts null', async () => {
     const ask = async (method: string, path: string, body: object) => {
       const answer = await callApi(server, method, path, body);
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
@@ -162,7 +162,7 @@ describe('signing keys of the Management API', () => {
       return String(made.id);
     };
 
-    it('are not there in the words that tools look for, are kept, changed and removed', async () => {
+    it('returns the 404 that tools expect, and can be created, changed and deleted', async () => {
       const id = await connection();
       const { scimConfiguration: scim } = management.connections;
       const none = await callApi(server, 'GET', `/connections/${id}/scim-configuration`);
@@ -176,13 +176,13 @@ describe('signing keys of the Management API', () => {
       expect(await scim.get(id)).to.deep.include({ user_id_attribute: 'externalId', mapping });
       expect((await scim.getDefaultMapping(id)).mapping).to.deep.equal(made.mapping);
       await scim.delete(id);
-      // The published clients of tools clean up twice, and the hosted service lets them.
+      // The cleanup of deploy tools deletes twice, which the hosted service accepts.
       await scim.delete(id);
       for (const again of [() => scim.get(id), () => scim.update(id, { user_id_attribute: 'a', mapping })])
         expect(await failure(again())).to.include({ statusCode: 404 });
     });
 
-    it('go with their connection, and are for no database', async () => {
+    it('deletes configurations with their connection, and rejects them for databases', async () => {
       const id = await connection();
       await management.connections.scimConfiguration.create(id, {});
       await management.connections.delete(id);

@@ -1,4 +1,4 @@
-// Custom domains: proved by a DNS record, and the API keys of their edges.
+// Custom domains: verification by DNS records, and the API keys of their reverse proxies.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { parse } from 'yaml';
@@ -19,7 +19,7 @@ interface Shown {
 
 const FILE_KEY = 'the-api-key-of-a-domain-of-the-file';
 
-describe('custom domains', () => {
+describe('/custom-domains', () => {
   let server: TestServer;
   let dns: TestDns;
   let management: ManagementClient;
@@ -57,7 +57,7 @@ describe('custom domains', () => {
   const hashes = async () =>
     JSON.stringify((await server.store.collection('documents').findBy('kind', 'custom-domain')) ?? []);
 
-  it('is not the default one, which is the host of the server and stays it', async () => {
+  it('returns the host of the server as default domain, and rejects another', async () => {
     const canonical = { domain: new URL(server.url).host };
     const get = await callApi(server, 'GET', '/custom-domains/default');
     expect(await get.json()).to.deep.equal(canonical);
@@ -69,7 +69,7 @@ describe('custom domains', () => {
     expect((await callApi(server, 'PATCH', '/custom-domains/default', other)).status).to.equal(400);
   });
 
-  it('is found by a query, as Terraform asks, and listed in the order that is asked for', async () => {
+  it('finds domains by a query, as Terraform does, and sorts them as asked', async () => {
     const { custom_domain_id: id } = await newDomain();
     const domain = `d${names}.example.test`;
     const read = async (query: string) => {
@@ -99,13 +99,13 @@ describe('custom domains', () => {
       expect((await read(query)).status, query).to.equal(400);
   });
 
-  it('is verified and removed by clients that send null where there is no body', async () => {
+  it('verifies and deletes for clients that send null as body', async () => {
     const { custom_domain_id: id } = await newDomain();
     expect((await callApi(server, 'POST', `/custom-domains/${id}/verify`, null)).status).to.equal(200);
     expect((await callApi(server, 'DELETE', `/custom-domains/${id}`, null)).status).to.equal(204);
   });
 
-  it('waits for the DNS record that it names, below the domain', async () => {
+  it('leaves a domain pending until its DNS record exists, below the domain', async () => {
     const made = await newDomain();
     expect(made.status).to.equal('pending_verification');
     const [method] = made.verification.methods;
@@ -116,7 +116,7 @@ describe('custom domains', () => {
       .and.not.have.property('cname_api_key');
   });
 
-  it('is not verified by the record of another domain, or by half of its own', async () => {
+  it("does not verify a domain by another domain's record, or by part of its own", async () => {
     const [mine, other] = [await newDomain(), await newDomain()];
     const [theirs] = other.verification.methods;
     const [own] = mine.verification.methods;
@@ -124,7 +124,7 @@ describe('custom domains', () => {
     expect(await verify(mine)).to.include({ status: 'pending_verification' });
   });
 
-  it('is ready once it is proved; its API key is shown that once, and kept as a hash alone', async () => {
+  it('verifies a domain with its record; shows its API key once, and stores its hash', async () => {
     const made = await newDomain();
     prove(made);
     const ready = await verify(made);
@@ -141,7 +141,7 @@ describe('custom domains', () => {
       expect(kept).not.to.contain(ready.cname_api_key);
   });
 
-  it('gives one key to several who verify at once', async () => {
+  it('returns one key to several concurrent verifications', async () => {
     const made = await newDomain();
     prove(made);
     const all = await Promise.all([verify(made), verify(made), verify(made)]);
@@ -149,7 +149,7 @@ describe('custom domains', () => {
     expect(all.filter(({ cname_api_key: key }) => key !== undefined)).to.have.length(1);
   });
 
-  it('has no key where its certificates are not its own', async () => {
+  it('issues no key to a domain with managed certificates', async () => {
     const made = await newDomain('auth0_managed_certs');
     prove(made);
     expect(await verify(made))
@@ -158,7 +158,7 @@ describe('custom domains', () => {
     expect(await rotate(made)).to.include({ status: 400 });
   });
 
-  it('has two keys at most while they rotate, and none before it is verified', async () => {
+  it('keeps two keys at most during a rotation, and issues none before verification', async () => {
     const made = await newDomain();
     expect(await rotate(made)).to.include({ status: 400 });
     prove(made);
@@ -174,13 +174,13 @@ describe('custom domains', () => {
     expect(record?.body.api_key_hashes).to.have.length(2);
   });
 
-  it('is ready where the tenant file has a key for it, which is in no store and no export', async () => {
+  it('treats a domain with a key in the tenant file as verified, and neither stores nor exports the key', async () => {
     const all = (await management.customDomains.list()) as unknown as (Shown & { domain: string })[];
     expect(all.find(({ domain }) => domain === 'file.example.test')).to.include({ status: 'ready' });
     const exported = await exportTenant(server.store);
     expect(exported).to.contain('api_key_hashes');
     for (const text of [await hashes(), exported]) expect(text).not.to.contain(FILE_KEY);
-    // What was exported is the same tenant.
+    // The exported tenant can be read again.
     const { tenant } = readTenant(parse(exported));
     expect(tenant.customDomains?.find(({ domain }) => domain === 'file.example.test')).to.include({
       status: 'ready',
@@ -195,12 +195,12 @@ describe('custom domains', () => {
       'customDomains.0.api_keys.0: must be visible ASCII characters: it is sent in a header',
     ],
     [
-      'a hash that is none',
+      'an invalid hash',
       { api_key_hashes: ['x'] },
       'customDomains.0.api_key_hashes.0: must be SHA-256 hashes in base64url',
     ],
   ] as const) {
-    it(`refuses ${what} in the tenant file`, () => {
+    it(`rejects ${what} in the tenant file`, () => {
       try {
         readTenant({ customDomains: [{ domain: 'a.example.test', ...item }] });
         expect.fail('it was taken');

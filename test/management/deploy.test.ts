@@ -1,4 +1,4 @@
-// The deploy tool that people keep their tenants with, unmodified, with everything that it knows.
+// The hosted service's deploy tool, unmodified, with every kind of setting that it supports.
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const PRELOADED = ['fast-timers', 'few-languages', 'fetch-retry'].flatMap((name)
 ]);
 
 describe('the deploy tool', function () {
-  // It paces itself.
+  // The tool limits its own request rate.
   this.timeout(900_000);
   const servers: TestServer[] = [];
   let folder: string;
@@ -37,7 +37,7 @@ describe('the deploy tool', function () {
     return server;
   };
 
-  /** Runs the tool. @returns what it printed. @throws Error with that. */
+  /** Runs the tool. @returns its output. @throws Error with its output */
   const tool = async (server: TestServer, args: readonly string[], mappings: object = {}) => {
     const { stdout, stderr } = await run(
       process.execPath,
@@ -69,7 +69,7 @@ describe('the deploy tool', function () {
   const importFrom = (server: TestServer, input: string, mappings?: object) =>
     tool(server, ['import', '--input_file', input], mappings);
 
-  it('writes every kind of setting, moves a tenant to an empty one, and a second import changes nothing', async () => {
+  it('imports every kind of setting, moves a tenant to an empty one, and changes nothing when repeated', async () => {
     const full = await start();
     await importFrom(full, await writeSample(join(folder, 'sample')));
     const exported = await exportTo(full, 'exported');
@@ -81,13 +81,13 @@ describe('the deploy tool', function () {
       ).not.to.deep.equal([]);
     for (const secret of Object.values(SECRETS)) expect(JSON.stringify(files)).not.to.contain(secret);
 
-    // A public key, and the token of an event stream, are in no export: they are for its user to give.
+    // Exports lack public keys and the tokens of event streams, which the user has to add.
     const [keyHolder, stream] = ['clients/Sample key holder.json', 'event-streams/People.json'];
     await writeFile(join(exported, keyHolder), JSON.stringify(KEY_HOLDER));
     await writeFile(join(exported, stream), JSON.stringify(EVENT_STREAM));
     const given = await giveSecrets(exported);
     const empty = await start({});
-    // Ours, which the tool does not know: it leaves them alone.
+    // An extension of the hosted API that the tool does not know; it does not change it.
     const claims = [
       { claim: 'https://example.test/plan', value: 'user.app_metadata.plan', to: ['id_token'] },
     ];
@@ -97,7 +97,7 @@ describe('the deploy tool', function () {
 
     const before = await stateOf(empty);
     for (const secret of Object.values(SECRETS)) expect(JSON.stringify(before.records)).to.contain(secret);
-    // Secrets that are left out now are kept: those of connections, which the tool leaves out, and the stream's.
+    // Secrets are kept that the next import leaves out: those of connections, which the tool omits, and the stream's.
     await writeFile(join(exported, stream), JSON.stringify(files[stream]));
     for (const name of given) await writeFile(join(exported, name), JSON.stringify(files[name]));
     const { SMTP_USER, SMTP_PASS, TWILIO_AUTH_TOKEN } = MAPPINGS;
@@ -108,14 +108,14 @@ describe('the deploy tool', function () {
       custom_claims: claims,
     });
     expect(after.records).to.deep.equal(before.records);
-    // The permissions of roles it takes away and gives again.
+    // The tool removes the permissions of roles and adds them again.
     expect(
       after.changes.slice(before.changes.length).filter((one) => !/roles.*permissions/.test(one)),
     ).to.deep.equal([]);
   });
 });
 
-/** Adds what an export has not, for its user to give. @returns the files that were changed. */
+/** Adds the secrets that an export lacks. @returns the changed files */
 async function giveSecrets(exported: string): Promise<string[]> {
   const change = async (name: string, more: (body: any) => object) => {
     const path = join(exported, name);
@@ -135,7 +135,7 @@ async function giveSecrets(exported: string): Promise<string[]> {
   ];
 }
 
-/** Files and folders of an export, one for each kind of setting. */
+/** Files and directories of an export, one for each kind of setting. */
 const EVERY_KIND = [
   'action-modules/',
   'actions/',
@@ -177,7 +177,7 @@ const EVERY_KIND = [
   'user-attribute-profiles/',
 ];
 
-/** All files below a folder: JSON as values, in which the order of members means nothing. */
+/** Reads all files below a directory, with JSON parsed so that the order of members is irrelevant. */
 async function filesOf(folder: string): Promise<Record<string, unknown>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = await Promise.all(
@@ -185,7 +185,7 @@ async function filesOf(folder: string): Promise<Record<string, unknown>> {
       .filter((entry) => entry.isFile())
       .map(async (entry) => {
         const path = join(entry.parentPath, entry.name);
-        // The My Account API is of the tenant's own address, and those of two tenants differ.
+        // The identifier of the My Account API contains the tenant's own origin.
         const text = (await readFile(path, 'utf8')).replace(
           /https:\/\/localhost:\d+(?=\/me\/")/,
           'https://own',
@@ -199,14 +199,14 @@ async function filesOf(folder: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(files.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Without the text that proves a custom domain: it is each tenant's own. */
+/** Returns the body without the verification record of a custom domain, which differs between tenants. */
 function movable(body: unknown): unknown {
   return Array.isArray(body)
     ? body.map((one) => ('verification' in one ? { ...one, verification: undefined } : one))
     : body;
 }
 
-/** All records of the configuration, and what the log says of changes, oldest first. */
+/** Reads all records of the configuration, and the logged changes, oldest first. */
 async function stateOf({ store }: TestServer) {
   const records = await Promise.all(APPLIED.map((name) => listAll(store.collection(name) as never)));
   const logs = await listAll(store.collection('logs'));

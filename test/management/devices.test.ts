@@ -1,4 +1,4 @@
-// What users have allowed, what their devices hold, and numbers of the tenant.
+// Consents of users, credentials on their devices, and statistics of the tenant.
 
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
@@ -7,7 +7,7 @@ import { API, payload, spaTokens, tenant, token, USER } from '../support/flows.t
 import type { TestServer } from '../support/server.ts';
 import { authorizeAs, callApi, managementClient, startManaged } from './support.ts';
 
-describe('devices and grants of users', () => {
+describe('grants, device credentials and statistics', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -25,13 +25,13 @@ describe('devices and grants of users', () => {
   };
   const refresh = (refresh_token: string, client_id = 'spa', client_secret?: string) =>
     token(createAgent(server), { grant_type: 'refresh_token', client_id, client_secret, refresh_token });
-  /** A user's own token for the Management API. */
+  /** Returns a token that is issued to a user for the Management API. */
   const ownToken = async (user: { email: string; password: string } = USER): Promise<string> => {
     const [{ user_id = '' } = {}] = (await management.users.listUsersByEmail({ email: user.email })) as {
       user_id?: string;
     }[];
     const scopes = ['create:current_user_device_credentials', 'delete:current_user_device_credentials'];
-    // Also applications of the house ask for these.
+    // First-party clients need consent for these scopes too.
     await server.store.collection('consents').put({
       id: `${user_id}\nweb`,
       user_id,
@@ -57,8 +57,8 @@ describe('devices and grants of users', () => {
     ...over,
   });
 
-  describe('device credentials', () => {
-    it('show refresh tokens, which end when they are deleted', async () => {
+  describe('/device-credentials', () => {
+    it('lists refresh tokens, and deleting one revokes it', async () => {
       const { tokens, userId } = await offline();
       const { data } = await management.deviceCredentials.list({ user_id: userId });
       expect(data).to.have.length(1);
@@ -71,7 +71,7 @@ describe('devices and grants of users', () => {
       expect((await refresh(tokens.refresh_token)).status).to.equal(400);
     });
 
-    it('are registered and removed by the user whose they are, alone', async () => {
+    it('lets only the user register and delete a public key', async () => {
       const ada = await ownToken();
       const post = (as: string, over: object = {}) =>
         authorizeAs(server, as, 'POST', '/device-credentials', device(over));
@@ -87,7 +87,7 @@ describe('devices and grants of users', () => {
       expect((await post(ada)).status).to.equal(409);
       const both = await Promise.all([post(ada, { device_id: 'x' }), post(ada, { device_id: 'x' })]);
       expect(both.map(({ status }) => status).sort()).to.deep.equal([201, 409]);
-      // An application's token is no user's.
+      // A client's own token belongs to no user.
       expect((await callApi(server, 'POST', '/device-credentials', device())).status).to.equal(403);
       for (const over of [{ user_id: 'auth0|x' }, { type: 'refresh_token' }, { value: 'x'.repeat(5000) }])
         expect((await post(ada, over)).status).to.equal(400);
@@ -101,7 +101,7 @@ describe('devices and grants of users', () => {
       expect((await management.deviceCredentials.list({ type: 'public_key' })).data).to.have.length(1);
     });
 
-    it('of a refresh token are not another user’s to delete', async () => {
+    it('does not let another user delete a refresh token', async () => {
       const { tokens, userId } = await offline();
       const { data } = await management.deviceCredentials.list({ user_id: userId });
       const grace = { email: 'grace@example.test', password: 'Correct-Horse-2' };
@@ -113,14 +113,14 @@ describe('devices and grants of users', () => {
       expect((await refresh(tokens.refresh_token)).status).to.equal(200);
     });
 
-    it('go with the user', async () => {
+    it('deletes the credentials with the user', async () => {
       const ada = await ownToken();
       await authorizeAs(server, ada, 'POST', '/device-credentials', device());
       await management.users.delete(String(payload(ada).sub));
       expect((await management.deviceCredentials.list()).data).to.deep.equal([]);
     });
 
-    it('are so many of a user, and no more', async () => {
+    it("limits the number of a user's keys", async () => {
       const ada = await ownToken();
       const statuses = [];
       for (let i = 0; i < 21; i++) {
@@ -137,7 +137,7 @@ describe('devices and grants of users', () => {
     });
   });
 
-  describe('grants', () => {
+  describe('/grants', () => {
     const consented = async () => {
       const [ada] = (await management.users.listUsersByEmail({ email: USER.email })) as {
         user_id?: string;
@@ -167,7 +167,7 @@ describe('devices and grants of users', () => {
     };
     const third = (value: string) => refresh(value, 'third', 'third-secret');
 
-    it('are shown for each API, by user, application and API', async () => {
+    it('lists grants for each API, filtered by user, client and API', async () => {
       const { user_id } = await consented();
       const { data } = await management.userGrants.list({ user_id });
       expect(data.map(({ id: _, ...grant }) => grant)).to.have.deep.members([
@@ -184,7 +184,7 @@ describe('devices and grants of users', () => {
       expect((await management.userGrants.list({ user_id: 'nobody' })).data).to.deep.equal([]);
     });
 
-    it('are withdrawn one by one, with the refresh tokens that live by them', async () => {
+    it('deletes a single grant with the refresh tokens that depend on it', async () => {
       const { user_id, refresh_token } = await consented();
       const again = (await third(refresh_token)).json().refresh_token ?? refresh_token;
       const { data } = await management.userGrants.list({ audience: API });
@@ -195,7 +195,7 @@ describe('devices and grants of users', () => {
       expect((await third(again)).status).to.equal(400);
     });
 
-    it('leave the application no code that it has not redeemed', async () => {
+    it('ends authorization codes that are not redeemed yet', async () => {
       const { user_id } = await consented();
       const code = async (grantId: string, resource?: string) => {
         const id = `AuthorizationCode.${grantId}`;
@@ -213,7 +213,7 @@ describe('devices and grants of users', () => {
       expect(await ofNone()).to.equal(false);
     });
 
-    it('are withdrawn all of a user, who must be named', async () => {
+    it('deletes all grants of a user, who must be named', async () => {
       const { user_id, refresh_token } = await consented();
       await management.userGrants.deleteByUserId({ user_id: 'nobody' });
       expect((await management.userGrants.list({ user_id })).data).to.have.length(2);
@@ -224,8 +224,8 @@ describe('devices and grants of users', () => {
     });
   });
 
-  describe('numbers', () => {
-    it('count who was active, and the logins of each day', async () => {
+  describe('/stats', () => {
+    it('counts active users, and the logins of each day', async () => {
       expect(await management.stats.getActiveUsersCount()).to.equal(0);
       expect(await management.stats.getDaily()).to.deep.equal([]);
       await offline();
@@ -249,7 +249,7 @@ describe('devices and grants of users', () => {
       expect(await management.stats.getActiveUsersCount()).to.equal(0);
     });
 
-    it('are of days that there are, and no year is too long ago', async () => {
+    it('rejects dates that do not exist, and accepts any year', async () => {
       for (const from of ['yesterday', '20260230', '2026-01-01', '', '99999999'])
         expect(await failure(management.stats.getDaily({ from })), from).to.include({ statusCode: 400 });
       expect(await management.stats.getDaily({ from: '00010101', to: '99991231' })).to.deep.equal([]);

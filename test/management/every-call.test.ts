@@ -1,4 +1,4 @@
-// What holds for every call of the Management API, whichever it is: a new one is tried here without a line more.
+// Rules that hold for all calls of the Management API. A new call is tested here without further code.
 import { expect } from 'chai';
 import { exportPKCS8, generateKeyPair, importPKCS8, SignJWT } from 'jose';
 import { parse } from 'yaml';
@@ -15,7 +15,7 @@ import { goodValue, type JsonSchema } from './values.ts';
 
 const DAY = 86_400_000;
 
-/** Enough for a test that asks about everything. */
+/** High enough for tests that send many requests. */
 const WIDE = { capacity: 1e6, perMinute: 1e6 };
 
 const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
@@ -25,7 +25,7 @@ const ALL_SCOPES = [
   ),
 ];
 
-/** Members of records that are answered, and made by nobody but the server, or fixed when a record is made. */
+/** Members of records that cannot be changed: the server sets them, or they are fixed at creation. */
 const READ_ONLY: Record<string, string> = {
   '/clients/:id': 'client_id tenant global signing_keys callback_url_template external_client_id',
   '/clients/:id/credentials/:credential_id': 'id kid alg pem credential_type subject_dn thumbprint_sha256',
@@ -44,7 +44,7 @@ const READ_ONLY: Record<string, string> = {
   '/emails/provider': 'id created_at',
 };
 
-/** Bodies whose members are the caller's own to name: texts by their keys, and lists. */
+/** Whether a body accepts no other members. The keys of some bodies are the caller's own. */
 const isClosed = (schema: JsonSchema): boolean =>
   (schema.anyOf ?? [schema]).every((one) => one.type !== 'object' || one.additionalProperties === false) &&
   (schema.anyOf ?? [schema]).some((one) => one.type === 'object');
@@ -52,7 +52,7 @@ const isClosed = (schema: JsonSchema): boolean =>
 const schemaOf = (schema: z.ZodType) =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as unknown as JsonSchema;
 
-/** The address of a call with ids that nothing has. */
+/** Returns the path of a call with ids that do not exist. */
 const unknownPath = ({ path }: CallRules) => path.replaceAll(/:(\w+)/g, 'unknown1');
 
 describe('every call of the Management API', () => {
@@ -118,7 +118,7 @@ describe('every call of the Management API', () => {
     const user = { connection: 'Username-Password-Authentication', email, password, verify_email: false };
     ({ user_id: userId } = (await (await call('POST', '/users', user)).json()) as { user_id: string });
     const audienceOfApi = `${server.issuer}api/v2/`;
-    // What the consent page would have asked them.
+    // The consent that the user would have given on the consent page.
     await server.store.collection('consents').insert({
       id: consentId(userId, 'example-web'),
       user_id: userId,
@@ -153,10 +153,11 @@ describe('every call of the Management API', () => {
 
   for (const [number, call] of CALLS.entries()) {
     const name = `${call.method} ${call.path}`;
-    // What a caller sends is judged once for all calls: the first have each of it, the others one in turn.
+    // All calls share the code that validates tokens: the first ten calls are tested with all inputs, the others with
+    // one.
     const turn = <T>(all: T[]): T[] => (number < 10 ? all : all.slice(number % all.length).slice(0, 1));
 
-    it(`${name}: nobody without a good token`, async () => {
+    it(`${name}: rejects requests without a valid token`, async () => {
       const none = await send(call, undefined);
       expect(none.status).to.equal(401);
       expect(none.headers.get('www-authenticate')).to.contain('Bearer');
@@ -184,7 +185,7 @@ describe('every call of the Management API', () => {
       }
     });
 
-    it(`${name}: nobody without its scopes`, async () => {
+    it(`${name}: rejects tokens without its scopes`, async () => {
       const { scopes, allScopes, ownScopes = [] } = call;
       const named = [...(allScopes ?? scopes), ...ownScopes];
       const missing = allScopes === undefined ? [new Set(named)] : allScopes.map((one) => new Set([one]));
@@ -200,18 +201,18 @@ describe('every call of the Management API', () => {
       }
     });
 
-    it(`${name}: a user's own token reaches nobody else`, async () => {
+    it(`${name}: gives a user's token no access to other users`, async () => {
       const response = await send(call, `Bearer ${userToken}`);
-      // Outside of users' paths the handler decides, and finds nothing of theirs.
+      // Outside of users' paths, the handler checks the user, and finds nothing here.
       const isOwn = call.ownScopes !== undefined && !call.path.startsWith('/users/:');
       if (isOwn) expect(response.status).to.be.within(200, 404);
       else expect(response.status).to.equal(403);
     });
 
-    // A call without such scopes is for users' own tokens alone: an application gets no further than 403.
+    // A call without such scopes accepts only tokens of users: a client always gets 403.
     if (call.scopes.length === 0 && call.allScopes === undefined) continue;
 
-    it(`${name}: unknown members of the query are refused`, async () => {
+    it(`${name}: rejects unknown query parameters`, async () => {
       const token = await tokenWith(ALL_SCOPES);
       const response = await send(call, `Bearer ${token}`, `${unknownPath(call)}?no_such_member=1`);
       expect(response.status).to.equal(400);
@@ -220,7 +221,7 @@ describe('every call of the Management API', () => {
 
     if (call.body !== undefined && isClosed(schemaOf(call.body))) {
       const schema = schemaOf(call.body);
-      it(`${name}: unknown and read-only members of the body are refused`, async () => {
+      it(`${name}: rejects unknown and read-only members of the body`, async () => {
         const token = await tokenWith(ALL_SCOPES);
         const body = goodValue(schema, seeded(1)) as object;
         const properties = Object.assign(
@@ -246,7 +247,7 @@ describe('every call of the Management API', () => {
     }
 
     if (call.path.includes(':')) {
-      it(`${name}: unknown ids`, async () => {
+      it(`${name}: answers unknown ids`, async () => {
         const token = await tokenWith(ALL_SCOPES);
         const body = call.body === undefined ? undefined : goodValue(schemaOf(call.body), seeded(2));
         const response = await send(call, `Bearer ${token}`, undefined, body);
@@ -256,7 +257,7 @@ describe('every call of the Management API', () => {
   }
 
   for (const [path, names] of Object.entries(READ_ONLY)) {
-    it(`${path}: what is read-only is not changed`, async () => {
+    it(`${path}: rejects changes of read-only members`, async () => {
       const token = await tokenWith(ALL_SCOPES);
       const call = CALLS.find((one) => one.method === 'PATCH' && one.path === path) as CallRules;
       for (const name of names.split(' ')) {
@@ -266,7 +267,7 @@ describe('every call of the Management API', () => {
     });
   }
 
-  it('is closed to a user who is blocked, and to an application that is gone', async () => {
+  it('rejects tokens of a blocked user, and of a deleted client', async () => {
     const own = { method: 'GET', path: `/users/${encodeURIComponent(userId)}` } as CallRules;
     expect((await send(own, `Bearer ${userToken}`, own.path)).status).to.equal(200);
     const full = await tokenWith(ALL_SCOPES);
@@ -283,7 +284,7 @@ describe('every call of the Management API', () => {
   });
 });
 
-/** What a call may say of ids that nothing has: reading is 404, removing what is not there is done. */
+/** Returns the statuses allowed for ids that do not exist: 404 for reading, while deleting succeeds. */
 function statusesOfUnknown({ method, path }: CallRules): number[] {
   if (method === 'GET')
     return path.startsWith('/prompts/') || LISTS_OF_ANYTHING.has(path) ? [200, 400, 404] : [400, 404];
@@ -291,10 +292,10 @@ function statusesOfUnknown({ method, path }: CallRules): number[] {
   return path.startsWith('/prompts/') || path === '/rules-configs/:key' ? [200, 400, 404] : [400, 403, 404];
 }
 
-/** Lists that are empty for what there is not. */
+/** Lists that are empty for ids that do not exist. */
 const LISTS_OF_ANYTHING = new Set(['/users/:id/logs', '/actions/triggers/:triggerId/bindings']);
 
-/** The same token by a key of somebody else. */
+/** Returns the same token, signed by another key. */
 async function signedByAnother(token: string): Promise<string> {
   const [head = '', payload = ''] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString());
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
@@ -304,7 +305,7 @@ async function signedByAnother(token: string): Promise<string> {
     .sign(key);
 }
 
-/** The same token that says it needs no signature (RFC 8725 §3.1). */
+/** Returns the same token without a signature, with `alg` none (RFC 8725 §3.1). */
 function unsigned(token: string): string {
   const head = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
   return `${head}.${token.split('.')[1]}.`;

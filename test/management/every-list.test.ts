@@ -1,4 +1,4 @@
-// What holds for every list of the Management API: clients read pages and cursors in one way only.
+// Rules that hold for all lists of the Management API: clients page through all of them in the same way.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import type { CallRules } from '../../src/management/call.ts';
@@ -9,7 +9,7 @@ import { managementToken, startManaged } from './support.ts';
 
 type Item = Record<string, unknown>;
 
-/** Lists that are read by a cursor alone, and wrapped always. */
+/** Lists that are always paged by cursor and wrapped. */
 const BY_CURSOR_ALONE =
   /\/(sessions|refresh-tokens|event-streams|user-attribute-profiles|connection-profiles)$/;
 
@@ -18,13 +18,13 @@ const LISTS = (MANAGEMENT_CALLS as readonly CallRules[]).filter(
     method === 'GET' && query !== undefined && 'per_page' in query.shape && !BY_CURSOR_ALONE.test(path),
 );
 
-/** Lists of which the hosted service always answers all. */
+/** Lists that always contain all items, as at the hosted service. */
 const BARE = new Set(['/log-streams', '/custom-domains', '/rules-configs', '/clients/:id/credentials']);
 
-/** Lists that are wrapped whatever was asked, in words of their own. */
+/** Lists that are always wrapped, in a form of their own. */
 const WRAPPED = /^\/(actions|branding\/phone)\//;
 
-/** How many there are of what this test makes. */
+/** Number of records that this test creates. */
 const MADE = 5;
 
 describe('every list of the Management API', () => {
@@ -108,7 +108,7 @@ describe('every list of the Management API', () => {
       return encodeURIComponent(ids[owner === 'members' ? 'users' : owner] ?? ids[name] ?? 'unknown');
     });
 
-  /** The items of an answer, whether it is wrapped or not. */
+  /** Returns the items of a response, whether it is wrapped or not. */
   const itemsOf = (answer: unknown, path: string): Item[] => {
     if (Array.isArray(answer)) return answer as Item[];
     const lists = Object.values(answer as object).filter((member) => Array.isArray(member));
@@ -160,7 +160,7 @@ describe('every list of the Management API', () => {
     });
   }
 
-  it('has been tried where there is more than a page', async () => {
+  it('has more than one page of items in the important lists', async () => {
     for (const path of [
       '/clients',
       '/connections',

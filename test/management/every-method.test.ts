@@ -1,7 +1,7 @@
-// Every method that the published management clients have, of three generations: found in the clients themselves, so that
-// none is forgotten, and asked once, but for those that would end the test (`SPARED`; they have tests of their own). Each
-// arrives at a call of ours, or is of what there is not (`LEFT_OUT`, as docs/decisions.md names it). What a call answers is
-// not judged here.
+// Every method of the published management clients, of three major versions. The methods are found in the clients, so
+// that none is missed. Each is called once, except those that would end the test (`SPARED`; they have tests of their
+// own), and must reach a route, unless docs/decisions.md excludes it (`LEFT_OUT`). The responses are not checked
+// here.
 import { ManagementClient as Client7 } from 'auth0';
 import { ManagementClient as Client4 } from 'auth0-4';
 import { ManagementClient as Client5 } from 'auth0-5';
@@ -13,14 +13,14 @@ import { managementToken, startManaged } from './support.ts';
 
 type Method = (...given: unknown[]) => PromiseLike<unknown>;
 
-/** Members that are no calls of the API. */
+/** Members that are not calls of the API. */
 const OWN = /^(constructor|request|fetch|create_?headers|.*Passthrough.*|_.*)$/i;
 
-/** What ends the token of this very test, waits for what never ends, or needs a file. */
+/** Methods that would end the token of this test, never return, or need a file. */
 const SPARED =
   /(^keys\.(signing\.)?(rotate|revoke)$|events\.subscribe|jobs\.(usersImports\.create|importUsers)$)/;
 
-/** Paths that Gatehouse leaves out. */
+/** Paths that Gatehouse does not have. */
 const LEFT_OUT = [
   /^\/(agents|blacklists|events|experimentation|groups|verifiable-credentials)(\/|$)/,
   /^\/attack-protection\/phone-provider-protection$/,
@@ -40,7 +40,7 @@ const LEFT_OUT = [
   /^\/users\/[^/]+\/(effective-|federated-|groups|risk-assessments)/,
 ];
 
-/** Each method below a client by its path, with what calls it. */
+/** Returns each method below a client, with its path. */
 function methodsOf(value: object, path: string[] = [], seen = new Set<object>()): [string, Method][] {
   if (seen.has(value) || path.length > 6) return [];
   seen.add(value);
@@ -57,7 +57,7 @@ function methodsOf(value: object, path: string[] = [], seen = new Set<object>())
   return found;
 }
 
-/** Managers are objects of classes; values are plain. */
+/** Managers are instances of classes; values are plain objects. */
 function isManager(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value) as object | null;
@@ -68,7 +68,7 @@ function isManager(value: unknown): value is object {
   );
 }
 
-/** An argument that says yes to everything: each member of it is a text. */
+/** An argument for any method: each of its members is a text. */
 const ANYTHING = new Proxy(
   {},
   {
@@ -98,10 +98,10 @@ describe('every method of the published management clients', () => {
   ];
 
   for (const [version, Client, given] of VERSIONS) {
-    it(`of version ${version}`, async () => {
+    it(`reaches a route in version ${version}`, async () => {
       const asked: { request: string; path: string; status: number; message: string }[] = [];
       const { fetch: real } = globalThis;
-      // The clients use what the process has; version 5 takes no other.
+      // The clients use the global `fetch`; version 5 accepts no other.
       globalThis.fetch = async (input, init) => {
         const response = await real(input, init);
         const message = response.ok ? '' : await response.clone().text();
@@ -122,7 +122,7 @@ describe('every method of the published management clients', () => {
         for (const [name, method] of methodsOf(client)) {
           if (SPARED.test(name)) continue;
           asked.length = 0;
-          // Nothing is there of that name: what matters is what was answered.
+          // Calls may fail, because no such record exists; only the responses are checked.
           await (async () => method(...given))().catch(() => undefined);
           for (const { request, path, status, message } of asked) {
             count += 1;

@@ -1,4 +1,4 @@
-// Methods of the newest published client that no test of their resource calls: each once, with what it answers.
+// Methods of the newest published client that the tests of their resources do not call, with their responses.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
@@ -6,7 +6,7 @@ import { callApi, managementClient, startManaged } from './support.ts';
 
 const PUSH = '/guardian/factors/push-notification/providers';
 
-describe('further methods of the published management client', () => {
+describe('methods of the published management client without a test of their resource', () => {
   let server: TestServer;
   let client: ManagementClient;
 
@@ -27,7 +27,7 @@ describe('further methods of the published management client', () => {
       await Promise.resolve(asked).catch((thrown: { statusCode?: number }) => thrown.statusCode),
     ).to.equal(404);
 
-  it('of connections, applications and grants', async () => {
+  it('reads and changes the clients of a connection, and reads a client grant', async () => {
     const made = await client.connections.create({ name: 'further', strategy: 'auth0' });
     const [id, client_id] = [made.id ?? '', 'example-web'];
     await client.connections.clients.update(id, [{ client_id, status: true }]);
@@ -45,7 +45,7 @@ describe('further methods of the published management client', () => {
     await isGone(client.clientGrants.get('cgr_none'));
   });
 
-  it('of roles and organizations', async () => {
+  it('updates roles, and the connections and clients of an organization', async () => {
     const { id: role = '' } = await client.roles.create({ name: 'Further' });
     expect(await client.roles.update(role, { description: 'x' })).to.deep.include({ description: 'x' });
     expect(await client.roles.get(role)).to.deep.equal({ id: role, name: 'Further', description: 'x' });
@@ -74,7 +74,7 @@ describe('further methods of the published management client', () => {
     await isGone(clients.get(id, client_id));
   });
 
-  it('of second factors of users: a ticket, and the end of one', async () => {
+  it('creates an enrollment ticket for a user, and deletes an enrollment', async () => {
     const user = await client.users.create({
       connection: 'Username-Password-Authentication',
       email: 'factors@example.test',
@@ -148,7 +148,7 @@ describe('further methods of the published management client', () => {
     ];
   };
 
-  it('of what second factors are set up with', async () => {
+  it('returns the settings of second factors as they were set, without secrets', async () => {
     for (const [name, set, get, expected] of settings()) {
       await set();
       expect(await get(), name).to.deep.include(expected);
@@ -166,7 +166,7 @@ describe('further methods of the published management client', () => {
     expect(await answer('GET', platform)).to.deep.include({ overrideRelyingParty: false });
   });
 
-  it('of looks and mails', async () => {
+  it('updates e-mail templates and the page template', async () => {
     const template = 'welcome_email';
     const mail = { template, from: 'a@example.test', subject: 'S', syntax: 'liquid', enabled: true } as const;
     await client.emailTemplates.create({ ...mail, body: 'first' });
@@ -181,7 +181,7 @@ describe('further methods of the published management client', () => {
     await isGone(client.branding.templates.getUniversalLogin());
   });
 
-  it('of what is kept for tools', async () => {
+  it('creates, reads and deletes settings that are only stored for tools', async () => {
     const policy = {
       resource: 'oauth_authentication_api',
       consumer: 'client',
@@ -219,7 +219,7 @@ describe('further methods of the published management client', () => {
     await isGone(phone.templates.get(text.id ?? ''));
   });
 
-  it('of hooks and their secrets, whose names alone are read', async () => {
+  it("returns the names of a hook's secrets alone, and deletes them with the hook", async () => {
     const { id = '' } = await client.hooks.create({
       name: 'further',
       script: 'x',
@@ -235,7 +235,7 @@ describe('further methods of the published management client', () => {
     await isGone(client.hooks.secrets.get(id));
   });
 
-  it('of directory provisioning', async () => {
+  it('creates, updates and deletes directory provisioning', async () => {
     const options = { client_id: 'x', client_secret: 'y', domain: 'example.test' };
     const made = await client.connections.create({ name: 'directory', strategy: 'google-apps', options });
     const { directoryProvisioning: directory } = client.connections;

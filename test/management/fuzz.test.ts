@@ -1,4 +1,4 @@
-// Requests as the API describes them, and requests that only look like that: none of them may be a fault of ours.
+// Random requests, valid and invalid, generated from the OpenAPI document: no response may be a server error.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { managementOpenApi } from '../../src/management/openapi.ts';
@@ -8,10 +8,10 @@ import { EXAMPLE } from './example.ts';
 import { managementToken, startManaged } from './support.ts';
 import { badValue, goodValue, hostileText, type JsonSchema, pick } from './values.ts';
 
-/** Another one tries other requests. */
+/** Another seed generates other requests. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_122);
 
-/** Requests of each call. */
+/** Number of requests for each call. */
 const TRIES = 4 * Number(process.env.FUZZ_DEPTH ?? 1);
 
 interface Operation {
@@ -19,10 +19,10 @@ interface Operation {
   requestBody?: { content: Record<string, { schema: JsonSchema }> };
 }
 
-/** What would end the test itself: the keys that its token is signed with. */
+/** Calls that would end the test: they revoke the keys that its token is signed with. */
 const SPARED = ['/keys/signing/{kid}/revoke', '/keys/signing/rotate'];
 
-describe('requests by the document of the Management API', () => {
+describe('random requests from the OpenAPI document', () => {
   let server: TestServer;
 
   before(async () => {
@@ -34,7 +34,7 @@ describe('requests by the document of the Management API', () => {
   });
   after(() => server.stop());
 
-  it(`are answered, with seed ${SEED}`, async () => {
+  it(`never cause a server error (seed ${SEED})`, async () => {
     const draw = seeded(SEED);
     const token = await managementToken(server);
     const { paths } = managementOpenApi(server.url) as { paths: Record<string, Record<string, Operation>> };
@@ -66,7 +66,7 @@ describe('requests by the document of the Management API', () => {
       }
     }
     expect(faults).to.deep.equal([]);
-    // Most were understood: a test of refusals alone would say little.
+    // Many requests must succeed: a test of refusals alone would prove little.
     expect(statuses.get(401) ?? 0).to.equal(0);
     expect(statuses.get(200) ?? 0).to.be.above(200);
     expect(statuses.get(400) ?? 0).to.be.above(200);
@@ -80,7 +80,7 @@ function queryOf({ parameters = [] }: Operation, draw: () => number): string {
   return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs as [string, string][])}`;
 }
 
-/** Ids of what the example tenant has, but for the application that asks. */
+/** Returns ids of records of the example tenant, except the client that sends the requests. */
 async function someIds(server: TestServer, token: string): Promise<string[]> {
   const list = async (path: string, member: string) => {
     const response = await fetch(`${server.url}/api/v2${path}`, {

@@ -1,4 +1,4 @@
-// Lists beyond a thousand, and searches beyond their time.
+// Lists with more than a thousand items, and searches that time out.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { QueryTimeout, type Store } from '../../src/store/contract.ts';
@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ADMIN, callApi, startManaged } from './support.ts';
 
-describe('lists of much', () => {
+describe('long lists', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -16,7 +16,7 @@ describe('lists of much', () => {
     return (await response.json()) as any; // any: a page, or a list
   };
 
-  it('give all grants of all users, page by page, beyond a thousand', async () => {
+  it('returns all grants of all users, page by page, beyond a thousand', async () => {
     server = await startManaged();
     const many = Array.from({ length: 1_203 }, (_, n) => `auth0|${String(n).padStart(5, '0')}`);
     await server.store.batch(
@@ -43,7 +43,7 @@ describe('lists of much', () => {
     expect(await get(`/grants?${of}`)).to.have.length(3);
   });
 
-  it('are 503, in the words of the API, where a search takes too long', async () => {
+  it("answers 503 in the API's error format if a search takes too long", async () => {
     let isSlow = false;
     const audience = 'https://tenant.example.test/api/v2/';
     const open = async (options: Parameters<typeof openStore>[0]) =>
@@ -72,7 +72,7 @@ describe('lists of much', () => {
   });
 });
 
-/** A store whose searches take too long while `isSlow`. */
+/** Returns a store whose searches time out while `isSlow` returns true. */
 function slow(store: Store, isSlow: () => boolean): Store {
   return {
     ...store,

@@ -1,11 +1,11 @@
-// What every request below /api/v2 has in common, whatever it asks for.
+// What all requests below /api/v2 have in common.
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
 import { managementToken, startManaged } from './support.ts';
 
 const DAY = 86_400_000;
 
-describe('HTTP of the Management API', () => {
+describe('HTTP below /api/v2', () => {
   let server: TestServer;
   let token: string;
 
@@ -36,7 +36,7 @@ describe('HTTP of the Management API', () => {
     ['PUT', '/clients', 405],
     ['DELETE', '/guardian/factors', 405],
   ] as const) {
-    it(`says ${status} to ${method} ${path} in the API's own shape`, async () => {
+    it(`answers ${status} to ${method} ${path} in the API's error format`, async () => {
       for (const accept of ['application/json', 'text/html']) {
         const response = await fetch(`${server.url}/api/v2${path}`, { method, headers: { accept } });
         expect(response.status).to.equal(status);
@@ -50,7 +50,7 @@ describe('HTTP of the Management API', () => {
     });
   }
 
-  it('refuses JSON that nests without end, of a caller who may write', async () => {
+  it('rejects deeply nested JSON, even from a caller who may write', async () => {
     for (const body of [
       '['.repeat(5_000),
       `${'['.repeat(100)}${']'.repeat(100)}`,
@@ -62,7 +62,7 @@ describe('HTTP of the Management API', () => {
     }
   });
 
-  it('describes itself in development, to this machine alone', async () => {
+  it('serves its OpenAPI document in development, to this machine alone', async () => {
     const response = await fetch(`${server.url}/api/v2/openapi.json`);
     const api = (await response.json()) as { openapi: string; paths: Record<string, object> };
     expect(api.openapi).to.equal('3.1.0');
@@ -73,12 +73,12 @@ describe('HTTP of the Management API', () => {
     expect(foreign.status).to.equal(404);
   });
 
-  it('leaves paths that only begin alike to the others', async () => {
+  it('does not answer for paths that only begin with the same characters', async () => {
     const response = await fetch(`${server.url}/api/v2x`, { headers: { accept: 'application/json' } });
     expect(await response.json()).to.have.keys('error', 'error_description');
   });
 
-  it('tells every caller how much is left, and who asked too much when to come back', async () => {
+  it('sends rate limit headers, and Retry-After when the limit is exceeded', async () => {
     const first = await send('GET', '/tenants/settings');
     expect(first.status).to.equal(200);
     const limit = Number(first.headers.get('x-ratelimit-limit'));
@@ -89,7 +89,7 @@ describe('HTTP of the Management API', () => {
       last = await send('GET', '/nothing', undefined, undefined, '');
     }
     expect(last.status).to.equal(429);
-    // On a busy machine one has become free again meanwhile.
+    // On a slow machine, one request may have become available again.
     let refused = await send('GET', '/tenants/settings');
     for (let count = 0; count <= 3 * limit && refused.status !== 429; count++) {
       refused = await send('GET', '/tenants/settings');
@@ -107,7 +107,7 @@ describe('HTTP of the Management API', () => {
     server.tick(60_000);
   });
 
-  describe('bodies', () => {
+  describe('request bodies', () => {
     const html = (length: number) => '<html>'.padEnd(length, 'x');
     const template = (length: number) =>
       JSON.stringify({
@@ -121,7 +121,7 @@ describe('HTTP of the Management API', () => {
     const page = (length: number) =>
       `<html><head>{%- auth0:head -%}</head><body>{%- auth0:widget -%}${'x'.repeat(length)}</body></html>`;
 
-    it('are as large as the call allows, and 413 beyond', async () => {
+    it('may be as large as the call allows, and are answered 413 beyond', async () => {
       expect((await send('POST', '/email-templates', template(1_000_000))).status).to.equal(200);
       for (const [method, path, body, type] of [
         ['POST', '/email-templates', template(1_300_000), 'application/json'],
@@ -134,7 +134,7 @@ describe('HTTP of the Management API', () => {
       }
     });
 
-    it('are not read of strangers, however large', async () => {
+    it('are not read if the caller is not authorized', async () => {
       for (const [bearer, status] of [
         ['', 401],
         [await managementToken(server, 'read:clients'), 403],
@@ -150,7 +150,7 @@ describe('HTTP of the Management API', () => {
       }
     });
 
-    it('are HTML for the page template, or an object with it', async () => {
+    it('may be HTML for the page template, or an object that contains it', async () => {
       const path = '/branding/templates/universal-login';
       expect((await send('PUT', path, page(10), 'text/html; charset=utf-8')).status).to.equal(201);
       expect(await (await send('GET', path)).json()).to.deep.equal({ body: page(10) });
@@ -161,7 +161,7 @@ describe('HTTP of the Management API', () => {
       expect((await send('DELETE', path)).status).to.equal(204);
     });
 
-    it('may be forms, too', async () => {
+    it('may be forms', async () => {
       const form = 'name=Formed&app_type=spa&client_metadata[plan]=gold';
       const made = await send('POST', '/clients', form, 'application/x-www-form-urlencoded');
       expect(made.status).to.equal(201);
@@ -169,13 +169,13 @@ describe('HTTP of the Management API', () => {
     });
 
     for (const [what, body] of [
-      ['no JSON', '{'],
+      ['not JSON', '{'],
       ['a list', '[]'],
       ['a text', '"x"'],
       ['a member called __proto__', '{"name":"x","__proto__":{"global":true}}'],
-      ['deep beyond reason', `{"name":"x","client_metadata":${'{"a":'.repeat(60)}1${'}'.repeat(60)}}`],
+      ['nested too deeply', `{"name":"x","client_metadata":${'{"a":'.repeat(60)}1${'}'.repeat(60)}}`],
     ] as const) {
-      it(`are refused with 400 where they are ${what}`, async () => {
+      it(`are rejected with 400 if they are ${what}`, async () => {
         const response = await send('POST', '/clients', body);
         expect(response.status).to.equal(400);
         expect(await response.json()).to.include({ statusCode: 400, errorCode: 'invalid_body' });
@@ -183,7 +183,7 @@ describe('HTTP of the Management API', () => {
     }
   });
 
-  it('finds what ids with slashes and bars name, encoded once or twice', async () => {
+  it('finds ids with slashes and bars, encoded once or twice', async () => {
     const identifier = 'https://api.example.test/';
     for (const id of [encodeURIComponent(identifier), encodeURIComponent(encodeURIComponent(identifier))]) {
       const response = await send('GET', `/resource-servers/${id}`);
@@ -204,7 +204,7 @@ describe('HTTP of the Management API', () => {
     expect(await found.json()).to.include({ user_id: id });
   });
 
-  it('gives of an API what may be sent back of it: published clients read, change and send it whole', async () => {
+  it('returns an API in a form that can be sent back, as published clients do', async () => {
     const asked = { identifier: 'https://whole.example.test/', name: 'Whole' };
     const made = await send('POST', '/resource-servers', JSON.stringify(asked));
     const { id, identifier, ...members } = (await made.json()) as Record<string, unknown>;
@@ -215,7 +215,7 @@ describe('HTTP of the Management API', () => {
     expect((await send('DELETE', `/resource-servers/${id}`)).status).to.equal(204);
   });
 
-  it('refuses a token once it has expired', async () => {
+  it('rejects an expired token', async () => {
     const old = await managementToken(server);
     server.tick(DAY + 1_000);
     const response = await send('GET', '/tenants/settings', undefined, undefined, old);

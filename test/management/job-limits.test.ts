@@ -1,4 +1,4 @@
-// How many jobs there may be, for how long one is worked on, and for how long it is kept.
+// The limits on the number of jobs, their duration, and how long they are kept.
 
 import { expect } from 'chai';
 import pino from 'pino';
@@ -11,7 +11,7 @@ import type { TestServer } from '../support/server.ts';
 import { aMoment } from '../support/wait-until.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
-describe('the limits of jobs', () => {
+describe('limits of jobs', () => {
   let server: TestServer;
 
   beforeEach(async () => {
@@ -31,7 +31,7 @@ describe('the limits of jobs', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
 
-  it('refuse one more than a hundred under way, until one of them is done', async () => {
+  it('rejects a job while a hundred are unfinished', async () => {
     const jobs = server.store.collection('jobs');
     for (let index = 0; index < 100; index++) await jobs.insert(waiting(`job_${index}`));
     const refused = await callApi(server, 'POST', '/jobs/users-exports', {});
@@ -41,7 +41,7 @@ describe('the limits of jobs', () => {
     expect((await callApi(server, 'POST', '/jobs/users-exports', {})).status).to.equal(200);
   });
 
-  it('end one that was worked on for two hours, as failed', async () => {
+  it('ends a job as failed after two hours', async () => {
     const { store } = server;
     const log = pino({ level: 'silent' });
     const background = createBackground(log);
@@ -62,11 +62,11 @@ describe('the limits of jobs', () => {
       status: 'failed',
       status_details: 'The job took longer than two hours.',
     });
-    // What it was given may hold hashes of passwords.
+    // The input may contain password hashes.
     expect(await store.collection('jobParts').findBy('job', `${id}\ninput`)).to.deep.equal([]);
   });
 
-  it('forget one with its errors after a day', async () => {
+  it('deletes a job and its errors after a day', async () => {
     const { data } = await managementClient(server).connections.list({ strategy: ['auth0'] });
     const form = new FormData();
     form.set('connection_id', String(data[0]?.id));

@@ -50,7 +50,7 @@ interface JobView {
   summary?: object;
 }
 
-describe('jobs and tickets of the Management API', () => {
+describe('/jobs and /tickets', () => {
   let server: TestServer;
   let token: string;
   let connectionId: string;
@@ -107,7 +107,7 @@ describe('jobs and tickets of the Management API', () => {
     return response.status;
   };
 
-  it('import users, who log in with the passwords that they had', async () => {
+  it('imports users, who can log in with their old passwords', async () => {
     const users = Array.from({ length: 120 }, (_, index) => ({
       user_id: `import-${String(index).padStart(3, '0')}`,
       email: `import-${index}@example.test`,
@@ -153,7 +153,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(passwordHash).to.match(/^\$argon2id\$/);
   });
 
-  it('import nobody without a name that each user of the connection has, or with somebody’s number as username, and say why', async () => {
+  it("does not import a user without a required identifier, or with another user's number as username, and reports why", async () => {
     const { body: found } = await api('GET', '/connections?name=numbered');
     const connection_id = (found as { id: string }[])[0]?.id ?? '';
     const users = [
@@ -190,7 +190,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await server.users.withEmail('numberless@example.test')).to.deep.equal([]);
   });
 
-  it('tell of each user who was not imported, without what proves who they are', async () => {
+  it('reports each user that was not imported, without password hashes', async () => {
     const hash = { algorithm: 'md5', hash: { value: 'ff', encoding: 'hex' } };
     const begun = await importing([
       { email: 'twice@example.test' },
@@ -227,7 +227,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(server.logged()).not.to.contain('"value":"ff"');
   });
 
-  it('change users who are there where they are asked to, and keep their passwords', async () => {
+  it('updates existing users with upsert, and keeps their passwords', async () => {
     const user = { email: 'Import-0@example.test', app_metadata: { plan: 'gold' }, given_name: 'Ada' };
     const password_hash = await bcrypt.hash('Somebody-Elses-1', 4);
     const begun = await importing([{ ...user, password_hash }], { upsert: 'true' });
@@ -243,7 +243,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await logIn('import-0@example.test', 'Imported-Horse-1')).to.equal(200);
   });
 
-  it('refuse what is too large, no form, or for no database', async () => {
+  it('rejects files that are too large or not a form, and connections that are not databases', async () => {
     const large = await importing(`[${'x'.repeat(512_001)}]`);
     expect(large.status).to.equal(413);
     expect(large.body).to.include({
@@ -260,7 +260,7 @@ describe('jobs and tickets of the Management API', () => {
     expect((await api('POST', '/jobs/users-imports', new FormData(), weak)).status).to.equal(403);
   });
 
-  it('go on after a restart where they were, and keep no input once they are done', async () => {
+  it('continues a job after a restart, and deletes the input of a finished one', async () => {
     const { store } = server;
     const process = (ending: AbortSignal) => {
       const log = pino({ level: 'silent' });
@@ -285,7 +285,7 @@ describe('jobs and tickets of the Management API', () => {
     while ((await first.jobs.parts(id, 'input')).length > 0) await aMoment();
   });
 
-  it('export users as they are asked for, by a link that is good for a minute', async () => {
+  it('exports users with the requested fields, by a link that is valid for a minute', async () => {
     const fields = [
       { name: 'user_id', export_as: 'ID' },
       { name: 'email' },
@@ -319,7 +319,7 @@ describe('jobs and tickets of the Management API', () => {
     token = await managementToken(server);
   });
 
-  it('send the mail that verifies an address', async () => {
+  it('sends a verification e-mail', async () => {
     const job = await api('POST', '/jobs/verification-email', { user_id: 'auth0|import-002' });
     expect(job.status).to.equal(201);
     expect(job.body).to.include({ type: 'verification_email', status: 'pending' });
@@ -328,7 +328,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(missing.status).to.equal(404);
   });
 
-  /** Opens the page of a link. @returns what posts its form. */
+  /** Opens the page of a link. @returns a function that posts its form */
   const opened = async (link: string) => {
     const agent = createAgent(server);
     const url = new URL(link);
@@ -341,7 +341,7 @@ describe('jobs and tickets of the Management API', () => {
   const use = async (link: string, fields: Record<string, string>) => (await opened(link))(fields);
   const ticketOf = (answer: { body: unknown }) => (answer.body as { ticket: string }).ticket;
 
-  it('make tickets that set a password once, and lead where their maker says', async () => {
+  it('creates a ticket that sets a password once, and redirects to its result_url', async () => {
     const ask = {
       user_id: 'auth0|import-003',
       result_url: 'https://shop.example.test/done?a=b',
@@ -367,7 +367,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await logIn('import-3@example.test', 'Other-Horse-1')).to.equal(403);
   });
 
-  it('make tickets of which one sets the password when several come at once, and none after another new password', async () => {
+  it('lets one of several concurrent tickets set the password, and none after another change of it', async () => {
     const email = 'import-4@example.test';
     const ask = { user_id: 'auth0|import-004' };
     const links = async () =>
@@ -389,7 +389,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await logIn(email, 'Set-Meanwhile-5')).to.equal(200);
   });
 
-  it('make tickets that prove an address only where their maker says so', async () => {
+  it('verifies an address by a password ticket only if asked to', async () => {
     const begun = await importing([
       { email: 'plain@example.test', user_id: 'plain', user_metadata: { color: 'blue' } },
       { email: 'mark@example.test', user_id: 'mark', user_metadata: { color: 'blue' } },
@@ -415,7 +415,7 @@ describe('jobs and tickets of the Management API', () => {
     expect(await server.users.get('auth0|plain')).to.include({ email_verified: true });
   });
 
-  it('make no tickets for nobody, for two places at once, or without the scope; the log has none', async () => {
+  it('creates no ticket for an unknown user, with conflicting members, or without the scope, and logs none', async () => {
     const refused = async (path: string, body: object, status: number) =>
       expect((await api('POST', `/tickets/${path}`, body)).status, JSON.stringify(body)).to.equal(status);
     await refused('password-change', { user_id: 'auth0|nobody' }, 404);

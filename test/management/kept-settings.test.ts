@@ -1,4 +1,5 @@
-// What is kept for deploy tools alone: written, read back, changed, removed; secrets are never given back.
+// Settings that are only stored for deploy tools: they are written, read, changed and deleted, and their secrets are
+// never returned.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
@@ -6,7 +7,7 @@ import { callApi, managementClient, startManaged } from './support.ts';
 
 type Item = Record<string, unknown>;
 
-describe('settings that are kept for tools', () => {
+describe('settings that are only stored for tools', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -91,7 +92,7 @@ describe('settings that are kept for tools', () => {
   };
 
   for (const [path, { body, change, key, id, unlisted = [] }] of Object.entries(KINDS)) {
-    it(`${path} is written, read, changed and removed`, async () => {
+    it(`creates, reads, changes and deletes ${path}`, async () => {
       const made = await answer('POST', path, body);
       expect(made.id).to.match(id);
       expect(made).to.deep.include(body);
@@ -102,7 +103,7 @@ describe('settings that are kept for tools', () => {
       expect(Object.keys(shown)).to.include.members(unlisted);
       const listed = Object.entries(shown).filter(([member]) => !unlisted.includes(member));
       expect((await answer('GET', `${path}?take=50`))[key]).to.deep.equal([Object.fromEntries(listed)]);
-      // Those that are read by a cursor alone have no total.
+      // Lists that are always paged by cursor have no total.
       const whole = await answer('GET', `${path}?include_totals=true`);
       expect(whole[key]).to.have.length(1);
       expect(whole.total).to.be.oneOf([1, undefined]);
@@ -112,7 +113,7 @@ describe('settings that are kept for tools', () => {
     });
   }
 
-  it('give no secret back: phone providers, connections of flows, variables of rules', async () => {
+  it('returns no secrets of phone providers, flow connections, event streams and rule variables', async () => {
     const secret = 'nobody-is-told-this';
     const provider = await management.branding.phone.providers.create({
       name: 'twilio',
@@ -161,7 +162,7 @@ describe('settings that are kept for tools', () => {
     expect((await callApi(server, 'PUT', '/rules-configs/a%2Fb', { value: 'x' })).status).to.equal(400);
   });
 
-  it('answer the method and the name of an event stream’s authorization, and keep its secret', async () => {
+  it("returns the method and header name of an event stream's authorization, and keeps its secret", async () => {
     const authorization = { method: 'custom_header', header_key: 'x-hook', header_value: 'told-to-nobody' };
     const destination = (webhook_authorization: object) => ({
       type: 'webhook',
@@ -175,7 +176,7 @@ describe('settings that are kept for tools', () => {
     expect(kept?.body.destination).to.deep.equal(destination({ ...shown, header_value }));
   });
 
-  it('of second factors are read back without their secrets, which a change keeps', async () => {
+  it('returns settings of push providers without secrets, which a change keeps', async () => {
     const at = '/guardian/factors/push-notification/providers/apns';
     expect(await answer('GET', at)).to.deep.equal({});
     await answer('PUT', at, { bundle_id: 'com.example', sandbox: true, p12: 'told-to-nobody' });
@@ -192,7 +193,7 @@ describe('settings that are kept for tools', () => {
     });
   });
 
-  it('of second factors say what is in force, and take nothing else', async () => {
+  it('returns the settings of security keys that are in use, and rejects others', async () => {
     const at = '/guardian/factors/webauthn-roaming/settings';
     const inForce = { userVerification: 'preferred', overrideRelyingParty: false };
     expect(await answer('GET', at)).to.deep.equal(inForce);
@@ -201,7 +202,7 @@ describe('settings that are kept for tools', () => {
       expect((await callApi(server, 'PUT', at, { ...inForce, ...other })).status).to.equal(400);
   });
 
-  it('find the id of a user where nothing else is said of it', async () => {
+  it('completes the user id mapping of a profile with defaults', async () => {
     const profile = await answer('POST', '/user-attribute-profiles', {
       name: 'usual',
       user_attributes: {},
@@ -215,12 +216,12 @@ describe('settings that are kept for tools', () => {
     expect(changed).to.have.nested.property('user_id.saml_mapping').with.length(3);
   });
 
-  it('refuse a network ACL that would be believed to be in force', async () => {
+  it('rejects an active network ACL, which would not be enforced', async () => {
     const acl = { description: 'a', active: true, rule: {} };
     expect((await callApi(server, 'POST', '/network-acls', acl)).status).to.equal(400);
   });
 
-  it('have templates of text messages by their type, each once', async () => {
+  it('stores one phone template of each type', async () => {
     const template = {
       type: 'otp_verify',
       disabled: false,
@@ -236,7 +237,7 @@ describe('settings that are kept for tools', () => {
     );
   });
 
-  it('have the rendering of screens, one by one and many at once', async () => {
+  it('stores the rendering of screens, one by one and several at once', async () => {
     const { rendering } = management.prompts;
     expect(await rendering.get('login-id', 'login-id')).to.include({ rendering_mode: 'standard' });
     await rendering.update('login-id', 'login-id', { rendering_mode: 'advanced', use_page_template: true });
@@ -248,7 +249,7 @@ describe('settings that are kept for tools', () => {
     expect((await rendering.list({ prompt: 'signup' })).data).to.have.length(1);
   });
 
-  it('have nothing of keys that are brought along', async () => {
+  it('has no encryption or custom signing keys, and stores supplemental signals', async () => {
     expect(await failure(management.keys.customSigning.get())).to.include({ statusCode: 404 });
     expect((await management.keys.encryption.list()).data).to.deep.equal([]);
     expect(await management.supplementalSignals.get()).to.deep.equal({});

@@ -1,4 +1,4 @@
-// Log streams: what the log records reaches a receiver in its order, at least once, whatever becomes of either side.
+// Log streams: events reach a receiver in order and at least once, whatever fails on either side.
 
 import { createHash, createHmac } from 'node:crypto';
 import {
@@ -27,7 +27,7 @@ interface Received {
   body: string;
 }
 
-/** A receiver on loopback that answers as it is told. */
+/** Starts a receiver on loopback, whose status can be set. */
 async function startReceiver() {
   const received: Received[] = [];
   let status = 200;
@@ -51,7 +51,7 @@ async function startReceiver() {
     answer: (next: number) => {
       status = next;
     },
-    /** Waits until what was received is as it should be. */
+    /** Waits until the received requests satisfy a condition. */
     until: async (isRight: () => boolean) => {
       while (!isRight()) await new Promise<void>((resolve) => told.push(resolve));
     },
@@ -84,7 +84,7 @@ describe('log streams', () => {
       expect(response.status).to.equal(200);
       return (await response.json()) as { id: string };
     });
-  /** Records an event, which the log knows by this name. */
+  /** Records an event that contains this name. */
   const record = (name: string) => management.roles.create({ name });
   type Sent = {
     log_id: string;
@@ -100,7 +100,7 @@ describe('log streams', () => {
   const has = (name: string, format?: string) => () => namesOf(format).includes(name);
 
   for (const format of ['JSONLINES', 'JSONARRAY', 'JSONOBJECT'] as const) {
-    it(`send ${format}, with what the receiver asks for in the header`, async () => {
+    it(`sends ${format}, with the configured headers`, async () => {
       await stream({
         httpContentFormat: format,
         httpContentType: 'application/x-logs',
@@ -121,7 +121,7 @@ describe('log streams', () => {
     });
   }
 
-  it('leave out what is personal, wherever in an event it is', async () => {
+  it('masks personal data anywhere in an event', async () => {
     const { id } = await stream({}, { pii_config: { log_fields: ['email', 'phone'], method: 'mask' } });
     await record('about ada@example.test and +441632960001');
     await receiver.until(() => receiver.received.some(({ body }) => body.includes('about')));
@@ -141,7 +141,7 @@ describe('log streams', () => {
     expect(later).not.to.match(/grace|hopper/i);
   });
 
-  it('hash what is personal with a key: alike for one user, and no hash that a stranger could make', async () => {
+  it('hashes personal data with a key: equal for one user, and not computable without it', async () => {
     const hashed = { log_fields: ['email'], method: 'hash', algorithm: 'xxhash' };
     await stream({}, { pii_config: hashed });
     const users = () => eventsOf().flatMap(({ data }) => (data as { user_name?: string }).user_name ?? []);
@@ -154,7 +154,7 @@ describe('log streams', () => {
     expect(plain.startsWith(users()[0] ?? '')).to.equal(false);
   });
 
-  it('are refused with a pii_config that is not understood: they would go out unmasked', async () => {
+  it('rejects an invalid pii_config, with which events would be sent unmasked', async () => {
     const { id } = await stream();
     for (const pii_config of [
       { log_fields: ['shoe_size'] },
@@ -168,7 +168,7 @@ describe('log streams', () => {
     await stream({}, { type: 'splunk', sink: {}, pii_config: { log_fields: ['shoe_size'] } });
   });
 
-  it('sign what they send, and show the secret to nobody', async () => {
+  it('signs requests, and never returns the signing secret', async () => {
     const secret = 'a-secret-for-the-receiver-alone';
     const { id } = await stream({ httpSigningSecret: secret });
     await record('signed');
@@ -187,23 +187,23 @@ describe('log streams', () => {
     expect(receiver.received.map(({ body }) => body).join('')).not.to.contain(secret);
   });
 
-  describe('to a file', () => {
+  describe('of type file', () => {
     const file = (path: unknown) => ({ name: 'File', type: 'file', sink: { path } });
 
-    it('are not written unless the operator allows it, and the log says so', async () => {
+    it('writes nothing unless the operator allows it, and logs that', async () => {
       expect((await callApi(server, 'POST', '/log-streams', file('audit.jsonl'))).status).to.equal(200);
       while (!server.logged().includes('LOG_STREAM_FILES is not set')) await record(crypto.randomUUID());
       expect(existsSync(join(server.dataDir, 'log-streams'))).to.equal(false);
     });
 
-    it('stay below the data directory', async () => {
+    it('rejects paths outside of its directory', async () => {
       for (const path of ['../x', '/tmp/x', 'a/b', '.hidden', '', '..', 'a\\b', 7, undefined]) {
         const { status } = await callApi(server, 'POST', '/log-streams', file(path));
         expect(status, String(path)).to.equal(400);
       }
     });
 
-    it('are appended line by line, for their owner alone, and go on after a line that was cut short', async () => {
+    it('appends lines to a file for its owner alone, and continues after an incomplete line', async () => {
       await server.stop();
       server = await startManaged(undefined, undefined, { LOG_STREAM_FILES: 'on' });
       management = managementClient(server);
@@ -224,7 +224,7 @@ describe('log streams', () => {
       expect(broken).to.deep.equal(['{"log_id":"cut']);
     });
 
-    it('do not follow a link that somebody has put there', async () => {
+    it('does not follow a symbolic link', async () => {
       await server.stop();
       server = await startManaged(undefined, undefined, { LOG_STREAM_FILES: 'on' });
       management = managementClient(server);
@@ -237,12 +237,12 @@ describe('log streams', () => {
     });
   });
 
-  it('of a type that is not built in are kept, and the log says that nothing is sent to them', async () => {
+  it('stores streams of other types, and logs that nothing is sent to them', async () => {
     await stream({}, { type: 'datadog', sink: { datadogApiKey: 'x', datadogRegion: 'us' } });
     while (!server.logged().includes('its type is not built in')) await record(crypto.randomUUID());
   });
 
-  it('try again after pauses that grow, and lose nothing meanwhile', async () => {
+  it('retries after growing pauses, and loses no events', async () => {
     receiver.answer(503);
     await stream();
     await record('while-down');
@@ -250,7 +250,7 @@ describe('log streams', () => {
     const tries = receiver.received.length;
     receiver.answer(200);
     await record('also-while-down');
-    // The pause is not over, however often something else happens.
+    // Further events do not shorten the pause.
     expect(receiver.received.length - tries).to.be.at.most(1);
     server.tick(3_600_000);
     await record('after');
@@ -263,7 +263,7 @@ describe('log streams', () => {
     ]);
   });
 
-  it('are tried at once when they are changed, and follow nobody elsewhere', async () => {
+  it('retries at once after a change, and does not follow redirects', async () => {
     receiver.answer(302);
     const { id } = await stream({ httpAuthorization: 'Bearer of-the-receiver' });
     await record('redirected');
@@ -275,10 +275,10 @@ describe('log streams', () => {
     expect(receiver.received.at(-1)?.headers).not.to.have.property('authorization');
   });
 
-  it('send the categories that they are filtered by', async () => {
+  it('sends only events of the filtered categories', async () => {
     await stream({}, { filters: [{ type: 'category', name: 'management.fail' }] });
     await record('not-sent');
-    // Nothing of a batch may be for it.
+    // A batch may contain no event of the category.
     while ((await server.store.collection('logStreamPositions').list()).records.length === 0)
       await record(crypto.randomUUID());
     expect(receiver.received).to.deep.equal([]);
@@ -287,7 +287,7 @@ describe('log streams', () => {
     expect(new Set(eventsOf().map(({ data }) => data.type))).to.deep.equal(new Set(['fapi']));
   });
 
-  it('send nothing while they are paused, and all of it afterwards', async () => {
+  it('sends nothing while paused, and everything once it is active again', async () => {
     const { id } = await stream({}, { status: 'paused' });
     await record('while-paused');
     expect(receiver.received).to.deep.equal([]);
@@ -295,7 +295,7 @@ describe('log streams', () => {
     await receiver.until(has('while-paused'));
   });
 
-  it('are suspended when their receiver takes nothing for a week', async () => {
+  it('is suspended if its receiver accepts nothing for a week', async () => {
     receiver.answer(500);
     const { id } = await stream();
     await receiver.until(() => receiver.received.length > 0);
@@ -313,13 +313,13 @@ describe('log streams', () => {
     await receiver.until(has('late'));
   });
 
-  it('begin with what was recorded since a time', async () => {
+  it('begins with events since startFrom', async () => {
     await record('before');
     await stream({}, { startFrom: new Date(Date.now() - 60_000).toISOString() });
     await receiver.until(has('before'));
   });
 
-  it('keep what is secret sealed and out of the log, and refuse what could not be sent', async () => {
+  it('seals secrets and keeps them out of the log, and rejects options that cannot be used', async () => {
     const secret = 'Bearer nobody-reads-this';
     await stream({ httpAuthorization: secret });
     await receiver.until(() => receiver.received.length > 0);
@@ -338,11 +338,11 @@ describe('log streams', () => {
     }
   });
 
-  it('take their place along when they are removed', async () => {
+  it('deletes the position of a deleted stream', async () => {
     const { id } = await stream();
     await record('sent');
     await receiver.until(has('sent'));
-    // The published clients of tools clean up twice.
+    // The cleanup of deploy tools deletes twice.
     for (let n = 0; n < 2; n++)
       expect((await callApi(server, 'DELETE', `/log-streams/${id}`)).status).to.equal(204);
     const sent = receiver.received.length;
@@ -352,7 +352,10 @@ describe('log streams', () => {
     server = await startManaged();
   });
 
-  /** Has the server begin anew in a directory that outlives it. @param work is given what starts it there again. */
+  /**
+   * Runs a test whose server can be restarted on the same data directory.
+   * @param work gets a function that starts the server again.
+   */
   const inOneDirectory = async (work: (start: () => Promise<void>) => Promise<void>): Promise<void> => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-streams-'));
     const start = async () => {
@@ -367,7 +370,7 @@ describe('log streams', () => {
     server = await startManaged();
   };
 
-  it('go on where they were after a restart', () =>
+  it('continues after a restart with the first unsent event', () =>
     inOneDirectory(async (start) => {
       receiver.answer(503);
       await stream({}, { startFrom: new Date(Date.now() - 1_000).toISOString() });
@@ -386,7 +389,7 @@ describe('log streams', () => {
       ]);
     }));
 
-  it('are sent what is recorded after the clock was a day ahead, and the process began anew with the right time', () =>
+  it('sends new events after the clock was a day ahead and the server restarted with the right time', () =>
     inOneDirectory(async (start) => {
       const { id } = await stream();
       server.tick(86_400_000);

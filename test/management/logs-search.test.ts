@@ -1,4 +1,4 @@
-// The tenant's log, searched, sorted and followed.
+// Searching, sorting and following the tenant's log.
 import { expect } from 'chai';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
 import type { TestServer } from '../support/server.ts';
@@ -44,7 +44,7 @@ describe('searching log events', () => {
     });
     return { status: response.status, body: (await response.json()) as never };
   };
-  /** Of the events above, those that a query finds; others are written by what the tests themselves do. */
+  /** Returns the types of the events above that a query finds; the tests themselves cause further events. */
   const found = async (q: string) => {
     const { status, body } = await get({ q: `date:2026-01 AND (${q})`, sort: 'date:1' });
     expect(status, JSON.stringify(body)).to.equal(200);
@@ -83,7 +83,7 @@ describe('searching log events', () => {
     });
   }
 
-  it('are told with the names that tools read', async () => {
+  it('returns events with the names that tools read', async () => {
     const { body } = await get({ search: 'type:s AND client_id:shop' });
     const connection = await server.store.collection('connections').findBy('name', 'email');
     expect((body as Event[])[0]).to.deep.equal({
@@ -108,7 +108,7 @@ describe('searching log events', () => {
     expect(of.body).to.include({ start: 0, total: 1, length: 1 });
   });
 
-  it('are followed from the last one that was read, oldest first', async () => {
+  it('returns the events after a given one, oldest first', async () => {
     const next = await get({ from: idOf(0), take: '1' });
     expect((next.body as Event[]).map(({ log_id }) => log_id)).to.deep.equal([idOf(1)]);
     const all = (await get({ from: idOf(0), take: '2', fields: 'log_id' })).body;
@@ -129,7 +129,7 @@ describe('searching log events', () => {
     { page: '10', per_page: '100' },
     { q: 'x '.repeat(30) },
   ] as Record<string, string>[]) {
-    it(`refuse ${JSON.stringify(query).slice(0, 50)}`, async () => {
+    it(`rejects ${JSON.stringify(query).slice(0, 50)}`, async () => {
       const { status, body } = await get(query);
       expect(status).to.equal(400);
       expect(body).to.include({ statusCode: 400, error: 'Bad Request' });

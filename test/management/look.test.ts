@@ -1,5 +1,4 @@
-// What the tenant sets of its pages by the Management API is in force with the next request: texts, colours, font, and
-// the page around them.
+// The appearance of pages, which takes effect with the next request: texts, colours, font, theme and page template.
 import { expect } from 'chai';
 import { tenant } from '../connections/passwordless/tenant.ts';
 import { createAgent } from '../support/agent.ts';
@@ -14,7 +13,7 @@ const TEMPLATE = `<!DOCTYPE html><html lang="{{ locale }}"><head>{%- auth0:head 
 {%- auth0:widget -%}<script>window.ours = true</script></body></html>`;
 const EVIL = '<img src=x onerror=alert(1)>';
 
-describe('the look of the pages, set while the server runs', () => {
+describe('changing the appearance of pages in a running server', () => {
   let server: TestServer;
   before(async () => {
     server = await startManaged({ ...tenant, tenant: { ...tenant.tenant, enabled_locales: ['en', 'de'] } });
@@ -28,7 +27,7 @@ describe('the look of the pages, set while the server runs', () => {
   const around = (template: unknown) =>
     callApi(server, 'PUT', '/branding/templates/universal-login', { template });
 
-  it('has the texts of a prompt, in their language and on their page alone', async () => {
+  it('shows the custom texts of a prompt, in their language and on their screen alone', async () => {
     const body = {
       login: {
         title: 'Hello at ${clientName}',
@@ -50,7 +49,7 @@ describe('the look of the pages, set while the server runs', () => {
     expect((await page()).text).to.contain('<h1>Welcome</h1>');
   });
 
-  it('fills in only what the page knows, and nothing of what a value says', async () => {
+  it('replaces only known placeholders, and does not evaluate values', async () => {
     await texts('login', 'en', {
       login: { title: '${constructor} ${password} ${companyName} $& ${clientName' },
     });
@@ -58,7 +57,7 @@ describe('the look of the pages, set while the server runs', () => {
     await texts('login', 'en', {});
   });
 
-  it('has the colours and the font, which the policy lets come', async () => {
+  it("applies colours and font, and adds the font's origin to the policy", async () => {
     const font = { url: 'https://fonts.example.test/a.woff2?x=\\")}</style><script>' };
     await callApi(server, 'PATCH', '/branding', { colors: { primary: '#aa2200' }, font });
     const shown = await page();
@@ -69,7 +68,7 @@ describe('the look of the pages, set while the server runs', () => {
     expect((await page()).headers['content-security-policy']).not.to.contain('font-src');
   });
 
-  it('has a policy that no host name of an address adds to', async () => {
+  it('escapes the host of a font in the Content-Security-Policy', async () => {
     const font = { url: 'https://fonts.example.test;sandbox,x/a.woff2' };
     await callApi(server, 'PATCH', '/branding', { font });
     const policy = (await page()).headers['content-security-policy'];
@@ -117,7 +116,7 @@ describe('the look of the pages, set while the server runs', () => {
     });
     after(() => themes('DELETE', `/${id}`));
 
-    it('has its colours, readable, its borders, sizes and places', async () => {
+    it('applies readable colours, borders, sizes and alignment', async () => {
       const { text } = await page();
       expect(text).to.contain('--primary:#7a1fa2').and.contain('--on-primary:#ffffff');
       expect(text).to.contain('--surface:#ffffee').and.contain('--page:#0d1b2a');
@@ -135,7 +134,7 @@ describe('the look of the pages, set while the server runs', () => {
         .and.contain('.card h1,.card .lead{text-align:start}');
     });
 
-    it('has its logo, font and picture, and nothing of their addresses that is more than an address', async () => {
+    it('loads logo, font and background, and escapes their URLs', async () => {
       const { text, headers } = await page();
       expect(text).to.contain('src="https://logos.example.test/l.svg"').and.contain('.logo{height:40px}');
       expect(text).to.contain('url("https://letters.example.test/b.woff2")');
@@ -149,14 +148,14 @@ describe('the look of the pages, set while the server runs', () => {
       expect(policy).to.contain('font-src https://letters.example.test');
     });
 
-    it('is read by its id, as the one that there is', async () => {
+    it('returns the theme by its id and as the default', async () => {
       const read = async (path: string) => (await themes('GET', path)).json();
       expect(await read(`/${id}`))
         .to.deep.include({ themeId: id, widget: THEME.widget })
         .and.deep.equal(await read('/default'));
     });
 
-    it('has a change with the next request, and the look of before without it', async () => {
+    it('applies a change with the next request, and no theme after its deletion', async () => {
       await themes('PATCH', `/${id}`, { colors: { ...THEME.colors, primary_button: '#005f3c' } });
       expect((await page()).text).to.contain('--primary:#005f3c');
       await themes('DELETE', `/${id}`);
@@ -165,22 +164,22 @@ describe('the look of the pages, set while the server runs', () => {
     });
 
     for (const [what, body] of [
-      ['a colour that is none', { colors: { body_text: 'red;}body{background:url(//evil.test)' } }],
+      ['an invalid colour', { colors: { body_text: 'red;}body{background:url(//evil.test)' } }],
       ['a size that is a text', { fonts: { reference_text_size: '16px' } }],
       [
-        'a picture that is no https address',
+        'a background that is not an https URL',
         { page_background: { background_image_url: 'javascript:alert(1)' } },
       ],
-      ['a style that there is not', { borders: { buttons_style: 'round' } }],
+      ['an unknown style', { borders: { buttons_style: 'round' } }],
     ] as const) {
-      it(`refuses ${what}`, async () => {
+      it(`rejects ${what}`, async () => {
         expect((await themes('PATCH', `/${id}`, body)).status).to.equal(400);
         expect((await page()).text).to.contain('--primary:#7a1fa2');
       });
     }
   });
 
-  it('is within the page template, whose own scripts and styles have the nonce', async () => {
+  it('renders the page within the template, whose scripts and styles get the nonce', async () => {
     expect((await around(TEMPLATE)).status).to.be.oneOf([201, 204]);
     const shown = await page();
     const nonce = /'nonce-([^']+)'/.exec(String(shown.headers['content-security-policy']))?.[1] ?? '';
@@ -200,14 +199,14 @@ describe('the look of the pages, set while the server runs', () => {
 
   for (const [what, template] of [
     ['without a place for the page', '<html>{%- auth0:head -%}</html>'],
-    ['with two', `${TEMPLATE}{%- auth0:widget -%}`],
-    ['that is no Liquid', `${TEMPLATE}{% if %}`],
-    ['with a filter that there is not', `${TEMPLATE}{{ locale | shell }}`],
+    ['with two such places', `${TEMPLATE}{%- auth0:widget -%}`],
+    ['that is not Liquid', `${TEMPLATE}{% if %}`],
+    ['with an unknown filter', `${TEMPLATE}{{ locale | shell }}`],
     ['that includes files', `${TEMPLATE}{% render '../../package.json' %}`],
     ['whose page is in a branch', '{%- auth0:head -%}{% if nothing %}{%- auth0:widget -%}{% endif %}'],
     ['that never ends', `${TEMPLATE}{% for a in (1..100000000) %}{{ a }}{% endfor %}`],
   ] as const) {
-    it(`refuses a page template ${what}`, async () => {
+    it(`rejects a page template ${what}`, async () => {
       const refused = await around(template);
       expect(refused.status).to.equal(400);
       expect(await refused.json()).to.include({ errorCode: 'invalid_template' });

@@ -3,7 +3,7 @@ import { parseQuery } from '../../src/management/search/lucene.ts';
 
 const term = (field: string | undefined, text: string) => ({ field, match: { kind: 'text', text } });
 
-describe('the search language', () => {
+describe('the search syntax', () => {
   const cases: [string, unknown][] = [
     ['email:"ada@example.test"', term('email', 'ada@example.test')],
     ['ada', term(undefined, 'ada')],
@@ -42,7 +42,7 @@ describe('the search language', () => {
     ],
   ];
   for (const [text, expected] of cases) {
-    it(`reads ${text}`, () => expect(parseQuery(text)).to.deep.equal(expected));
+    it(`parses ${text}`, () => expect(parseQuery(text)).to.deep.equal(expected));
   }
 
   for (const text of [
@@ -59,7 +59,7 @@ describe('the search language', () => {
     '('.repeat(5000),
     'NOT '.repeat(900),
   ]) {
-    it(`refuses ${text.slice(0, 20) || 'nothing'}`, () =>
+    it(`rejects ${text.slice(0, 20) || 'an empty query'}`, () =>
       expect(() => parseQuery(text)).to.throw('Invalid search query'));
   }
 });

@@ -1,10 +1,10 @@
-// What belongs to an organization beside its members: the domains that it is found by, its applications, its client grants.
+// Domains, clients and client grants of organizations.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import type { TestServer } from '../support/server.ts';
 import { ADMIN, callApi, managementClient, startManaged } from './support.ts';
 
-describe('what belongs to an organization', () => {
+describe('domains, clients and client grants of an organization', () => {
   let server: TestServer;
   let management: ManagementClient;
   let acme: string;
@@ -21,7 +21,7 @@ describe('what belongs to an organization', () => {
   const failure = (asked: PromiseLike<unknown>): Promise<unknown> =>
     Promise.resolve(asked).catch((thrown: unknown) => thrown);
 
-  it('has domains, which no two organizations share, in lower case', async () => {
+  it('stores each domain for one organization, in lower case', async () => {
     const { discoveryDomains } = management.organizations;
     const made = await discoveryDomains.create(acme, { domain: 'Acme.example.test' });
     expect(made).to.deep.include({
@@ -43,7 +43,7 @@ describe('what belongs to an organization', () => {
     expect(await discoveryDomains.get(acme, made.id)).to.include({ status: 'verified' });
     expect(await discoveryDomains.getByName(acme, 'acme.example.test')).to.include({ id: made.id });
     expect((await discoveryDomains.list(acme)).data.map(({ id }) => id)).to.deep.equal([made.id]);
-    // Another organization's is not reached by its id.
+    // Another organization's path does not reach the domain.
     for (const asked of [
       () => discoveryDomains.get(other, made.id),
       () => discoveryDomains.update(other, made.id, { status: 'pending' }),
@@ -57,14 +57,14 @@ describe('what belongs to an organization', () => {
     await discoveryDomains.create(other, { domain: 'acme.example.test' });
   });
 
-  it('has one of two that ask for a domain at once', async () => {
+  it('gives a domain to one of several concurrent requests', async () => {
     const add = (id: string) =>
       callApi(server, 'POST', `/organizations/${id}/discovery-domains`, { domain: 'race.example.test' });
     const statuses = (await Promise.all([add(acme), add(other), add(acme)])).map(({ status }) => status);
     expect(statuses.sort()).to.deep.equal([201, 409, 409]);
   });
 
-  it('has applications, without those that are gone', async () => {
+  it('lists the clients of an organization, without deleted ones', async () => {
     const { clients } = management.organizations;
     const { client_id = '' } = await management.clients.create({ name: 'Member access' });
     const add = (id: string) =>
@@ -84,7 +84,7 @@ describe('what belongs to an organization', () => {
     expect((await clients.list(acme)).data).to.deep.equal([]);
   });
 
-  it('has client grants, which know their organizations', async () => {
+  it('associates client grants with organizations, in both directions', async () => {
     const { data } = await management.clientGrants.list();
     const grant = String(data[0]?.id);
     await management.organizations.clientGrants.create(acme, { grant_id: grant });

@@ -1,11 +1,11 @@
-// Organizations, their connections, members, member roles and invitations, by the published client.
+// Organizations, their connections, members, member roles and invitations, with the published client.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { messagesTo, nextMessageTo } from '../support/inbox.ts';
 import type { TestServer } from '../support/server.ts';
 import { callApi, managementClient, managementToken, startManaged } from './support.ts';
 
-describe('organizations of the Management API', () => {
+describe('/organizations', () => {
   let server: TestServer;
   let management: ManagementClient;
   let organization: string;
@@ -50,7 +50,7 @@ describe('organizations of the Management API', () => {
       },
     });
 
-  it('are made, found by name, changed, listed and removed', async () => {
+  it('creates, finds by name, changes, lists and deletes organizations', async () => {
     const name = `team-${made}`;
     expect(organization).to.match(/^org_[A-Za-z0-9]{16}$/);
     const byName = await management.organizations.getByName(name);
@@ -67,7 +67,7 @@ describe('organizations of the Management API', () => {
     expect(await failure(management.organizations.get(organization))).to.deep.include({ statusCode: 404 });
   });
 
-  it('have connections, one of each', async () => {
+  it('enables each connection once', async () => {
     const { data } = await management.connections.list({ name: 'email' });
     const connection_id = data[0]?.id ?? '';
     const { enabledConnections } = management.organizations;
@@ -79,7 +79,7 @@ describe('organizations of the Management API', () => {
       statusCode: 404,
     });
     await enabledConnections.update(organization, connection_id, { assign_membership_on_login: false });
-    // Who signs up there would be no member.
+    // A user who signs up there would not become a member.
     const futile = { is_signup_enabled: true };
     expect(await failure(enabledConnections.update(organization, connection_id, futile))).to.include({
       statusCode: 400,
@@ -94,7 +94,7 @@ describe('organizations of the Management API', () => {
     expect((await enabledConnections.list(organization)).data).to.deep.equal([]);
   });
 
-  it('have members with roles', async () => {
+  it('adds members and their roles', async () => {
     const [user] = (await server.store.collection('users').list({ take: 1 } as never)).records;
     const role = await management.roles.create({ name: `keeper-${made}` });
     const { members } = management.organizations;
@@ -111,7 +111,7 @@ describe('organizations of the Management API', () => {
     });
   });
 
-  it('have members by cursor, where the page after the last one is empty and says that it is the end', async () => {
+  it('pages members by cursor, with an empty last page that has no next', async () => {
     const { records } = await server.store.collection('users').list({ limit: 3 });
     const ids = records.map((user) => user.id);
     await management.organizations.members.create(organization, { members: ids });
@@ -132,7 +132,7 @@ describe('organizations of the Management API', () => {
     await management.organizations.members.delete(organization, { members: ids });
   });
 
-  it('are sorted, and say how an application is associated with them', async () => {
+  it('sorts organizations, and shows how a client is associated with them', async () => {
     const [first, last] = [`aaa-${made}`, `zzz-${made}`];
     const { id = '' } = await management.organizations.create({ name: first, display_name: 'Z' });
     await management.organizations.create({ name: last, display_name: 'A' });
@@ -157,7 +157,7 @@ describe('organizations of the Management API', () => {
     expect(body.find(({ name }) => name === last)).not.to.have.property('client');
   });
 
-  it('invite by mail; link and ticket are told once, and kept as a hash', async () => {
+  it('sends an invitation by e-mail; returns link and ticket once, and stores a hash', async () => {
     const { id: role = '' } = await management.roles.create({ name: `guest-${made}` });
     const created = await invitations().create(organization, invitation({ roles: [role], ttl_sec: 3600 }));
     expect(created.id).to.match(/^uinv_/);
@@ -183,7 +183,7 @@ describe('organizations of the Management API', () => {
     expect(server.logged()).not.to.contain(created.ticket_id);
   });
 
-  it('list invitations without a total, the newest first, and take them back', async () => {
+  it('lists invitations without a total, newest first, and deletes them', async () => {
     const first = await invitations().create(organization, invitation({ send_invitation_email: false }));
     server.tick(1000);
     const second = await invitations().create(organization, invitation({ send_invitation_email: false }));
@@ -196,7 +196,7 @@ describe('organizations of the Management API', () => {
     await invitations().delete(organization, first.id ?? '');
     expect(await failure(invitations().get(organization, first.id ?? ''))).to.include({ statusCode: 404 });
     expect(await messagesTo(server, `invited-${made}@example.test`)).to.deep.equal([]);
-    // Another organization's path reaches nothing of this one.
+    // Another organization's path does not reach the invitation.
     const other = await management.organizations.create({ name: `other-${made}` });
     for (const call of ['get', 'delete'] as const) {
       expect(await failure(invitations()[call](other.id ?? '', second.id ?? ''))).to.include({
@@ -207,7 +207,7 @@ describe('organizations of the Management API', () => {
     expect(await (await request('/invitations')).json()).to.deep.equal([]);
   });
 
-  it('refuse invitations that nobody could accept', async () => {
+  it('rejects invitations that nobody could accept', async () => {
     const plain = await management.clients.create({ name: 'Plain', organization_usage: 'allow' });
     const denying = await management.clients.create({
       name: 'Denying',
@@ -237,7 +237,7 @@ describe('organizations of the Management API', () => {
     expect((await invitations().list(organization)).data).to.deep.equal([]);
   });
 
-  it('need the scope of each call of invitations', async () => {
+  it('requires the scope of each call for invitations', async () => {
     const { id = '' } = await invitations().create(
       organization,
       invitation({ send_invitation_email: false }),
@@ -253,7 +253,7 @@ describe('organizations of the Management API', () => {
     for (const [path, init] of calls) expect((await request(path, init, scope)).status).to.equal(403);
   });
 
-  it('take their invitations along when they are removed', async () => {
+  it('deletes invitations with their organization', async () => {
     const { id = '' } = await invitations().create(
       organization,
       invitation({ send_invitation_email: false }),

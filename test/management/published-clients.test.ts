@@ -1,4 +1,4 @@
-// The published management clients of three generations: each is what somebody's administration is written with.
+// The published management clients of three major versions, which administrators' programs use.
 import { ManagementClient as Client7 } from 'auth0';
 import { ManagementClient as Client4 } from 'auth0-4';
 import { ManagementClient as Client5 } from 'auth0-5';
@@ -28,7 +28,7 @@ describe('the published management clients', () => {
       (thrown: { statusCode?: number }) => thrown,
     );
 
-  it('of version 4 makes, reads, lists, changes and removes', async () => {
+  it('create, read, list, change and delete records in version 4', async () => {
     const client = new Client4(options());
     const { data: made } = await client.clients.create({ name: 'Four', app_type: 'non_interactive' });
     const id = made.client_id;
@@ -70,7 +70,7 @@ describe('the published management clients', () => {
     ['5', Client5 as unknown as typeof Client7],
     ['7', Client7],
   ] as const) {
-    it(`of version ${version} makes, reads, lists, changes and removes`, async () => {
+    it(`create, read, list, change and delete records in version ${version}`, async () => {
       const client = new Client(options());
       const made = await client.clients.create({ name: `C${version}`, app_type: 'non_interactive' });
       const id = made.client_id ?? '';
@@ -148,7 +148,7 @@ describe('the published management clients', () => {
     ],
   ];
   for (const [version, made] of settingsBy) {
-    it(`of version ${version} wait and ask again when there were too many requests`, async () => {
+    it(`wait and retry after a 429 in version ${version}`, async () => {
       const read = made();
       await read();
       let status = 0;

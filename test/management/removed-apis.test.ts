@@ -1,4 +1,4 @@
-// What goes with an API, and what must not come back with the next one of its name.
+// What is deleted with an API, and must not come back with a new API that has the same identifier.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { callApi, startManaged } from './support.ts';
 
 const AUDIENCE = 'https://gone.example.test/';
 
-describe('an API that is removed', () => {
+describe('deleting an API', () => {
   let server: TestServer;
 
   before(async () => {
@@ -25,7 +25,7 @@ describe('an API that is removed', () => {
   const make = () =>
     answer('POST', '/resource-servers', { name: 'x', identifier: AUDIENCE, scopes: [{ value: 'do:it' }] });
 
-  it('takes its permissions from users and roles', async () => {
+  it('removes its permissions from users and roles', async () => {
     const { id } = await make();
     const permissions = [{ resource_server_identifier: AUDIENCE, permission_name: 'do:it' }];
     const role = await answer('POST', '/roles', { name: 'Doer' });
@@ -43,7 +43,7 @@ describe('an API that is removed', () => {
       expect(await answer('GET', path)).to.have.length(1);
     }
     await answer('DELETE', `/resource-servers/${id}`);
-    // Until all are gone, none can be made that would give them back.
+    // A new API is refused until all permissions are removed, because it would give them back.
     let status = 409;
     while (status === 409) {
       const again = { name: 'x', identifier: AUDIENCE, scopes: [{ value: 'do:it' }] };
@@ -53,7 +53,7 @@ describe('an API that is removed', () => {
     for (const path of paths) expect(await answer('GET', path)).to.deep.equal([]);
   });
 
-  it('takes them at the next start, where the server ended in between; a note of none that went goes', async () => {
+  it('continues an interrupted removal at the next start, and ignores one whose API was never deleted', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-removed-'));
     const apis = () => server.store.collection('resourceServers');
     const note = (identifier: string) => {
@@ -75,7 +75,7 @@ describe('an API that is removed', () => {
     const path = `/roles/${role.id}/permissions`;
     const permissions = [{ resource_server_identifier: AUDIENCE, permission_name: 'do:it' }];
     await answer('POST', path, { permissions });
-    // As the store is when the process ends between the removal of the API and that of its permissions.
+    // The state of the store if the process ends between deleting the API and removing its permissions.
     await note(AUDIENCE);
     await answer('POST', '/resource-servers', { name: 'y', identifier: 'https://stays.example.test/' });
     await note('https://stays.example.test/');

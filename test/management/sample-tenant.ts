@@ -1,11 +1,11 @@
-// A tenant in the deploy tool's own vocabulary, with something of every kind that the tool knows.
+// A tenant in the deploy tool's format, with every kind of setting that the tool supports.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { makeCertificate } from '../saml/support.ts';
 
-/** Secrets of the sample, which an export never holds. */
+/** Secrets of the sample, which no export contains. */
 export const SECRETS = {
   oauth2: 'secret-of-the-oauth2-connection',
   smtp: 'secret-of-the-mail-provider',
@@ -25,7 +25,7 @@ const code = 'exports.onExecutePostLogin = async (event, api) => {};\n';
 const page = '<!DOCTYPE html>\n<html><body>A page of our own</body></html>\n';
 const mail = '<html><body>{{ url }}</body></html>\n';
 
-/** What the tenant's file names. */
+/** The files that the tenant's file refers to. */
 const FILES: Readonly<Record<string, string>> = {
   'pages/login.html': page,
   'pages/password_reset.html': page,
@@ -602,7 +602,7 @@ const TENANT = {
   supplementalSignals: { akamai_enabled: true },
 };
 
-/** Writes the sample for the tool. @returns the path of its file. */
+/** Writes the sample for the tool. @returns the path of its main file */
 export async function writeSample(folder: string): Promise<string> {
   for (const [name, text] of Object.entries({ ...FILES, 'tenant.yaml': stringify(TENANT) })) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -611,7 +611,7 @@ export async function writeSample(folder: string): Promise<string> {
   return join(folder, 'tenant.yaml');
 }
 
-/** What stands in an export for secrets that the tool knows as such. */
+/** Replacements for the placeholders that an export has for secrets known to the tool. */
 export const MAPPINGS = {
   CONNECTIONS_OAUTH2_SECRET: SECRETS.oauth2,
   CONNECTIONS_GOOGLE_OAUTH2_SECRET: 'google-secret',
@@ -622,13 +622,13 @@ export const MAPPINGS = {
   TWILIO_AUTH_TOKEN: SECRETS.twilio,
 };
 
-/** An event stream with its secret, which the tool does not export. */
+/** The event stream with its secret, which the tool does not export. */
 export const EVENT_STREAM = TENANT.eventStreams[0];
 
-/** An application whose key the tool exports by its name alone, with the key. */
+/** The client with its key; the tool exports only the key's name. */
 export const KEY_HOLDER = TENANT.clients.find(({ name }) => name === 'Sample key holder') ?? {};
 
-/** What exports leave out of it: the secret of an action, variables of rules, the configuration of a database. */
+/** Secrets that exports leave out: of an action, of rule variables, and of a database's configuration. */
 export const LEFT_OUT = {
   action: { name: 'machines', secrets: [{ name: 'KEY', value: SECRETS.action }] },
   rulesConfigs: TENANT.rulesConfigs,

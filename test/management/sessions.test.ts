@@ -1,4 +1,4 @@
-// Sessions and refresh tokens by the published client of the Management API.
+// Sessions and refresh tokens with the published management client.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { isLoggedIn, logInAtTwo, moreTokens } from '../logout/support.ts';
@@ -7,7 +7,7 @@ import { API, payload, spaTokens, tenant, token, webRequest } from '../support/f
 import type { TestServer } from '../support/server.ts';
 import { authorizeAs, callApi, managementClient, managementToken, startManaged } from './support.ts';
 
-describe('sessions and refresh tokens of the Management API', () => {
+describe('/sessions and /refresh-tokens', () => {
   let server: TestServer;
   let management: ManagementClient;
 
@@ -19,7 +19,7 @@ describe('sessions and refresh tokens of the Management API', () => {
 
   const refresh = (refresh_token: string) =>
     token(createAgent(server), { grant_type: 'refresh_token', client_id: 'spa', refresh_token });
-  /** Ada logged in at two applications. */
+  /** Logs a user in to two clients. */
   const loggedIn = async () => {
     const browser = createAgent(server);
     await logInAtTwo(browser, server);
@@ -40,7 +40,7 @@ describe('sessions and refresh tokens of the Management API', () => {
     expect(await Promise.resolve(asked).catch((thrown: unknown) => thrown)).to.include({ statusCode: 404 });
 
   describe('a session', () => {
-    it('is shown as it is known, under the sid of its ID tokens, and without what opens it', async () => {
+    it('is shown with the sid of its ID tokens as id, and without its cookie', async () => {
       const { browser, userId, sid } = await loggedIn();
       const { data } = await management.users.sessions.list(userId);
       expect(data).to.have.length(1);
@@ -61,7 +61,7 @@ describe('sessions and refresh tokens of the Management API', () => {
         expect(JSON.stringify(session)).not.to.contain(value.slice(0, 20));
     });
 
-    it('cannot be entered with its id', async () => {
+    it('cannot be used by its id', async () => {
       const { sid, browser } = await loggedIn();
       const answerWith = (cookie: string) =>
         fetch(`${server.url}/authorize?${new URLSearchParams(webRequest({ prompt: 'none' }))}`, {
@@ -75,17 +75,17 @@ describe('sessions and refresh tokens of the Management API', () => {
       expect(refused.headers.get('location')).to.contain('error=login_required');
     });
 
-    it('ends, and is gone', async () => {
+    it('can be deleted, which logs the user out', async () => {
       const { browser, sid } = await loggedIn();
       await management.sessions.delete(sid);
       expect(await isLoggedIn(browser)).to.equal(false);
       await gone(management.sessions.get(sid));
-      // Once more is no failure; revoking says that there is none.
+      // Deleting again succeeds; revoking is a 404.
       await management.sessions.delete(sid);
       await gone(management.sessions.revoke(sid));
     });
 
-    it('tells its applications when it is ended', async () => {
+    it('notifies its clients by back-channel logout when it is deleted', async () => {
       await management.clients.update('web', {
         oidc_logout: {
           backchannel_logout_urls: ['https://localhost:1/backchannel'],
@@ -95,14 +95,14 @@ describe('sessions and refresh tokens of the Management API', () => {
       const { sid } = await loggedIn();
       await management.sessions.delete(sid);
       await server.tenant.close();
-      // Nobody answers there: what has to be told waits for the next start.
+      // The client's server does not answer, so the logout token is queued.
       const { records } = await server.store.collection('deliveries').list({ limit: 100 });
       const tokens = records.filter(({ kind }) => kind === 'logout-token');
       expect(tokens.map(({ content }) => JSON.parse(content))).to.have.nested.property('[0].clientId', 'web');
       expect(tokens.length).to.equal(1);
     });
 
-    it('keeps its refresh tokens when it is deleted, and loses them when it is revoked', async () => {
+    it('keeps its refresh tokens when it is deleted, and ends them when it is revoked', async () => {
       const first = await offline();
       await management.sessions.delete(String(first.shown.session_id));
       const { refresh_token } = (await refresh(first.tokens.refresh_token)).json();
@@ -113,7 +113,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       expect((await refresh(second.tokens.refresh_token)).status).to.equal(400);
     });
 
-    it('has metadata that are replaced, removed, and outlast what the engine writes', async () => {
+    it("has metadata that can be replaced and removed, and that the engine's own writes keep", async () => {
       const { browser, sid } = await loggedIn();
       const noted = await management.sessions.update(sid, { session_metadata: { desk: '7' } });
       expect(noted.session_metadata).to.deep.equal({ desk: '7' });
@@ -132,8 +132,8 @@ describe('sessions and refresh tokens of the Management API', () => {
     });
   });
 
-  describe('of a user', () => {
-    it('are ended all, and nobody else’s', async () => {
+  describe('the sessions of a user', () => {
+    it('can all be deleted, without effect on other users', async () => {
       const { browser, userId } = await loggedIn();
       const other = await createOther();
       expect((await management.users.sessions.list(other)).data).to.deep.equal([]);
@@ -156,7 +156,7 @@ describe('sessions and refresh tokens of the Management API', () => {
         ).user_id,
       );
 
-    it('end with all access, and not by the id of another user', async () => {
+    it("end when all access is revoked, but not by the id of another user's session", async () => {
       const { tokens, userId, shown } = await offline();
       const session_id = String(shown.session_id);
       await management.users.revokeAccess(await createOther(), { session_id });
@@ -169,7 +169,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       expect((await refresh(again.refresh_token)).status).to.equal(400);
     });
 
-    it('are told in the log when they end', async () => {
+    it('are logged when they are deleted', async () => {
       const { sid } = await loggedIn();
       await management.sessions.delete(sid);
       await server.tenant.close();
@@ -180,7 +180,7 @@ describe('sessions and refresh tokens of the Management API', () => {
   });
 
   describe('a refresh token', () => {
-    it('is shown as it is known, and cannot be used by its id', async () => {
+    it('is shown with its details, and cannot be used by its id', async () => {
       const { tokens, userId, id, shown } = await offline();
       expect(shown).to.deep.include({
         user_id: userId,
@@ -195,7 +195,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       expect(await management.refreshTokens.get(id)).to.deep.equal(shown);
     });
 
-    it('stays the same one however often it is exchanged, with its metadata', async () => {
+    it('keeps its id and metadata when it is exchanged', async () => {
       const { tokens, id } = await offline();
       const noted = { device: 'till 7' };
       await management.refreshTokens.update(id, { refresh_token_metadata: noted });
@@ -208,7 +208,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       await gone(management.refreshTokens.update('rt_unknown', { refresh_token_metadata: noted }));
     });
 
-    it('is good no more once it is deleted or revoked, whichever way it is named', async () => {
+    it('cannot be used once it is deleted or revoked, by any call', async () => {
       const ways: ((one: { id: string; userId: string }) => PromiseLike<unknown>)[] = [
         ({ id }) => management.refreshTokens.delete(id),
         ({ id }) => management.refreshTokens.revoke({ ids: ['rt_unknown', id] }),
@@ -227,7 +227,7 @@ describe('sessions and refresh tokens of the Management API', () => {
       }
     });
 
-    it('is listed by its user and client, page by page', async () => {
+    it('is listed by user and client, page by page', async () => {
       const { userId } = await offline();
       await offline();
       const listed = await management.refreshTokens.list({ user_id: userId, client_id: 'spa', take: 1 });
@@ -242,7 +242,7 @@ describe('sessions and refresh tokens of the Management API', () => {
     });
   });
 
-  it('are for none who lacks a scope', async () => {
+  it('rejects callers without the scopes', async () => {
     const { id } = await offline();
     const reading = await managementToken(server, 'read:sessions read:refresh_tokens delete:sessions');
     for (const [method, path] of [

@@ -1,4 +1,4 @@
-// The numbers of each day, counted in the log, and of the users who came lately.
+// Statistics for each day, counted from the log, and the number of active users.
 import { expect } from 'chai';
 import { eventIdAt } from '../../src/tenant/events.ts';
 import { aUser } from '../store/contract.ts';
@@ -7,14 +7,14 @@ import { managementToken, startManaged } from './support.ts';
 
 const DAY = 86_400_000;
 
-describe('the numbers of the days', () => {
+describe('/stats', () => {
   let server: TestServer;
   before(async () => {
     server = await startManaged({ databases: [{ name: 'users' }] });
   });
   after(() => server.stop());
 
-  it('are of the events from midnight to midnight', async () => {
+  it('counts the events of each day from midnight to midnight', async () => {
     const midnight = Math.floor(Date.now() / DAY) * DAY - 3 * DAY;
     const events: [number, string][] = [
       [midnight - 1, 's'],
@@ -53,7 +53,7 @@ describe('the numbers of the days', () => {
     ]);
   });
 
-  it('are, of a month, those who logged in within thirty days to the millisecond', async () => {
+  it('counts users whose last login is at most 30 days ago', async () => {
     const now = Date.now();
     const logins = [0, 1, DAY, 29 * DAY, 30 * DAY - 60_000, 30 * DAY + 60_000, 31 * DAY, 400 * DAY];
     for (const [n, ago] of [...logins, undefined].entries()) {

@@ -1,4 +1,4 @@
-// A tenant whose Management API is called by an application that may do everything there.
+// A tenant with a client that has all scopes of the Management API.
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { ManagementClient } from 'auth0';
 import { parse } from 'yaml';
@@ -8,7 +8,7 @@ import { EXAMPLE } from './example.ts';
 
 export const ADMIN = { client_id: 'admin', client_secret: 'a-secret-of-the-management-tests' };
 
-/** Starts the example tenant, with that application in it. @param dataDir kept when the server stops. */
+/** Starts the example tenant with that client. @param dataDir kept when the server stops */
 export async function startManaged(
   tenant: object = parse(EXAMPLE) as object,
   dataDir?: string,
@@ -33,15 +33,15 @@ export async function startManaged(
       ],
     },
   });
-  // The published client brings its own way to ask, which goes by what the process trusts. Most servers of a process have
-  // the same authority, and for each change of the list all of it is read anew.
+  // The published client uses `fetch`, which trusts the CAs of the process. The list is set only if the server's CA
+  // is missing, because setting it makes Node parse all CAs again.
   if (!getCACertificates('default').includes(server.ca)) {
     setDefaultCACertificates([...getCACertificates('default'), server.ca]);
   }
   return server;
 }
 
-/** The published client of the Management API. */
+/** Returns the published management client. */
 export function managementClient({ url }: TestServer): ManagementClient {
   return new ManagementClient({
     domain: new URL(url).host,
@@ -50,7 +50,7 @@ export function managementClient({ url }: TestServer): ManagementClient {
   });
 }
 
-/** An access token for the Management API. @param scope those granted where none is named. */
+/** Returns an access token for the Management API. @param scope default: all granted scopes */
 export async function managementToken(server: TestServer, scope?: string): Promise<string> {
   const response = await fetch(`${server.url}/oauth/token`, {
     method: 'POST',
@@ -81,7 +81,7 @@ export function authorizeAs(
   });
 }
 
-/** Calls it as the application that may do everything there. */
+/** Calls the Management API with all scopes. */
 export async function callApi(
   server: TestServer,
   method: string,
@@ -91,7 +91,7 @@ export async function callApi(
   return authorizeAs(server, await managementToken(server), method, path, body);
 }
 
-/** Calls the Management API as it is on the wire; with another token where one is given. */
+/** Calls the Management API and returns the raw response. @param bearer replaces the default token */
 export type ManagementCall = (
   method: string,
   path: string,
@@ -99,7 +99,7 @@ export type ManagementCall = (
   bearer?: string,
 ) => Promise<Answer>;
 
-/** Calls of a server's Management API with a token. */
+/** Returns a function that calls a server's Management API with a token. */
 export function callsWith(server: TestServer, token: string): ManagementCall {
   return (method, path, json, bearer = token) =>
     createAgent(server).request(`/api/v2${path}`, {

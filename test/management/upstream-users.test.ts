@@ -1,4 +1,4 @@
-// Users of upstream providers at the Management API: what a provider says of them is changed there.
+// Users of upstream providers in the Management API. Members that come from the provider cannot be changed.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { optionsFor } from '../support/oauth2-provider.ts';
@@ -6,7 +6,7 @@ import type { TestServer } from '../support/server.ts';
 import { EXAMPLE } from './example.ts';
 import { authorizeAs, managementToken, startManaged } from './support.ts';
 
-/** Members of OpenID Connect's profile that a provider may say. */
+/** Profile claims of OpenID Connect that a provider may send. */
 const CLAIMS = {
   middle_name: 'Brewster',
   preferred_username: 'grace',
@@ -19,8 +19,8 @@ const CLAIMS = {
   address: { country: 'US' },
 };
 
-/** The same with what is none of them. */
-const SAID = {
+/** The same with invalid and unknown members. */
+const UPSTREAM_PROFILE = {
   ...CLAIMS,
   address: {
     ...CLAIMS.address,
@@ -31,7 +31,7 @@ const SAID = {
   },
 };
 
-describe('users of upstream providers at the Management API', () => {
+describe('users of upstream providers', () => {
   let server: TestServer;
   let token: string;
   before(async () => {
@@ -54,7 +54,13 @@ describe('users of upstream providers at the Management API', () => {
         provider: 'oauth2',
         isSocial: true,
         upstreamId: `${connection}|1`,
-        profile: { email: 'grace@upstream.test', name: 'Grace', team: 'blue', user_id: 'x', ...SAID },
+        profile: {
+          email: 'grace@upstream.test',
+          name: 'Grace',
+          team: 'blue',
+          user_id: 'x',
+          ...UPSTREAM_PROFILE,
+        },
         rootAttributes: 'on_each_login',
         nonPersistent: [],
       });
@@ -68,7 +74,7 @@ describe('users of upstream providers at the Management API', () => {
   };
   const user = (connection: string) => `/users/${encodeURIComponent(`oauth2|${connection}|1`)}`;
 
-  it('have what the provider says beyond the profile at their root', async () => {
+  it("have the provider's further attributes as top-level members", async () => {
     const { body } = await call('GET', user('acme'));
     expect(body).to.include({ user_id: 'oauth2|acme|1', name: 'Grace', email_verified: false, team: 'blue' });
     expect(body).to.deep.include(CLAIMS);
@@ -84,7 +90,7 @@ describe('users of upstream providers at the Management API', () => {
     ]);
   });
 
-  it('have metadata and a block of ours', async () => {
+  it('can be blocked and have metadata', async () => {
     const { status, body } = await call('PATCH', user('acme'), { user_metadata: { a: 1 }, blocked: true });
     expect(status).to.equal(200);
     expect(body).to.deep.include({ user_metadata: { a: 1 }, blocked: true });
@@ -99,12 +105,12 @@ describe('users of upstream providers at the Management API', () => {
     ['first', { email: 'other@upstream.test' }, 400],
     ['first', { email_verified: true }, 400],
   ] as const) {
-    it(`${status === 200 ? 'have' : 'have not'} ${Object.keys(change)[0]} of ours, in the connection ${connection}`, async () => {
+    it(`${status === 200 ? 'allow' : 'do not allow'} to change ${Object.keys(change)[0]} in the connection ${connection}`, async () => {
       expect((await call('PATCH', user(connection), change)).status).to.equal(status);
     });
   }
 
-  it('are made by their logins alone', async () => {
+  it('cannot be created by the API', async () => {
     const made = await call('POST', '/users', { connection: 'acme', email: 'new@upstream.test' });
     expect(made.status).to.equal(400);
   });
@@ -114,7 +120,7 @@ describe('users of upstream providers at the Management API', () => {
     ['an address without TLS', { ...options, tokenURL: 'http://idp.example.test/token' }],
     ['a header that the request has', { ...options, customHeaders: { Host: 'a' } }],
   ] as [string, object][]) {
-    it(`come by no connection with ${what}`, async () => {
+    it(`cannot use a connection with ${what}`, async () => {
       const made = await call('POST', '/connections', { name: 'wrong', strategy: 'oauth2', options: wrong });
       expect(made.status).to.equal(400);
       const { body } = await call('GET', '/connections?name=acme');

@@ -1,4 +1,4 @@
-// What users may do, by the published client: roles, permissions, organizations, and what comes of them in tokens.
+// Roles, permissions and organizations of users with the published client, and their effect on tokens.
 import type { ManagementClient } from 'auth0';
 import { expect } from 'chai';
 import { type Agent, createAgent } from '../support/agent.ts';
@@ -67,7 +67,7 @@ describe('roles and permissions of a user', () => {
     ).json();
   const admits = async (email: string) => payload((await tokens(email)).access_token);
 
-  it('count in the next token, and are gone with the next one after they were taken away', async () => {
+  it('are in the next token after they are assigned, and not in the next one after they are removed', async () => {
     const { id, email } = await someone();
     expect(await admits(email)).to.deep.include({ permissions: [], scope: 'openid' });
     const admins = await role('admin');
@@ -87,7 +87,7 @@ describe('roles and permissions of a user', () => {
     expect(await admits(email)).to.deep.include({ permissions: [], scope: 'openid' });
   });
 
-  it('are looked at again when a token is refreshed, and when a role changes or is deleted', async () => {
+  it('are evaluated again when a token is refreshed, and after a role is changed or deleted', async () => {
     const { id, email } = await someone();
     const admins = await role('admin', 'look');
     await management.users.roles.assign(id, { roles: [admins] });
@@ -119,7 +119,7 @@ describe('roles and permissions of a user', () => {
     expect(await refreshed()).to.deep.equal({ permissions: [], scope: 'openid offline_access' });
   });
 
-  it('are listed: roles by page, permissions with where they come from', async () => {
+  it('are listed: roles by page, permissions with their sources', async () => {
     const { id } = await someone();
     const first = await role('look');
     const second = await role('look', 'admin');
@@ -147,7 +147,7 @@ describe('roles and permissions of a user', () => {
     expect(listed).to.have.members(['look', 'admin']);
   });
 
-  it('are both there when two calls come at once', async () => {
+  it('are all assigned by concurrent calls', async () => {
     const { id } = await someone();
     const ids = await Promise.all([role('look'), role('admin'), role('look', 'admin')]);
     await Promise.all(ids.map((one) => management.users.roles.assign(id, { roles: [one] })));
@@ -155,7 +155,7 @@ describe('roles and permissions of a user', () => {
     expect(roles.map((one) => one.id)).to.have.members(ids);
   });
 
-  it('want all scopes that a call names, and refuse what does not exist', async () => {
+  it('require all scopes of a call, and must exist', async () => {
     const { id } = await someone();
     const path = `/users/${encodeURIComponent(id)}`;
     const one = await role('look');
@@ -190,7 +190,7 @@ describe('roles and permissions of a user', () => {
     expect((await call('GET', `${path}/roles`)).json()).to.deep.equal([]);
   });
 
-  it('go with their organizations: those that the user is a member of', async () => {
+  it('are listed beside the organizations that the user is a member of', async () => {
     const { id } = await someone();
     const { id: organization = '' } = await management.organizations.create({ name: `org-${people++}` });
     await management.organizations.members.create(organization, { members: [id] });

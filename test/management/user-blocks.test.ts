@@ -1,4 +1,4 @@
-// Locked accounts and throttled addresses by the Management API; and blocked users, who are out at once.
+// Locked accounts, throttled addresses, and blocked users.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { logIn, responseOf, tenant, token, USER, WEB_CALLBACK, webRequest } from '../support/flows.ts';
@@ -46,7 +46,7 @@ describe('blocks', () => {
     expect((await login(email)).status).to.equal(429);
   };
 
-  it('of an account are listed by name and by user, and end, so that the owner logs in', async () => {
+  it('of an account are listed by identifier and user, and removed, so that the owner can log in', async () => {
     const { id, email } = await someone();
     const byId = `/user-blocks/${encodeURIComponent(id)}`;
     const byName = `/user-blocks?identifier=${encodeURIComponent(email)}`;
@@ -67,7 +67,7 @@ describe('blocks', () => {
     await call('DELETE', '/anomaly/blocks/ips/::1');
   });
 
-  it('are asked for by who may, of users who are there', async () => {
+  it('are rejected for unknown users, invalid parameters and missing scopes', async () => {
     expect((await call('GET', '/user-blocks/auth0%7Cnobody')).status).to.equal(404);
     expect((await call('DELETE', '/user-blocks/auth0%7Cnobody')).status).to.equal(404);
     expect((await call('GET', '/user-blocks')).status).to.equal(400);
@@ -77,7 +77,7 @@ describe('blocks', () => {
     expect((await call('GET', '/anomaly/blocks/ips/192.0.2.1', undefined, reader)).status).to.equal(403);
   });
 
-  it('of an address are told and end', async () => {
+  it('of an address are shown and removed', async () => {
     const ip = '/anomaly/blocks/ips/';
     for (const address of ['127.0.0.1', '::1']) await call('DELETE', ip + address);
     for (let i = 0; i < 9; i++) await login(`nobody-${i}@example.test`, 'Wrong-Password-1');
@@ -93,7 +93,7 @@ describe('blocks', () => {
   });
 
   describe('of a user', () => {
-    it('end sessions and refresh tokens at once, and the next token request is refused', async () => {
+    it('end sessions and refresh tokens at once, and refuse further token requests', async () => {
       const { id, email, path } = await someone();
       const agent = createAgent(server);
       const { code } = responseOf(
@@ -132,7 +132,7 @@ describe('blocks', () => {
       expect((await login(email)).status).to.equal(200);
     });
 
-    it('leave nothing of logins that were under way', async () => {
+    it('leave no session or refresh token of concurrent logins', async () => {
       const { id, email, path } = await someone();
       const logins = Array.from({ length: 6 }, () => login(email));
       const [patched, ...answers] = await Promise.all([call('PATCH', path, { blocked: true }), ...logins]);

@@ -1,4 +1,4 @@
-// Second factors of users by the Management API, and what they are good for at a login.
+// Second factors of users in the Management API, and their effect on logins.
 import { expect } from 'chai';
 import { callsOf, codeOf, tenant } from '../factors/tenant.ts';
 import { USER } from '../support/flows.ts';
@@ -30,7 +30,7 @@ describe('second factors of a user', () => {
   };
   const wants = async (email: string) => (await calls.login(email)).json().mfa_requirements;
 
-  it('are given, listed without their secrets, and count at the next login', async () => {
+  it('are created, listed without their secrets, and required at the next login', async () => {
     const { email, path } = await someone();
     const made = await call('POST', `${path}/authentication-methods`, {
       type: 'totp',
@@ -59,12 +59,12 @@ describe('second factors of a user', () => {
     const mfa_token = await calls.mfaToken(email);
     const done = await calls.verify('otp', { mfa_token, otp: codeOf(SECRET) });
     expect(done.status, done.text).to.equal(200);
-    // Neither the secret nor its code is in the log of the change.
+    // The log of the change contains neither the secret nor a code.
     const logged = JSON.stringify(await server.store.collection('logs').list({ limit: 200 }));
     expect(logged).to.contain('authentication-methods').and.not.to.contain(SECRET);
   });
 
-  it('stand beside the passkeys of the user, which are read, named and removed, and never replaced', async () => {
+  it('are listed with passkeys, which can be renamed and deleted, but not replaced', async () => {
     const { id: user_id, path } = await someone();
     const other = await someone();
     const passkey = (name: string) => ({
@@ -99,7 +99,7 @@ describe('second factors of a user', () => {
     expect((await call('GET', `${path}/authentication-methods`)).json()).to.deep.equal([]);
   });
 
-  it('are read, named, and removed one by one, by their own user alone', async () => {
+  it("are read, renamed and deleted one by one, under their own user's path alone", async () => {
     const { path } = await someone();
     const other = await someone();
     const { id } = (
@@ -121,7 +121,7 @@ describe('second factors of a user', () => {
     expect((await call('DELETE', at)).status).to.equal(404);
   });
 
-  it('are all replaced at once, and all removed', async () => {
+  it('are replaced all at once, and all deleted', async () => {
     const { email, path } = await someone();
     await call('POST', `${path}/authentication-methods`, { type: 'email', email: 'a@example.test' });
     const put = await call('PUT', `${path}/authentication-methods`, [
@@ -142,7 +142,7 @@ describe('second factors of a user', () => {
     expect((await call('DELETE', `${path}/authentication-methods`)).status).to.equal(204);
   });
 
-  it('get a new recovery code, which ends the one before, where there is something to recover', async () => {
+  it('get a new recovery code, which replaces the old one, only if the user has a second factor', async () => {
     const { email, path } = await someone();
     expect((await call('POST', `${path}/recovery-code-regeneration`)).status).to.equal(404);
     const { recoveryCode } = await calls.enrollOtp(email);
@@ -161,7 +161,7 @@ describe('second factors of a user', () => {
     expect(await use(recovery_code)).to.equal(200);
   });
 
-  it('are enrollments also where they are security keys, which a recovery code stands in for', async () => {
+  it('include security keys as enrollments, for which a recovery code can be created', async () => {
     const { id: user_id, path } = await someone();
     const webauthn = {
       credential_id: `key-${user_id}`,
@@ -182,11 +182,11 @@ describe('second factors of a user', () => {
     expect(enrolled).to.have.length(1);
     expect(enrolled[0]).to.include({ id, status: 'confirmed', auth_method: kind });
     expect((await call('POST', `${path}/recovery-code-regeneration`)).status).to.equal(200);
-    // The code is no enrollment.
+    // A recovery code is not an enrollment.
     expect((await call('GET', `${path}/enrollments`)).json()).to.have.length(1);
   });
 
-  it('forget the browsers that a user wanted remembered', async () => {
+  it('are asked for again in remembered browsers after these are forgotten', async () => {
     const { id, path } = await someone();
     await server.store
       .collection('browsers')
@@ -197,7 +197,7 @@ describe('second factors of a user', () => {
     expect(await server.store.collection('browsers').findBy('user', id)).to.deep.equal([]);
   });
 
-  it('refuse what is none, users who are none, and callers without the scope', async () => {
+  it('reject invalid methods, unknown users, and callers without the scope', async () => {
     const { path } = await someone();
     for (const body of [
       { type: 'passkey' },

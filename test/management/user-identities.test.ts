@@ -1,4 +1,4 @@
-// Linking users by the Management API, and who somebody is who logs in afterwards.
+// Linking users in the Management API, and which user later logins lead to.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
@@ -61,7 +61,7 @@ describe('identities of a user', () => {
     });
   };
   const ownToken = async (one: { id: string; email: string; password: string }, scope = OWN) => {
-    // What the user is asked for at the consent page.
+    // The consent that the user would have given on the consent page.
     await rememberConsent(server.store, one.id, 'web', {
       '': ['openid'],
       [toResource(`${server.issuer}api/v2/`)]: scope.split(' '),
@@ -77,7 +77,7 @@ describe('identities of a user', () => {
     expect(id_token, answer.text).to.be.a('string');
     return payload(id_token).sub as string;
   };
-  it('are changed where they are: a body that names a linked one changes its names, and not the user’s', async () => {
+  it('are changed by a body that names their connection, without changing the user', async () => {
     const [first, second, third] = [await someone(), await someone('email'), await someone()];
     const linked = await call('POST', `${pathOf(second.id)}/identities`, {
       provider: 'auth0',
@@ -98,7 +98,7 @@ describe('identities of a user', () => {
     expect(one.profileData).to.include({ email, email_verified: true });
     expect((await login(first.email, first.password)).status).to.equal(403);
     expect(subOf(await login(email, first.password))).to.equal(second.id);
-    // One that somebody else has is theirs, and nothing is written.
+    // An address of another user is refused, and nothing is written.
     const taken = await call('PATCH', pathOf(second.id), {
       connection: 'users',
       email: third.email,
@@ -110,7 +110,7 @@ describe('identities of a user', () => {
     expect(verify.status).to.equal(400);
   });
 
-  /** The form of a ticket. @returns sends it. */
+  /** Opens the form of a password change ticket. @returns a function that submits it */
   const ticketForm = async (user_id: string) => {
     const made = await call('POST', '/tickets/password-change', { user_id });
     return resetForm(server, made.json().ticket);
@@ -118,7 +118,7 @@ describe('identities of a user', () => {
   const link = (primary: string, body: object, bearer?: string) =>
     call('POST', `${pathOf(primary)}/identities`, body, bearer);
 
-  it('are those of both once they are linked: each way in leads to the first, with its own password', async () => {
+  it('lead to the primary user once linked, each with its own password', async () => {
     const first = await someone();
     const second = await someone('users', { user_metadata: { a: 1 }, given_name: 'Second' });
     const linked = await link(first.id, { provider: 'auth0', user_id: second.bare });
@@ -142,7 +142,7 @@ describe('identities of a user', () => {
     expect(user.user_metadata).to.deep.equal({});
   });
 
-  it('may be of other connections: a code leads to the first, and proves nothing of its address', async () => {
+  it('can be of different connections: a code leads to the primary user, and does not verify its address', async () => {
     const first = await someone();
     const second = await someone('email');
     expect((await link(first.id, { provider: 'email', user_id: second.id })).status).to.equal(201);
@@ -151,7 +151,7 @@ describe('identities of a user', () => {
     expect(user).to.include({ email: first.email, email_verified: false });
   });
 
-  it('keep their own addresses and passwords when those of the first change', async () => {
+  it('keep their own addresses and passwords when those of the primary one change', async () => {
     const first = await someone();
     const second = await someone();
     await link(first.id, { provider: 'auth0', user_id: second.bare });
@@ -165,7 +165,7 @@ describe('identities of a user', () => {
     expect((await login(second.email, second.password)).status).to.equal(403);
   });
 
-  it('stay with a new password by a ticket that verifies no address', async () => {
+  it('stay linked after a new password by a ticket that verifies no address', async () => {
     const first = await someone();
     const second = await someone();
     await link(first.id, { provider: 'auth0', user_id: second.bare });
@@ -175,7 +175,7 @@ describe('identities of a user', () => {
     expect(subOf(await login(second.email, second.password))).to.equal(first.id);
   });
 
-  it('have one new password of several that are set at once, each by a ticket of its own', async () => {
+  it('accept one of several new passwords that are set concurrently by different tickets', async () => {
     const first = await someone();
     const second = await someone();
     await link(first.id, { provider: 'auth0', user_id: second.bare });
@@ -193,7 +193,7 @@ describe('identities of a user', () => {
     );
   });
 
-  it('end the sessions and tokens of who is linked, and of the first when one is unlinked', async () => {
+  it('lose sessions and tokens of the linked user, and of the primary user when one is unlinked', async () => {
     const first = await someone();
     const second = await someone();
     const tokensOf = async (one: typeof first) =>
@@ -211,7 +211,7 @@ describe('identities of a user', () => {
     expect(await refresh(bySecond)).to.equal(400);
   });
 
-  it('are users again once they are unlinked, with their profile, password and nothing else', async () => {
+  it('become users again when unlinked, with their profile and password alone', async () => {
     const first = await someone();
     const second = await someone('users', { given_name: 'Ada', app_metadata: { admin: true } });
     await link(first.id, { provider: 'auth0', user_id: second.bare });
@@ -221,13 +221,13 @@ describe('identities of a user', () => {
     expect(again.identities).to.have.length(1);
     expect(subOf(await login(second.email, second.password))).to.equal(second.id);
     expect(subOf(await login(first.email, first.password))).to.equal(first.id);
-    // Gone already: the same answer, and nothing happens.
+    // Unlinking again gives the same response and has no effect.
     const twice = await call('DELETE', `${pathOf(first.id)}/identities/auth0/${second.bare}`);
     expect(twice.status).to.equal(200);
     expect((await call('GET', pathOf(second.id))).status).to.equal(200);
   });
 
-  it('go to exactly one of those who link the same user at once', async () => {
+  it('are linked to exactly one of several users who link them concurrently', async () => {
     const rivals = await Promise.all([someone(), someone(), someone()]);
     const wanted = await someone();
     const answers = await Promise.all(
@@ -237,7 +237,7 @@ describe('identities of a user', () => {
     expect(answers.every(({ status }) => [201, 400, 409].includes(status))).to.equal(true);
     const winner = rivals[answers.findIndex(({ status }) => status === 201)];
     expect(subOf(await login(wanted.email, wanted.password))).to.equal(winner?.id);
-    // Two who link one another at once: one of them is left, with both identities.
+    // If two users link each other concurrently, one of them is left with both identities.
     const [a, b] = [await someone(), await someone()];
     await Promise.all([
       link(a.id, { provider: 'auth0', user_id: b.bare }),
@@ -248,7 +248,7 @@ describe('identities of a user', () => {
     expect((await call('GET', pathOf(left))).json().identities).to.have.length(2);
   });
 
-  it('cannot be linked twice, to themselves, or to nobody', async () => {
+  it('cannot be linked twice, to themselves, or if they do not exist', async () => {
     const first = await someone();
     const second = await someone();
     const third = await someone();
@@ -271,7 +271,7 @@ describe('identities of a user', () => {
   });
 
   describe("with a user's own token", () => {
-    it('are linked by an ID token of the other account alone, that this application was given', async () => {
+    it('can only be linked with an ID token of the other account, issued to the same client', async () => {
       const first = await someone();
       const second = await someone('users', VERIFIED);
       const { access_token: mine } = await ownToken(first);
@@ -301,7 +301,7 @@ describe('identities of a user', () => {
       expect(unlinked.status, unlinked.text).to.equal(200);
     });
 
-    it('refuses an account that was made with an address which nobody has proved: its owner would come in to this one', async () => {
+    it('are not linked if the other account has an unverified address, whose owner could then log in to this one', async () => {
       const first = await someone();
       const second = await someone();
       const { access_token: mine } = await ownToken(first);
@@ -315,7 +315,7 @@ describe('identities of a user', () => {
       ).to.equal(201);
     });
 
-    it('refuses an ID token that an application signs with its secret: it could write one of anybody', async () => {
+    it('are not linked with an ID token that a client signs with its secret, because it could forge one', async () => {
       const [first, second] = [await someone(), await someone('users', VERIFIED)];
       const { id_token } = (
         await token(agent, {
@@ -335,7 +335,7 @@ describe('identities of a user', () => {
       ]);
     });
 
-    it("refuses somebody else's id, an access token in place of an ID token, one that expired, a blocked account", async () => {
+    it("are not linked with another user's id, an access token, an expired token, or a blocked account", async () => {
       const first = await someone();
       const second = await someone('users', VERIFIED);
       const { access_token: mine } = await ownToken(first);

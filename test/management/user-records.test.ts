@@ -1,4 +1,5 @@
-// Users' records by the Management API: made in every kind of connection, changed, and what is told of them.
+// Users in the Management API: creating them in each kind of connection, changing them, and what responses and tokens
+// show.
 import { expect } from 'chai';
 import { toResource } from '../../src/engine/audience.ts';
 import { rememberConsent } from '../../src/engine/grants.ts';
@@ -10,7 +11,7 @@ import { callsWith, type ManagementCall, managementToken, startManaged } from '.
 
 const CLIENT = { client_id: 'web', client_secret: 'web-secret' };
 
-describe("users' records", () => {
+describe('/users', () => {
   let server: TestServer;
   let admin: string;
   let call: ManagementCall;
@@ -42,7 +43,7 @@ describe("users' records", () => {
       ...more,
     });
 
-  it('are made in databases and passwordless connections, with an id of their own where one is given', async () => {
+  it('creates users in databases and passwordless connections, with a given id if there is one', async () => {
     const custom = await create({ email: 'custom@example.test', user_id: 'my-own-id' });
     expect(custom.json()).to.include({ user_id: 'auth0|my-own-id' });
     const again = await create({ email: 'custom2@example.test', user_id: 'auth0|my-own-id' });
@@ -69,7 +70,7 @@ describe("users' records", () => {
       expect((await create(body)).status, JSON.stringify(body)).to.equal(400);
   });
 
-  it('merge metadata by its first level: null removes a key, {} all of them', async () => {
+  it('merges metadata at the first level: null removes a key, {} all of them', async () => {
     const { path } = await someone({ user_metadata: { a: 1, b: { c: 2, d: 3 } } });
     const patch = async (user_metadata: object) =>
       (await call('PATCH', path, { user_metadata })).json().user_metadata;
@@ -80,7 +81,7 @@ describe("users' records", () => {
       expect((await call('PATCH', path, { password: 'New-Password-12', ...other })).status).to.equal(400);
   });
 
-  it('are neither written nor logged by a PATCH that says what is so already', async () => {
+  it('neither writes nor logs a PATCH with the current values', async () => {
     const { path } = await someone({ user_metadata: { a: { b: 1 } }, given_name: 'Ada' });
     const before = (await call('GET', path)).json();
     const logged = async () =>
@@ -114,7 +115,7 @@ describe("users' records", () => {
     expect((await call('GET', path)).json().updated_at).to.not.equal(before.updated_at);
   });
 
-  it('end what was logged in when their password is set', async () => {
+  it('ends sessions and refresh tokens when a password is set', async () => {
     const { email, path } = await someone();
     const { refresh_token } = (await login(email, { scope: 'openid offline_access' })).json();
     expect((await call('PATCH', path, { password: 'Another-Password-3' })).status).to.equal(200);
@@ -128,7 +129,7 @@ describe("users' records", () => {
     expect((await login(email, { password: 'Another-Password-3' })).status).to.equal(200);
   });
 
-  it('have claims that tokens and userinfo tell by scope, and not without it', async () => {
+  it('stores claims that ID tokens and userinfo contain by scope', async () => {
     const claims = {
       middle_name: 'King',
       preferred_username: 'ada',
@@ -154,7 +155,7 @@ describe("users' records", () => {
     expect(payload(id_token)).to.include(claims).and.not.to.have.property('address');
   });
 
-  it('are read and changed by their own user, in their metadata alone, and by no other', async () => {
+  it('lets users read their own record and change their user_metadata, and nothing else', async () => {
     const [mine, theirs] = [await someone(), await someone()];
     const audience = `${server.issuer}api/v2/`;
     const scope = 'read:current_user update:current_user_metadata';

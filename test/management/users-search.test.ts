@@ -12,7 +12,7 @@ const TENANT = {
   connections: [{ name: 'email', strategy: 'email' }],
 };
 
-/** Users by a short name, which is their nickname, too. */
+/** Users by a short name, which is also their nickname. */
 const PEOPLE: Record<string, object> = {
   ada: {
     email: 'Ada@Example.test',
@@ -65,7 +65,7 @@ describe('searching users', () => {
       expect(response.status, JSON.stringify(made)).to.equal(201);
       ids[nickname] = made.user_id;
       server.tick(86_400_000);
-      // The last one has expired by then.
+      // The clock has moved by a day, so the last token has expired.
       token = await managementToken(server);
     }
   });
@@ -127,7 +127,7 @@ describe('searching users', () => {
     });
   }
 
-  it('finds users by their ids and by days, whole or in part', async () => {
+  it('finds users by their ids, and by days and times of creation', async () => {
     const { ada = '', dan = '' } = ids;
     expect(await found(`user_id:"${ada}"`)).to.deep.equal(['ada']);
     expect(await found(`user_id:${dan.replace('|', '\\|')}`)).to.deep.equal(['dan']);
@@ -143,7 +143,7 @@ describe('searching users', () => {
     ]);
   });
 
-  it('goes by what was changed with the next request', async () => {
+  it('finds changed values with the next request, even those that the index does not hold', async () => {
     const patch = (body: object) =>
       fetch(`${server.url}/api/v2/users/${encodeURIComponent(ids.cleo ?? '')}`, {
         method: 'PATCH',
@@ -193,14 +193,14 @@ describe('searching users', () => {
     { unknown: 'x' },
   ];
   for (const query of refused) {
-    it(`refuses ${JSON.stringify(query).slice(0, 60)}`, async () => {
+    it(`rejects ${JSON.stringify(query).slice(0, 60)}`, async () => {
       const { status, body } = await get(query);
       expect(status, JSON.stringify(body)).to.equal(400);
       expect(body).to.include({ statusCode: 400, error: 'Bad Request' });
     });
   }
 
-  it('answers whatever is asked, and never fails', async () => {
+  it('answers 200 or 400 to any query, never an error', async () => {
     const pieces = [
       'app_metadata.',
       'user_metadata.a',
@@ -274,7 +274,7 @@ describe('searching users', () => {
     }
   });
 
-  it('says how much there is, where it is asked, and nothing beyond the end', async () => {
+  it('returns totals if asked, and nothing beyond the end', async () => {
     const page = await get({ include_totals: 'true', per_page: '3', page: '1', sort: 'nickname:1' });
     expect(page.body).to.include({ start: 3, limit: 3, length: 1, total: 4 });
     expect((page.body as { users: { nickname: string }[] }).users.map((one) => one.nickname)).to.deep.equal([
@@ -288,7 +288,7 @@ describe('searching users', () => {
     expect(last).to.deep.equal({ status: 200, body: [] });
   });
 
-  it('sorts both ways, and filters by connection', async () => {
+  it('sorts in both directions, and filters by connection', async () => {
     const names = async (query: Record<string, string>) =>
       ((await get(query)).body as { nickname: string }[]).map(({ nickname }) => nickname);
     expect(await names({ sort: 'created_at:-1' })).to.deep.equal(['dan', 'cleo', 'bob', 'ada']);
@@ -297,7 +297,7 @@ describe('searching users', () => {
     expect(await names({ connection: 'none' })).to.deep.equal([]);
   });
 
-  it('reads on after a checkpoint until there are no more', async () => {
+  it('continues after a cursor until the end', async () => {
     const seen: string[] = [];
     for (let from: string | undefined, pages = 0; ; pages++) {
       const { body } = await get({
@@ -317,7 +317,7 @@ describe('searching users', () => {
     expect(seen).to.have.members(Object.values(ids));
   });
 
-  it('gives the members that are asked for', async () => {
+  it('returns the members that are asked for', async () => {
     const some = await get({ q: 'nickname:ada', fields: 'user_id,email' });
     expect(some.body).to.deep.equal([{ user_id: ids.ada, email: 'ada@example.test' }]);
     const [rest] = (await get({ q: 'nickname:ada', fields: 'email', include_fields: 'false' }))
@@ -337,7 +337,7 @@ describe('searching users', () => {
     expect((await get({}, 'users-by-email')).status).to.equal(400);
   });
 
-  it('needs a scope', async () => {
+  it('requires a scope', async () => {
     const other = await managementToken(server, 'read:clients');
     for (const path of ['users', 'users-by-email?email=ada@example.test', 'logs']) {
       const response = await fetch(`${server.url}/api/v2/${path}`, {

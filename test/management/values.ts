@@ -1,4 +1,4 @@
-// Values that a JSON schema takes, and values that it may not take: drawn from a seed, so that a failure can be had again.
+// Random values that a JSON schema accepts or rejects, generated from a seed so that failures can be reproduced.
 
 export interface JsonSchema {
   $ref?: string;
@@ -27,7 +27,7 @@ export function pick<T>(draw: Draw, from: readonly T[]): T {
   return from[Math.floor(draw() * from.length)] as T;
 }
 
-/** Texts, one of which nearly every pattern takes. */
+/** Texts of which nearly every pattern accepts one. */
 const TEXTS = [
   'abc',
   'https://app.example.test/callback',
@@ -41,7 +41,10 @@ const TEXTS = [
   'true',
 ];
 
-/** A value that the schema takes, as far as it says; members that need not be there are there half of the time. */
+/**
+ * Returns a value that the schema accepts, as far as the schema tells. Optional members are present in half of the
+ * values.
+ */
 export function goodValue(schema: JsonSchema, draw: Draw, root: JsonSchema = schema): unknown {
   if (schema.$ref !== undefined) {
     return goodValue(root.$defs?.[schema.$ref.split('/').at(-1) ?? ''] ?? {}, draw, root);
@@ -87,7 +90,7 @@ function goodObject(schema: JsonSchema, draw: Draw, root: JsonSchema): Record<st
   return object;
 }
 
-/** Values that break what was not written for them. */
+/** Values that often cause errors in code that does not expect them. */
 const HOSTILE: readonly unknown[] = [
   null,
   '',
@@ -116,7 +119,7 @@ const HOSTILE: readonly unknown[] = [
   Array.from({ length: 300 }, () => 'x'),
 ];
 
-/** A value in which one place, or two, is not what the schema says. */
+/** Returns a value that violates the schema in one or two places. */
 export function badValue(schema: JsonSchema, draw: Draw): unknown {
   const value = goodValue(schema, draw);
   return draw() < 0.2 ? pick(draw, HOSTILE) : spoiled(value, draw);
@@ -134,7 +137,7 @@ function spoiled(value: unknown, draw: Draw): unknown {
   return { ...value, [name]: spoiled((value as Record<string, unknown>)[name], draw) };
 }
 
-/** A text for a path or a query. */
+/** Returns a text for a path or a query. */
 export function hostileText(draw: Draw): string {
   const value = pick(draw, HOSTILE);
   return typeof value === 'string' && value !== '' ? value.slice(0, 1000) : '%';

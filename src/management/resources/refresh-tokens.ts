@@ -109,11 +109,11 @@ const manyCalls: Call<SessionsDependencies>[] = [
     summary: 'Revoke refresh tokens',
     body: revokeBody,
     handle: async ({ refreshTokens }, { body }) => {
-      const doomed =
+      const revoked =
         'ids' in body
           ? body.ids
           : (await refreshTokens.of(body.user_id)).filter((one) => isOf(one, body)).map(({ id }) => id);
-      for (const id of doomed) await refreshTokens.end(id);
+      for (const id of revoked) await refreshTokens.end(id);
       return accepted();
     },
   }),

@@ -152,13 +152,13 @@ const undoCalls: Call<EnrollmentsDependencies>[] = [
       if (kinds === undefined)
         throw apiError(400, 'Path validation error: unknown provider on property provider.', 'invalid_uri');
       const user = await userOf(deps, params.id);
-      const doomed = (await deps.authenticators.of(user.id)).filter(({ kind }) => kinds.includes(kind));
-      for (const { id } of doomed) await deps.authenticators.remove(id);
+      const removed = (await deps.authenticators.of(user.id)).filter(({ kind }) => kinds.includes(kind));
+      for (const { id } of removed) await deps.authenticators.remove(id);
       await deps.store.collection('users').update(user.id, (current) => ({
         ...current,
         multifactor: (current.multifactor ?? []).filter((one) => one !== provider),
       }));
-      return noContent({ before: doomed.map(methodView) });
+      return noContent({ before: removed.map(methodView) });
     },
   }),
   call({
