@@ -1,20 +1,20 @@
-// Runs a program that signs, without a shell: what it is given is never read as a command.
+// Runs a program that signs, without a shell, so that its arguments are never read as a command.
 import { spawn } from 'node:child_process';
 
 interface ProgramRequest {
   program: string;
   args: readonly string[];
   input?: Uint8Array;
-  /** Beside what this process has, without our own secrets. */
+  /** Additional environment. The program also gets that of this process, without our secrets. */
   env?: Readonly<Record<string, string>>;
   signal: AbortSignal;
 }
 
-/** The most that is read of its answer, and of its complaints, bytes. */
+/** Limits of what is read of standard output and of standard error, bytes. */
 const MOST_OUTPUT = 1024 * 1024;
 const MOST_COMPLAINT = 500;
 
-/** Settings of ours that are secrets and none of a program's business. */
+/** Settings with secrets that the program does not get. */
 const OWN_SECRETS = [
   'SECRETS_KEY',
   'SECRETS_KEY_BEFORE',
@@ -23,12 +23,14 @@ const OWN_SECRETS = [
   'DATABASE_URL',
   'SIGNING_SECRET',
   'PKCS11_PIN',
+  'METRICS_TOKEN',
 ];
 
 /**
- * Runs it to its end.
+ * Runs a program to its end.
  * @returns what it wrote to standard output.
- * @throws Error with its name and what it complained of, when it fails, takes too long or writes too much.
+ * @throws Error with its name and the beginning of its standard error, when it fails, takes too long or writes too
+ * much.
  */
 export function runProgram({ program, args, input, env = {}, signal }: ProgramRequest): Promise<Buffer> {
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_SECRETS.includes(name)));
@@ -49,7 +51,7 @@ export function runProgram({ program, args, input, env = {}, signal }: ProgramRe
       reject(new Error(`${program}: ${why}`, cause === undefined ? undefined : { cause }));
     };
     child.once('error', (cause) => fail(signal.aborted ? 'it took too long' : cause.message, cause));
-    // One that has ended before it read its input is told by how it ended.
+    // A program that ended before it read its input is reported by its exit.
     child.stdin.on('error', () => undefined);
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length;

@@ -27,6 +27,17 @@ const withES256 = {
   ),
 };
 
+const SECRET_SETTINGS = [
+  'SECRETS_KEY',
+  'SECRETS_KEY_BEFORE',
+  'SMTP_URL',
+  'TWILIO_AUTH_TOKEN',
+  'DATABASE_URL',
+  'SIGNING_SECRET',
+  'PKCS11_PIN',
+  'METRICS_TOKEN',
+];
+
 const login = (agent: Agent, client: string, over: Record<string, string> = {}) =>
   token(agent, {
     grant_type: 'password',
@@ -84,10 +95,18 @@ describe('keys that a program keeps', () => {
     for (const { jwk } of records) expect(jwk).not.to.include.any.keys('d', 'p', 'q', 'dp', 'dq', 'qi');
   });
 
-  it('are called without a shell and without our own secrets', () => {
+  it('runs the program without a shell and without the secrets of the settings', async () => {
+    const before = { ...process.env };
+    for (const name of SECRET_SETTINGS) process.env[name] = 'a secret';
+    try {
+      await login(agent, 'leeway');
+    } finally {
+      for (const name of SECRET_SETTINGS) delete process.env[name];
+      Object.assign(process.env, before);
+    }
     const { arguments: given, environment } = outside.seen();
     expect(given.at(-3)).to.equal('sign');
-    expect(environment).not.to.include.any.keys('SECRETS_KEY', 'SMTP_URL', 'TWILIO_AUTH_TOKEN');
+    expect(environment).not.to.include.any.keys(...SECRET_SETTINGS);
   });
 
   it('may give signatures of ECDSA as DER', async () => {
