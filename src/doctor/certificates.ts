@@ -1,4 +1,4 @@
-// Certificates: those that the server shows itself, and the one that is shown at the public address.
+// Checks certificates: those of the server, and the one that is shown at the public address.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -9,21 +9,20 @@ import type { Settings } from '../settings.ts';
 import { tlsOptions } from '../tls/options.ts';
 import { DAY, type Finding, findings, messageOf } from './finding.ts';
 
-/** Authorities that renew by themselves do so a month ahead: less is left where that has failed. */
+/**
+ * Services that renew certificates automatically do so a month ahead. When less than this is left, the renewal has
+ * failed.
+ */
 const SOON = 21 * DAY;
 const PATIENCE = 5_000;
 
 const certificate = findings('certificate');
 
-/** The certificate files of the settings; of others only the local CA, where there is one. */
+/** Checks the certificate files of the settings, or the local CA where there is one. */
 export async function checkCertificateFiles(settings: Settings, clock: Clock): Promise<Finding[]> {
   const { tls, dataDir } = settings;
   if (tls.mode === 'proxy') return [];
-  if (tls.mode === 'auto') {
-    const pem = await readFile(join(dataDir, 'tls', 'ca.pem'), 'utf8').catch(() => undefined);
-    if (pem === undefined) return [certificate.ok('the first start makes a local CA')];
-    return [judged('the local CA', new X509Certificate(pem), clock)];
-  }
+  if (tls.mode === 'auto') return [await checkAuthority(join(dataDir, 'tls', 'ca.pem'), clock)];
   try {
     const { secure, warnings } = await tlsOptions(settings, clock);
     return [
@@ -37,7 +36,18 @@ export async function checkCertificateFiles(settings: Settings, clock: Clock): P
   }
 }
 
-/** The certificate at the public address, where a proxy shows one: clients see that, and no file of ours. */
+async function checkAuthority(file: string, clock: Clock): Promise<Finding> {
+  const pem = await readFile(file, 'utf8').catch(() => undefined);
+  if (pem === undefined) return certificate.ok('the first start makes a local CA');
+  try {
+    return judged('the local CA', new X509Certificate(pem), clock);
+  } catch {
+    const remedy = 'put it back, or remove its directory and trust the CA that the next start makes';
+    return certificate.fault(`${file} is no certificate in PEM: ${remedy}`);
+  }
+}
+
+/** Checks the certificate at the public address behind a proxy: clients see that one, and no file of ours. */
 export async function checkShownCertificate(settings: Settings, clock: Clock): Promise<Finding[]> {
   if (settings.tls.mode !== 'proxy') return [];
   const { hostname, host } = new URL(settings.baseUrl);
@@ -60,7 +70,7 @@ function judged(what: string, shown: X509Certificate, clock: Clock, hostname?: s
   return left < SOON ? certificate.warning(`${text}: renew it`) : certificate.ok(text);
 }
 
-/** Whatever is shown is taken: it is judged afterwards. */
+/** Returns the certificate that a host shows. It is accepted whatever it is, and judged afterwards. */
 function shownAt(baseUrl: string): Promise<X509Certificate> {
   const { hostname, port } = new URL(baseUrl);
   const host = hostname.replace(/^\[|\]$/g, '');

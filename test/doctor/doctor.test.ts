@@ -103,6 +103,17 @@ describe('gatehouse doctor', () => {
     expect(gone.stdout).not.to.contain('hunter2');
   });
 
+  it('reports a damaged local CA, and goes on with the other checks', async () => {
+    await (await serveFolder(cwd)).stop();
+    writeFileSync(join(cwd, 'data/tls/ca.pem'), 'no certificate');
+    const { code, findings } = await found();
+    expect(code).to.equal(1);
+    expect(of(findings, 'certificate')).to.have.length(1);
+    expect(of(findings, 'certificate')[0]?.verdict).to.equal('fault');
+    expect(of(findings, 'certificate')[0]?.text).to.contain('ca.pem is no certificate in PEM');
+    expect(of(findings, 'database')[0]).to.include({ verdict: 'ok' });
+  });
+
   it('finds keys that are old, events of the future, and log streams that are suspended', async () => {
     const server = await serveFolder(cwd);
     const { store } = server;
