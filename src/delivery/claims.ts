@@ -1,4 +1,5 @@
-// Who may try a delivery: each is at most one process's at a time, by a lease that is longer than a try.
+// Claims on deliveries. Each delivery is tried by at most one process at a time, which holds a lease that is longer
+// than a try.
 import type { CollectionName } from '../records/collections.ts';
 import type { DeliveryRecord } from '../records/deliveries.ts';
 import type { Frozen } from '../records/record.ts';
@@ -9,49 +10,61 @@ import { updateWithResult } from '../store/update-with-result.ts';
 
 type Record = Frozen<DeliveryRecord>;
 
-/** What is added to the longest time that a try takes: the clocks of two hosts differ, and a process may stall. */
+/** Added to the longest duration of a try, milliseconds: the clocks of two hosts differ, and a process may stall. */
 const MARGIN = 15_000;
 
-/** Later than this, milliseconds, nothing is ever due: a clock that was ahead said so, of a process that has ended. */
+/**
+ * No delivery is ever due later than this, milliseconds. One that seems to be was claimed by a process that has ended,
+ * whose clock was ahead.
+ */
 const FAR = 3_600_000;
 
 const dateOf = (at: number) => new Date(at).toISOString();
 
 export const COLLECTION = 'deliveries' satisfies CollectionName;
 
-/** A delivery that this process has taken. */
+/** A delivery that this process has claimed. */
 export interface Claim {
   id: string;
   content: string;
   tries: number;
-  /** Epoch milliseconds until when it is ours. */
+  /** When the lease ends, epoch milliseconds. */
   until: number;
 }
 
 export interface Claims {
-  /** A new delivery, taken by this process from the start, and the write that keeps it. */
+  /** Makes a new delivery, claimed by this process, and the write that stores it. */
   create(kind: string, content: string, longest: number): { claim: Claim; write: Write };
-  /** Those of some kinds that nobody is at, the longest due first. @param isFirst whether this process has just begun. */
+  /**
+   * Returns deliveries of some kinds that no process is working on, those that are due longest first.
+   * @param isFirst whether this process has just started.
+   */
   due(kinds: readonly string[], isFirst: boolean): Promise<readonly Record[]>;
-  /** Takes one. @returns undefined when another process was faster. */
+  /** Claims a delivery. @returns undefined when another process was faster. */
   take(record: Record, longest: number): Promise<Claim | undefined>;
-  /** Makes room for a try. @returns until when it is ours; undefined when another process has taken it meanwhile. */
+  /**
+   * Extends the lease for another try.
+   * @returns when it ends; undefined when another process has claimed the delivery meanwhile.
+   */
   renew(id: string, longest: number): Promise<number | undefined>;
-  /** Leaves it to whoever comes first, in so many milliseconds. @param failed how many tries have failed since. */
+  /**
+   * Gives the claim up; any process may take the delivery after so many milliseconds.
+   * @param failed how many tries have failed since.
+   */
   release(id: string, ms: number, failed: number): Promise<void>;
-  /** It has been taken by its receiver, or is given up. */
+  /** Removes a delivery that its receiver has accepted, or that is given up. */
   remove(id: string): Promise<void>;
   count(): Promise<number>;
 }
 
-/** The claims of one process. @param atOnce how many are asked for at a time. */
+/** Makes the claims of one process. @param atOnce how many `due` returns at most. */
 export function createClaims(
   { store, clock, random }: { store: Store; clock: Clock; random: Random },
   atOnce: number,
 ): Claims {
   const records = store.collection(COLLECTION);
   const holder = random(16).toString('base64url');
-  /** Changes one that is ours. @returns what it is now; undefined when it is ours no more. */
+  /** Changes a delivery that this process has claimed. @returns the new record; undefined when the claim was lost. */
   const own = async (id: string, change: (current: Record) => Record): Promise<Record | undefined> => {
     const now = await records.update(id, (current) =>
       current.holder === holder ? change(current) : current,
@@ -69,8 +82,8 @@ export function createClaims(
       const kind = { field: 'kind', in: kinds };
       const find = async (where: Filter) =>
         (await records.list({ where, sort: { field: 'dueAt' }, limit: atOnce })).records;
-      // No other process has the store: what is held in it was held by one that has ended. What this one has just written it
-      // is about to begin with itself.
+      // No other process uses an exclusive store, so a process that has ended held these leases. Deliveries that this
+      // process has just written are left out: it works on them already.
       if (isFirst && store.exclusive === true)
         return (await find(kind)).filter((one) => one.holder !== holder);
       const far = isFirst ? await find({ field: 'dueAt', from: dateOf(clock() + FAR) }) : [];

@@ -1,4 +1,4 @@
-// The codes of an `sms` connection by the provider that the connection itself names, as tenants of the hosted service have it.
+// SMS through the provider that an `sms` connection names in its own options, as in the hosted service.
 import type { Outbound } from '../http/outbound.ts';
 import { type SmsProvider, smsProviderOf } from '../records/passwordless.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -14,12 +14,12 @@ interface ConnectionSmsDependencies {
   twilioUrl?: string | undefined;
 }
 
-/** Who brings a message by its connection's own word; undefined where that names nobody. */
+/** Returns the provider that a message's connection names; undefined where it names none. */
 export function ownSmsProvider({ about: { kind, notice } }: OutgoingSms): SmsProvider | undefined {
   return kind === 'passwordless_sms' ? smsProviderOf(notice.connection?.options) : undefined;
 }
 
-/** A transport by the connections' own providers. @param other takes the messages of those that name none. */
+/** Makes a transport to the providers of connections. @param other the transport for connections that name none. */
 export function connectionSms(
   deps: ConnectionSmsDependencies,
   other: Transport<OutgoingSms>,

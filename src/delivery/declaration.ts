@@ -1,9 +1,10 @@
-// What delivery declares of itself.
+// The limits and log events of delivery.
 import type { Declaration } from '../records/declaration.ts';
 import type { Limits } from '../records/limits.ts';
 
 const limits = {
-  // More than all strangers together may have sent there (`passwordlessDestination`), so that they leave some to its owner.
+  // Higher than the limit of messages that strangers can cause (`passwordlessDestination`), so that they cannot use up
+  // the owner's.
   smsDestination: {
     capacity: 30,
     perMinute: 1 / 2,

@@ -1,5 +1,5 @@
-// Sends messages: writes them to the store, renders them, hands them to the channel's transport with retries, and records
-// each outcome in the log and the tenant's log events.
+// Sends messages: stores them, renders them, passes them to the channel's transport with retries, and records each
+// outcome in the log and in the tenant's log.
 import type { Logger } from 'pino';
 import type { EventType } from '../records/log-events.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -33,7 +33,7 @@ interface MessagesDependencies {
   events: Events;
   log: Logger;
   clock: Clock;
-  /** Takes back the credential of a message that was given up. */
+  /** Revokes the credential of a message that was given up. */
   takeBack(ref: CredentialRef): Promise<void>;
   measures?: Pick<Measures, 'message'> | undefined;
   /** How long a caller waits for the outcome over all tries, milliseconds. */
@@ -42,20 +42,20 @@ interface MessagesDependencies {
 
 /** Milliseconds. */
 const PATIENCE = 2_000;
-/** Failed tries after which a waiting caller gets the failure. */
+/** After so many failed tries a waiting caller gets the failure. */
 const PATIENT_TRIES = 3;
 const PATIENT_PAUSES = [300, 1_500, 5_000, 30_000, 120_000];
 /** Pauses in the background: about ten minutes, enough for a provider's restart or a greylisting mail server. */
 const BACKGROUND_PAUSES = [1_000, 5_000, 30_000, 120_000, 480_000];
 const CONCURRENCY = 8;
 const CAPACITY = 2_000;
-/** The longest that a try may take, milliseconds: the transports end theirs before. */
+/** The longest duration of a try, milliseconds. Transports time out before. */
 export const LONGEST_TRY = 60_000;
 
-/** The messages of a tenant. */
+/** Makes the messages of a tenant. */
 export function createMessages(deps: MessagesDependencies): Messages {
   const { store, deliveries, templates, clock, patience = PATIENCE } = deps;
-  // A kind each, so that a hanging mail server does not delay SMS.
+  // A kind for each channel, so that a hanging mail server does not delay SMS.
   const prepare = {
     email: deliveries.add(channel(deps, 'email')),
     sms: deliveries.add(channel(deps, 'sms')),
@@ -104,7 +104,7 @@ function letter({ write, begin }: Prepared, patience: number): Letter {
   };
 }
 
-/** How the messages of a channel are delivered. */
+/** Returns how the messages of a channel are delivered. */
 function channel(deps: MessagesDependencies, kind: 'email' | 'sms'): DeliveryKind<LetterContent> {
   const { templates, clock } = deps;
   return {
@@ -143,7 +143,7 @@ function asDeliveryError(error: unknown): DeliveryError {
   return new DeliveryError('rejected', 'the message could not be sent', { cause: error });
 }
 
-/** The hosted service's type codes for what was sent; kinds without one are in the log alone. */
+/** The hosted service's type codes for messages that were sent. Messages without one are only in the process's log. */
 const SENT: Partial<Record<MessageKind, EventType>> = {
   passwordless_email: 'cls',
   passwordless_sms: 'cs',
@@ -153,7 +153,7 @@ const SENT: Partial<Record<MessageKind, EventType>> = {
   mfa_sms: 'gd_send_sms',
 };
 
-/** What was asked for by a message that could not be sent; `fn` says of each that it could not. */
+/** Further events for messages that could not be sent, beside `fn`, which all of them have. */
 const NOT_SENT: Partial<Record<MessageKind, EventType>> = { verify_email: 'fvr', reset_email: 'fcpr' };
 
 /** Records the outcome of a message, never its content. */

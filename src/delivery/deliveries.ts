@@ -1,6 +1,6 @@
-// What leaves the server and must not be lost: it is written to the store together with what it follows from, tried by the
-// process that wrote it, and removed when its receiver has taken it. What a process leaves behind, however it ends,
-// another one takes up. A receiver may get twice what it took in the moment of a crash, under the same id.
+// Deliveries: what the server sends and must not lose. A delivery is stored in the same write as its cause, tried by
+// the process that wrote it, and removed when its receiver has accepted it. Another process takes over what a process
+// leaves behind, however it ended. After a crash a receiver may get a delivery twice, with the same id.
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import { deadlineIn, doneBy } from '../runtime/deadline.ts';
@@ -11,19 +11,19 @@ import type { DeliveryKind, Line, Watch } from './delivery-kind.ts';
 import { begin } from './delivery-tries.ts';
 import { createQueue, type Pause } from './queue.ts';
 
-/** A delivery that is yet to be written. */
+/** A delivery that is not stored yet. */
 export interface Prepared {
   write: Write;
-  /** To be called once it is written: tries it. */
+  /** Tries the delivery; called after the write. */
   begin(watch?: Watch): void;
 }
 
 export interface Deliveries {
-  /** Adds a kind. @returns what makes deliveries of it. */
+  /** Adds a kind. @returns a function that makes deliveries of it. */
   add<C>(kind: DeliveryKind<C>): (content: C) => Prepared;
-  /** Takes up what other processes have left, now and from then on. */
+  /** Begins to take over what other processes have left, now and regularly. */
   start(): void;
-  /** Tries what waits once more, within `ms` milliseconds; the rest stays in the store. */
+  /** Tries every waiting delivery once more, within `ms` milliseconds; the rest stays in the store. */
   flush(ms: number): Promise<void>;
 }
 
@@ -33,23 +33,23 @@ interface DeliveriesDependencies {
   random: Random;
   log: Logger;
   pause?: Pause | undefined;
-  /** Aborted when the server is about to end. */
+  /** Aborted when the server begins to stop. */
   ending: AbortSignal;
 }
 
-/** How often it is looked for what others have left, milliseconds. */
+/** How often deliveries of other processes are looked for, milliseconds. */
 const LOOK = 1_000;
 
-/** How many are taken up at a time. */
+/** How many are claimed at a time. */
 const AT_ONCE = 200;
 
-/** The deliveries of a tenant. */
+/** Makes the deliveries of a tenant. */
 export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
   const { store, log, ending } = deps;
-  // Whose turn a delivery is must be the same everywhere.
+  // All processes must agree when a delivery is due.
   const clock = store.sharedClock ?? deps.clock;
   const lines = new Map<string, Line>();
-  /** Those that this process is at. */
+  /** The deliveries that this process works on. */
   const held = new Set<string>();
   const claims = createClaims({ ...deps, clock }, AT_ONCE);
   const work = { claims, held, clock, log };
@@ -94,7 +94,7 @@ export function createDeliveries(deps: DeliveriesDependencies): Deliveries {
     flush: async (ms) => {
       const deadline = deadlineIn(ms);
       await doneBy(deadline, Promise.resolve(looking));
-      // What one of them causes, such as the mail of a request, is tried as well.
+      // Deliveries that these cause, such as the mail of a request, are tried as well.
       do {
         await Promise.all([...lines.values()].map(({ queue }) => queue.flush(deadline.left())));
       } while (

@@ -1,49 +1,53 @@
-// A kind of delivery: what is done with one, for how long it is tried, and what is told of its end.
+// A kind of delivery: how it is attempted, for how long it is retried, and what happens when it is given up.
 import type { Write } from '../store/contract.ts';
 import type { Queue } from './queue.ts';
 
-/** One kind of delivery: what is done with it. @template C its content: JSON, kept sealed. */
+/** A kind of delivery. @template C its content: JSON, which the store seals. */
 export interface DeliveryKind<C> {
   kind: string;
   /**
-   * Tries it once.
-   * @param delivery `id`: the same at each try; `done`: removes it, for whoever writes something else at its end.
+   * Tries a delivery once.
+   * @param delivery `id`: the same at each try; `done`: the write that removes it, for an attempt that stores something
+   * else with it.
    */
   attempt(content: C, delivery: { id: string; done: Write }): Promise<void>;
   /** Whether a failure is temporary. */
   mayPass(error: unknown): boolean;
-  /** Called when it is given up, with the last failure. */
+  /** Called when a delivery is given up, with the last failure. */
   gaveUp(content: C, error: unknown): Promise<void>;
   /** Pauses between tries, milliseconds. */
   pauses: readonly number[];
-  /** The longest that a try may take, milliseconds. */
+  /** The longest duration of a try, milliseconds. */
   longest: number;
-  /** Tries at once. */
+  /** How many tries run at once. */
   concurrency: number;
-  /** How many this process holds; more wait in the store. */
+  /** How many deliveries this process holds; more wait in the store. */
   capacity: number;
 }
 
-/** Somebody who waits for the outcome. */
+/** A caller who waits for the outcome. */
 export interface Watch {
   isAwaited(): boolean;
-  /** Failed tries after which a delivery that is waited for is given up. */
+  /** After so many failed tries a delivery is given up while the caller waits. */
   most: number;
-  /** Pauses between its tries, milliseconds. */
+  /** Pauses between these tries, milliseconds. */
   pauses: readonly number[];
-  /** Called when it was taken, or left to others (undefined), or given up (the reason). */
+  /**
+   * Called without an error when the delivery was accepted or left to other processes; with the reason when it was
+   * given up.
+   */
   ended(error?: unknown): void;
 }
 
-/** A kind as the process works on it. */
+/** A kind with this process's queue. */
 export interface Line extends DeliveryKind<unknown> {
   queue: Queue;
 }
 
-/** How many may wait in the store, in all: messages that strangers cause, while a mail server is down. */
+/** How many deliveries may wait in the store in all. Strangers can cause messages while a mail server is down. */
 export const MOST = 100_000;
 
-/** A delivery that cannot be kept: too many wait. */
+/** A delivery that cannot be stored, because too many wait. */
 export class TooManyWaiting extends Error {
   constructor() {
     super('too many messages wait to be sent');

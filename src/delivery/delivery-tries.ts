@@ -1,4 +1,4 @@
-// How often, and how long, a delivery is tried.
+// The tries of a delivery by this process.
 import type { Logger } from 'pino';
 import type { Clock } from '../runtime/clock.ts';
 import { type Claim, type Claims, COLLECTION } from './claims.ts';
@@ -14,11 +14,11 @@ interface Work {
 /** How far this process has come with a delivery. */
 interface Progress {
   isSent: boolean;
-  /** Whether the last failure was the store's. */
+  /** Whether the last failure was one of the store. */
   isOurs: boolean;
 }
 
-/** Works on a delivery of ours, until it is over or somebody else's. */
+/** Works on a claimed delivery until it is done, given up, or claimed by another process. */
 export function begin(work: Work, line: Line, claim: Claim, watch?: Watch): void {
   const { claims, held, log } = work;
   const { id } = claim;
@@ -34,7 +34,7 @@ export function begin(work: Work, line: Line, claim: Claim, watch?: Watch): void
       ended(error);
       await claims.remove(id);
     } catch (fault) {
-      // It stays in the store, and is given up by whoever tries it next.
+      // The delivery stays in the store; the process that tries it next gives it up.
       log.error({ err: fault }, 'what could not be sent could not be given up');
       ended(error);
     }
@@ -65,7 +65,7 @@ export function begin(work: Work, line: Line, claim: Claim, watch?: Watch): void
   if (!taken) void overflow(work, giveUp, leaveNow);
 }
 
-/** The tries of a delivery. */
+/** Returns the function that makes one try. */
 function trier(
   { claims, clock }: Work,
   of: {
@@ -82,13 +82,13 @@ function trier(
   return async () => {
     progress.isOurs = true;
     if (!progress.isSent) {
-      // The whole of a try has to be within the lease: nobody else may begin one meanwhile.
+      // A whole try must fit into the lease, so that no other process begins one meanwhile.
       if (until === undefined || until - clock() < longest) until = await claims.renew(claim.id, longest);
       if (until === undefined) {
         forget();
         return ended();
       }
-      // In the pause after a failure whoever comes first may take it.
+      // In the pause after a failure any process may claim the delivery.
       until = undefined;
       progress.isOurs = false;
       await attempt();
@@ -101,7 +101,7 @@ function trier(
   };
 }
 
-/** This process has no room: it waits in the store, where there is some. */
+/** Handles a delivery for which this process has no room: it waits in the store, if there is room. */
 async function overflow(
   { claims, log }: Work,
   giveUp: (error: unknown) => Promise<void>,

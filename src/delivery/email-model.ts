@@ -1,4 +1,4 @@
-// What a template of an e-mail is filled with.
+// The values that the template of an e-mail is filled with.
 import { mailColors } from '../pages/colors.ts';
 import type { Locale } from '../pages/locales.ts';
 import { type EmailTemplate, LONGEST_RESET } from '../records/delivery.ts';
@@ -6,11 +6,12 @@ import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { EmailKind, Notice, TemplateSettings } from './messages.ts';
 
-/** Default lifetime of links, seconds: five days, as with the hosted service. */
+/** Default lifetime of links, seconds: five days, as in the hosted service. */
 const LINK_SECONDS = 432_000;
 
 /**
- * Shorter lifetimes of links that people wait for. A reset link gives the account to whoever finds it in a mailbox.
+ * Shorter lifetimes of links that people wait for, seconds. A reset link gives the account to anybody who finds it in a
+ * mailbox.
  */
 const LIFETIMES: Partial<Record<EmailKind, number>> = {
   reset_email: 4 * 3600,
@@ -19,13 +20,13 @@ const LIFETIMES: Partial<Record<EmailKind, number>> = {
 };
 
 /**
- * The settings of a template, with the defaults for what the tenant has not set.
+ * Returns the settings of a template, with defaults for what the tenant has not set.
  * @param own the tenant's own template of that kind; undefined where it has none.
  * @returns lifetimes in seconds; that of a reset link is never more than {@link LONGEST_RESET}.
  */
 export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefined): TemplateSettings {
   return {
-    // The welcome mail is off by default, as with the hosted service.
+    // The welcome mail is off by default, as in the hosted service.
     enabled: own?.enabled ?? kind !== 'welcome_email',
     urlLifetimeInSeconds: Math.min(
       own?.urlLifetimeInSeconds ?? LIFETIMES[kind] ?? LINK_SECONDS,
@@ -36,7 +37,7 @@ export function settingsOf(kind: EmailKind, own: Frozen<EmailTemplate> | undefin
   };
 }
 
-/** Lifetime of the credential in the message, seconds, for its text. */
+/** Returns the lifetime of the credential in a message, seconds, for its text. */
 export function lifetimeOf(
   kind: EmailKind,
   { connection, lifetimeInSeconds }: Notice,
@@ -49,9 +50,9 @@ export function lifetimeOf(
 }
 
 /**
- * The values that the template of an e-mail is filled with: its texts in the recipient's language, its link or code, and the
- * tenant's branding.
- * @param lifetime of the link or code, seconds.
+ * Returns the values that the template of an e-mail is filled with: its texts in the recipient's language, its link or
+ * code, and the tenant's branding.
+ * @param lifetime lifetime of the link or code, seconds.
  */
 export function emailModel(
   kind: EmailKind,

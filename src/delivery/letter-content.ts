@@ -1,10 +1,10 @@
-// A message as it is kept while it waits: what it is about is named, and read when it is sent.
+// The content of a stored message. It refers to records by their ids, which are read when the message is sent.
 import type { Clock } from '../runtime/clock.ts';
 import type { Config } from '../tenant/config.ts';
 import type { Users } from '../users/users.ts';
 import type { Carried, CredentialRef, MessageKind, Notice } from './messages.ts';
 
-/** JSON. */
+/** The stored content, JSON. */
 export interface LetterContent
   extends Pick<
     Notice,
@@ -18,6 +18,7 @@ export interface LetterContent
     | 'lifetimeInSeconds'
     | 'ip'
     | 'userAgent'
+    | 'isEnrollment'
   > {
   kind: MessageKind;
   /** A client_id. */
@@ -29,15 +30,15 @@ export interface LetterContent
   /** A user's id. */
   user?: string;
   languages?: readonly string[];
-  /** What it carries. */
+  /** The credential in the message. */
   credential?: CredentialRef;
-  /** Epoch milliseconds: it is not sent after that. */
+  /** The message is not sent after this time, epoch milliseconds. */
   until?: number;
-  /** It comes to nobody. */
+  /** Set on a message that is stored and never sent. */
   decoy?: true;
 }
 
-/** What is kept of a message. */
+/** Returns the content that is stored for a message. */
 export function contentOf(
   kind: MessageKind,
   notice: Notice,
@@ -57,7 +58,9 @@ export function contentOf(
   };
 }
 
-/** The message again, with what it is about as that is now; what is gone is left out. */
+/**
+ * Returns the message of a stored content, with the records as they are now. Records that were removed are left out.
+ */
 export async function noticeOf(
   {
     config,

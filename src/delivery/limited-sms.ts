@@ -1,16 +1,17 @@
-// One limit of text messages for each number, whatever asks for them: each costs money, and disturbs whose number it is.
+// Limits text messages for each number, whatever asks for them: each message costs money and disturbs the owner of the
+// number.
 import { DeliveryError } from './messages.ts';
 import type { OutgoingSms, Transport } from './transport.ts';
 
-/** Where messages to numbers are counted. */
+/** The limit of messages for each number. */
 interface SmsRoom {
-  /** Takes room for a message to a number in E.164. @returns whether there was some. */
+  /** Counts a message to a number in E.164. @returns whether it is within the limit. */
   take(number: string): Promise<boolean>;
-  /** Gives back what a message took that was not sent. */
+  /** Uncounts a message that was not sent. */
   giveBack(number: string): Promise<void>;
 }
 
-/** A transport that refuses, for good, what comes to a number beyond its limit. */
+/** Makes a transport that rejects messages to a number beyond its limit. */
 export function limitedSms(transport: Transport<OutgoingSms>, room: SmsRoom): Transport<OutgoingSms> {
   return {
     ...transport,

@@ -1,13 +1,14 @@
-// Liquid for the tenant's own templates: they see their variables only, read no files, and are limited in time and size.
+// Liquid for the tenant's own templates. They can read only their variables, no files, and are limited in time and
+// size.
 import { Liquid, type Template } from 'liquidjs';
 
 /** Milliseconds that one template may take. */
 const RENDER_LIMIT = 100;
 /** Characters of a template. */
 const PARSE_LIMIT = 200_000;
-/** Approximate limit on characters and items that it creates. */
+/** Approximate limit of the characters and items that a template creates. */
 const MEMORY_LIMIT = 2_000_000;
-/** Parsed templates kept. */
+/** How many parsed templates are kept. */
 const MOST_PARSED = 100;
 
 interface TenantLiquid {
@@ -18,7 +19,7 @@ interface TenantLiquid {
   render(kind: 'html' | 'text', source: string, variables: object): Promise<string>;
 }
 
-/** An engine for the tenant's templates. */
+/** Makes the engine of the tenant's templates. */
 export function createTenantLiquid(): TenantLiquid {
   const limits = { parseLimit: PARSE_LIMIT, renderLimit: RENDER_LIMIT, memoryLimit: MEMORY_LIMIT };
   const base = { ownPropertyOnly: true, jsTruthy: false, templates: {}, ...limits };
@@ -45,7 +46,9 @@ function withMacros(source: string): string {
 
 const ESCAPES: Record<string, string> = { '<': '&lt;', '>': '&gt;', '"': '&#34;', "'": '&#39;' };
 
-/** Escapes unless the template has escaped already, as templates written for the hosted service do. */
+/**
+ * Escapes a value, except for entities, because templates written for the hosted service may have escaped it already.
+ */
 function escapeOnce(value: unknown): string {
   return String(value ?? '')
     .replace(/&(?!(#\d+|#x[\da-f]+|\w+);)/gi, '&amp;')

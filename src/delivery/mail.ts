@@ -15,7 +15,7 @@ export interface MailSettings {
 }
 
 interface MailOptions {
-  /** The host of Message-IDs. */
+  /** The host name in Message-IDs. */
   host: string;
   /** Authorities to trust beside the well-known ones, PEM. */
   ca?: string;
@@ -24,29 +24,32 @@ interface MailOptions {
 }
 
 const TIMEOUT = 15_000;
-/** A message may take so many step timeouts in all: a server that trickles its answers exceeds none of them. */
+/**
+ * A message may take this many times the timeout of a step: a server that trickles its answers exceeds none of the step
+ * timeouts.
+ */
 const STEPS = 3;
 const CONNECTIONS = 4;
 
-/** A transport to a mail server. */
+/** Makes a transport to a mail server. */
 export function createMailTransport(settings: MailSettings, options: MailOptions): Transport<OutgoingEmail> {
   const { timeout = TIMEOUT, host: messageHost } = options;
   const poolOf = { ...connectionOf(settings, options), pool: true as const, maxConnections: CONNECTIONS };
-  // Loaded with the first mail.
+  // Imported with the first mail.
   const mailer = once(async () => (await import('nodemailer')).createTransport(poolOf));
   return {
     deliver: async ({ to, from, subject, text, html }, id) => {
       try {
         await (await mailer()).sendMail({
-          // As an object, it cannot be parsed as a list of addresses.
+          // As an object it is not parsed as a list of addresses.
           to: { name: '', address: to },
           from,
           subject: subject.replace(/[\r\n]+/g, ' '),
           text,
           html,
-          // RFC 5322 §3.6.4: the same at each try, by which a receiver tells that two are one.
+          // The same at each try, so that receivers recognise duplicates (RFC 5322 §3.6.4).
           messageId: `<${id}@${messageHost}>`,
-          // RFC 3834 §5: no out-of-office answers to this.
+          // No automatic replies to this message (RFC 3834 §5).
           headers: { 'Auto-Submitted': 'auto-generated' },
           signal: AbortSignal.timeout(timeout * STEPS),
         });
@@ -61,14 +64,14 @@ export function createMailTransport(settings: MailSettings, options: MailOptions
   };
 }
 
-/** How a server is connected to. */
+/** Returns the options of a connection to a server. */
 function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<MailOptions, 'host'>) {
   const { host, port, secure, allowPlain, user, password } = settings;
   return {
     host,
     port,
     secure,
-    // Otherwise removing STARTTLS from the server's answer would expose the password (downgrade).
+    // Otherwise an attacker who removes STARTTLS from the server's answer would get the password (downgrade).
     requireTLS: !secure && !allowPlain,
     tls: { minVersion: 'TLSv1.2' as const, ...(ca === undefined ? {} : { ca }) },
     connectionTimeout: timeout,
@@ -82,7 +85,7 @@ function connectionOf(settings: MailSettings, { timeout = TIMEOUT, ca }: Omit<Ma
   };
 }
 
-/** Connects and logs in, and sends nothing. @throws Error with what the server said. */
+/** Connects and logs in without sending a message. @throws Error with the server's reply. */
 export async function askMailServer(
   settings: MailSettings,
   options: Omit<MailOptions, 'host'> = {},
@@ -101,7 +104,7 @@ interface MailFailure {
   responseCode?: number;
 }
 
-/** 5yz replies are permanent (RFC 5321 §4.2.1), and so are faults of our settings; all others are temporary. */
+/** Permanent are 5yz replies (RFC 5321 §4.2.1) and faults of our settings; all other failures are temporary. */
 function mailError(thrown: unknown): DeliveryError {
   const { code, responseCode } = thrown as MailFailure;
   const isFinal =

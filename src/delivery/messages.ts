@@ -1,13 +1,13 @@
-// Delivery's interface to features: send a message of a kind to a person. Template, language, provider and retries are
-// hidden behind it.
+// The interface of delivery to features: send a message of a kind to a person. It hides template, language, provider
+// and retries.
 import type { Languages } from '../http/languages.ts';
 import type { Client, Connection, Organization } from '../records/collections.ts';
 import type { Write } from '../store/contract.ts';
 import type { User } from '../users/user.ts';
 
 /**
- * Named as in the tenant file's `emailTemplates`; `password_changed`, `method_…`, `account_changed` and those of a change of
- * address are our own, and the template of `passwordless_email` is in the connection's options.
+ * Kinds of e-mails, named as in the tenant file's `emailTemplates`. `password_changed`, `method_…`, `account_changed`
+ * and `email_change_…` are our own. The template of `passwordless_email` is in the connection's options.
  */
 export type EmailKind =
   | 'verify_email'
@@ -27,12 +27,12 @@ export type EmailKind =
   | 'email_change_prove'
   | 'passwordless_email';
 
-/** `passwordless_sms`: its template is in the connection's options. */
+/** Kinds of SMS. The template of `passwordless_sms` is in the connection's options. */
 export type SmsKind = 'passwordless_sms' | 'mfa_sms';
 
 export type MessageKind = EmailKind | SmsKind;
 
-/** What a user is told of that has changed of their account. */
+/** The changes of an account that its user is told of. */
 export type AccountChange =
   | 'email'
   | 'linked'
@@ -50,28 +50,28 @@ export interface Notice {
   connection?: Connection | undefined;
   organization?: Organization | undefined;
   user?: User | undefined;
-  /** Who asks somebody to an organization. */
+  /** The person who invites the recipient to an organization. */
   inviter?: { readonly name: string };
   url?: string;
   code?: string;
-  /** What of what one logs in with was added or removed: its published type. */
+  /** The published type of the factor or passkey that was added or removed. */
   method?: string;
-  /** What has changed, of `account_changed`. */
+  /** What has changed, in an `account_changed` message. */
   change?: AccountChange;
-  /** The new address, of a change of address. */
+  /** The new address, in messages about a change of address. */
   address?: string;
-  /** Whether the code is to confirm a second factor that is new. */
+  /** Whether the code confirms the enrolment of a second factor. */
   isEnrollment?: boolean;
-  /** How long link or code are good, where the template does not decide it. */
+  /** Lifetime of the link or code, where the template does not decide it. */
   lifetimeInSeconds?: number;
   languages?: Languages | undefined;
-  /** Address of who asked for it, for the log event. */
+  /** IP address of the request that caused the message, for the log event. */
   ip?: string;
-  /** Their `User-Agent`, where a provider is told of it. */
+  /** `User-Agent` of that request, for providers that get it. */
   userAgent?: string;
 }
 
-/** A message that was given up after all tries. */
+/** A failed try to send a message. Thrown to callers when the message was given up. */
 export class DeliveryError extends Error {
   readonly code: 'unavailable' | 'rejected' | 'invalid-number' | 'queue-full';
   /** The provider's error code, such as Twilio's 21211. */
@@ -91,24 +91,29 @@ export class DeliveryError extends Error {
 
 /** The credential in a message. */
 export interface Carried {
-  /** What it is taken back by when the message is given up: an unsent credential must not stay valid. */
+  /**
+   * Refers to the credential, which is revoked when the message is given up: an unsent credential must not stay valid.
+   */
   ref?: CredentialRef;
-  /** Lifetime, seconds; the message is not sent after it. */
+  /** Lifetime, seconds. The message is not sent after it. */
   ttlSeconds: number;
 }
 
-/** Says which credential is meant, to whoever keeps it. */
+/** Refers to a stored credential. */
 export interface CredentialRef {
   id: string;
   secretHash: string;
 }
 
-/** A message that is yet to be written, together with what it follows from. Once it is, one of the others is called. */
+/**
+ * A message that is not stored yet. The caller stores it in the same write as its cause, and then calls `send` or
+ * `post`.
+ */
 export interface Letter {
   write: Write;
   /**
-   * Sends and waits: until the provider has taken the message, three tries have failed, or two seconds have passed. What
-   * is undecided then continues as with {@link Letter.post}, and this resolves.
+   * Sends the message and waits until the provider has accepted it, three tries have failed, or two seconds have
+   * passed. In the last case sending continues as with {@link Letter.post}, and this resolves.
    * @throws DeliveryError when the message was given up meanwhile.
    */
   send(): Promise<void>;
@@ -117,13 +122,13 @@ export interface Letter {
 }
 
 export interface Messages {
-  /** A message. */
+  /** Makes a message. */
   letter(kind: MessageKind, notice: Notice, carried?: Carried): Letter;
-  /** What is written, and comes to nobody, where a message must not be seen to be missing. */
+  /** Makes a message that is stored and never sent, where the absence of a message must not be observable. */
   decoy(kind: MessageKind, notice: Notice): Letter;
-  /** Writes a message by itself, and has it sent in the background. */
+  /** Stores a message by itself and sends it in the background. */
   post(kind: MessageKind, notice: Notice, carried?: Carried): Promise<void>;
-  /** Settings of an e-mail template, with defaults. */
+  /** Returns the settings of an e-mail template, with defaults. */
   template(kind: EmailKind): TemplateSettings;
   /** Closes the connections to providers. */
   close(): Promise<void>;

@@ -1,4 +1,5 @@
-// The message that tells users what was changed of what they log in with: whoever did not do it hears of it.
+// The message to a user about a change of their credentials, so that a change that somebody else made does not go
+// unnoticed.
 import type { User } from '../users/user.ts';
 import type { Messages, Notice } from './messages.ts';
 
@@ -8,8 +9,8 @@ interface TellingDependencies {
 }
 
 /**
- * Posts it, to the address that the account had before the change; to nobody where it has none. An address may be somebody
- * else's, who never proved it: more than a few in a while are not sent.
+ * Sends the message to the address that the account had before the change, if it had one. The owner of an unverified
+ * address may be somebody else, so few are sent in a while.
  */
 export async function tellOfMethod(
   { messages, rateLimits }: TellingDependencies,

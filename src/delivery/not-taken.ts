@@ -1,6 +1,6 @@
-// Why a receiver did not take what was sent to it.
+// The failure of a delivery whose receiver did not accept it.
 
-/** A failure of one try of a delivery. */
+/** A failed try of a delivery. */
 export class NotTaken extends Error {
   /** Whether a later try may succeed. */
   readonly mayPass: boolean;

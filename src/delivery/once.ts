@@ -6,7 +6,7 @@ interface Once<T> {
   isMade(): boolean;
 }
 
-/** Creates it at the first call; a failed creation is tried again at the next. */
+/** Returns a function that creates a value at its first call. A failed creation is repeated at the next call. */
 export function once<T>(make: () => Promise<T>): Once<T> {
   let made: Promise<T> | undefined;
   const get = () => {

@@ -1,7 +1,8 @@
-// A message of the development outbox. It stands alone, since `gatehouse/testing` shows its type to people's tests.
+// A message of the development outbox. This file imports nothing of ours, because its type is published with
+// `gatehouse/testing`.
 import { z } from 'zod';
 
-/** As its file holds it. */
+/** The form of a message's file. */
 export const messageSchema = z.object({
   to: z.string(),
   channel: z.enum(['email', 'sms']),

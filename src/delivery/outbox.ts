@@ -1,4 +1,4 @@
-// The development outbox: without a provider, messages become files, shown at `/dev/inbox`.
+// The development outbox: without a provider, messages are written to files and shown at `/dev/inbox`.
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../runtime/clock.ts';
@@ -7,19 +7,19 @@ import { messageSchema, type OutboxMessage } from './outbox-message.ts';
 import type { Outgoing, Transport } from './transport.ts';
 
 export interface Outbox extends Transport<Outgoing> {
-  /** The messages, newest first, at most {@link SHOWN} of them. */
+  /** Returns the newest {@link SHOWN} messages, newest first. */
   list(): Promise<OutboxMessage[]>;
-  /** The message with that id, if any. */
+  /** Returns the message with an id, if any. */
   get(id: string): Promise<OutboxMessage | undefined>;
   /** Deletes all messages. */
   clear(): Promise<void>;
 }
 
-/** Messages listed at most. */
+/** How many messages are listed at most. */
 const SHOWN = 200;
 const ID = /^\d{13}-\d{6}-[0-9a-f]{8}$/;
 
-/** The outbox in a directory, created with the first message; files are readable by their owner only. */
+/** Makes the outbox of a directory, which is created with the first message. Files are readable by their owner only. */
 export function createOutbox({
   directory,
   clock,
@@ -64,7 +64,7 @@ export function createOutbox({
   };
 }
 
-/** The ids of the messages in a directory, newest first. */
+/** Returns the ids of the messages in a directory, newest first. */
 async function idsIn(directory: string): Promise<string[]> {
   const files = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];

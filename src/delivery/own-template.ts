@@ -1,4 +1,4 @@
-// The tenant's own templates of messages: where they are, and what renders them.
+// The tenant's own templates of messages: where they are stored, and how they are rendered.
 import type { Logger } from 'pino';
 import type { EmailTemplate } from '../records/delivery.ts';
 import type { Frozen } from '../records/record.ts';
@@ -6,7 +6,7 @@ import type { TenantRecord } from '../records/tenant.ts';
 import { createTenantLiquid } from './liquid.ts';
 import type { EmailKind, Notice, SmsKind } from './messages.ts';
 
-/** A template that is not kept yet; what it leaves out is ours. */
+/** A template that is not stored. Missing parts are replaced by ours. */
 export interface DraftTemplate {
   from?: string | undefined;
   subject?: string | undefined;
@@ -18,9 +18,9 @@ type Part = 'from' | 'subject' | 'body' | 'text';
 /** Why parts of a draft could not be rendered. */
 export type DraftFaults = Partial<Record<Part, string>>;
 
-/** A template of the tenant's. */
+/** A template of the tenant. */
 export interface OwnTemplate extends DraftTemplate {
-  /** Names it in the log. */
+  /** Names the template in the log. */
   name: string;
 }
 
@@ -32,7 +32,7 @@ export type RenderOwn = (
   variables: object,
 ) => Promise<string | undefined>;
 
-/** Renders what the tenant has; what is broken is said once. */
+/** Returns a function that renders the tenant's templates, and logs each broken one once. */
 export function tenantRenderer(log: Logger): RenderOwn {
   const liquid = createTenantLiquid();
   const broken = new Set<string>();
@@ -51,7 +51,7 @@ export function tenantRenderer(log: Logger): RenderOwn {
   };
 }
 
-/** Renders what is not kept yet. @param faults are noted there. */
+/** Returns a function that renders a draft. @param faults receives the faults of its parts. */
 export function draftRenderer(faults: DraftFaults): RenderOwn {
   const liquid = createTenantLiquid();
   return async (_template, part, source, variables) => {
@@ -66,10 +66,10 @@ export function draftRenderer(faults: DraftFaults): RenderOwn {
   };
 }
 
-/** The settings of a second factor by phone that have its templates: by the newer name, and by the older one. */
+/** The settings of phone factors that contain templates, by the newer and the older name. */
 const FACTOR_TEMPLATES = ['phone/templates', 'sms/templates'];
 
-/** Where an SMS of a kind has a template: in its connection, or in the settings of second factors. */
+/** Returns the tenant's template of an SMS: from its connection, or from the settings of second factors. */
 export function smsTemplate(
   { guardianSettings }: Frozen<TenantRecord>,
   kind: SmsKind,
@@ -86,14 +86,14 @@ export function smsTemplate(
   return { name: `connection ${connection?.name ?? ''}`, body: textOf(template), from: textOf(from) };
 }
 
-/** The tenant's template of a kind. */
+/** Returns the tenant's template of a kind, if any. */
 export function ownOf(tenant: Frozen<TenantRecord>, kind: EmailKind): Frozen<EmailTemplate> | undefined {
-  // Who may change the tenant's mails must not be able to read along what makes others administrators.
+  // An administrator who may change mail templates must not be able to divert invitations of other administrators.
   if (kind === 'administrator_invitation') return undefined;
   return tenant.emailTemplates?.find(({ template }) => template === kind);
 }
 
-/** Where an e-mail of a kind has a template: in its connection, or in the tenant's list. */
+/** Returns the tenant's template of an e-mail: from its connection, or from the tenant's list. */
 export function ownTemplate(
   tenant: Frozen<TenantRecord>,
   kind: EmailKind,

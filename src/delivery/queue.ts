@@ -2,16 +2,16 @@
 import { AsyncResource } from 'node:async_hooks';
 import PQueue from 'p-queue';
 
-/** A job, retried while its failures are temporary. */
+/** A job, which is retried while its failures are temporary. */
 interface Job {
   run(): Promise<void>;
-  /** Whether the failure is temporary. @param tries how many there were. */
+  /** Reports whether a failure is temporary. @param tries how many tries there were. */
   mayPass(error: unknown, tries: number): boolean;
   /** Called once when the job is given up. */
   gaveUp(error: unknown): Promise<void>;
   /** Called before a pause of so many milliseconds. */
   pausing?(ms: number): Promise<void>;
-  /** Called in place of `gaveUp` where a flush has cut its tries short: somebody else goes on with it. */
+  /** Called instead of `gaveUp` when a flush has cut the tries short and another process may continue. */
   postponed?(): Promise<void>;
   /** Pauses between tries, milliseconds; default: the queue's. */
   pauses?: readonly number[];
@@ -20,7 +20,7 @@ interface Job {
 }
 
 export interface Queue {
-  /** How many more jobs it takes. */
+  /** Returns how many more jobs fit. */
   room(): number;
   /** Adds a job. @returns false when the queue is full and the job was not added. */
   add(job: Job): boolean;
@@ -39,7 +39,7 @@ interface QueueOptions {
   pauses: readonly number[];
   /** Jobs that run at once; pausing ones do not count. */
   concurrency: number;
-  /** Jobs at most, waiting, running and pausing. */
+  /** Most jobs in all: waiting, running and pausing. */
   capacity: number;
   pause?: Pause;
 }
@@ -57,7 +57,7 @@ export const timerPause: Pause = (ms, signal) =>
     signal.addEventListener('abort', end);
   });
 
-/** A queue in memory; flush it before the process ends. */
+/** Makes a queue in memory; flush it before the process ends. */
 export function createQueue({ pauses, concurrency, capacity, pause = timerPause }: QueueOptions): Queue {
   const open = new Set<Promise<void>>();
   const ending = new AbortController();
@@ -65,7 +65,7 @@ export function createQueue({ pauses, concurrency, capacity, pause = timerPause 
 
   const attempt = async (job: Job): Promise<unknown> => {
     try {
-      // Keeps the async context of the caller; p-queue would run the job in that of the one before it.
+      // Keeps the async context of the caller; p-queue would run the job in that of the job before it.
       await turns.add(
         AsyncResource.bind(() => job.run()),
         { priority: job.urgent === true ? 1 : 0 },

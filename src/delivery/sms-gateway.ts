@@ -1,4 +1,4 @@
-// SMS by a program of the operator's: an HTTP endpoint that is posted each message, as JSON.
+// SMS through an HTTP endpoint of the operator, which gets each message as JSON.
 import { SignJWT } from 'jose';
 import type { Outbound } from '../http/outbound.ts';
 import { OutboundError } from '../http/outbound-error.ts';
@@ -9,12 +9,12 @@ import type { OutgoingSms, Transport } from './transport.ts';
 
 type Gateway = Extract<SmsProvider, { kind: 'gateway' }>;
 
-/** Time for a message, milliseconds. */
+/** Longest duration of a request, milliseconds. */
 const TIMEOUT = 30_000;
-/** How long the token of one request is good, seconds. */
+/** Lifetime of the token of one request, seconds. */
 const TOKEN_TTL = 300;
 
-/** A transport to a gateway. @param clock the time of day. */
+/** Makes a transport to a gateway. @param clock the time of day. */
 export function createSmsGateway(
   gateway: Gateway,
   { outbound, clock }: { outbound: Pick<Outbound, 'fetch'>; clock: Clock },
@@ -54,7 +54,10 @@ function bodyOf({ forwardsRequest }: Gateway, { to, text, from, about: { notice 
   };
 }
 
-/** A JWT by the secret that we share with the gateway; undefined where it wants none. @throws DeliveryError */
+/**
+ * Returns a JWT signed with the gateway's secret; undefined where it requires none.
+ * @throws DeliveryError when the secret is empty.
+ */
 async function tokenOf({ authentication }: Gateway, clock: Clock): Promise<string | undefined> {
   if (authentication === undefined) return undefined;
   const { subject, audience } = authentication;
@@ -70,7 +73,7 @@ async function tokenOf({ authentication }: Gateway, clock: Clock): Promise<strin
   return token.sign(key);
 }
 
-/** @throws DeliveryError for a status that is no success: nothing else of the answer counts. */
+/** @throws DeliveryError for a status other than success. The rest of the answer is ignored. */
 function refuseFailure(status: number): void {
   if (status >= 200 && status < 300) return;
   if (status === 401 || status === 403)

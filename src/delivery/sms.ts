@@ -18,14 +18,14 @@ export interface SmsSettings {
 const INVALID_NUMBER = new Set([21211, 21217, 21401, 21421, 21612, 21614, 21610]);
 const TIMEOUT = 15_000;
 
-/** A transport to Twilio. @param timeout milliseconds that a message may take. */
+/** Makes a transport to Twilio. @param timeout longest duration of a request, milliseconds. */
 export function createSmsTransport(
   settings: SmsSettings,
   outbound: Outbound,
   timeout: number = TIMEOUT,
 ): Transport<OutgoingSms> {
   const { from, messagingServiceSid } = settings;
-  // Loaded with the first SMS: the client is large.
+  // Imported with the first SMS: the client is large.
   const library = once(load);
   return {
     deliver: async (message, id) => {
@@ -46,10 +46,10 @@ export function createSmsTransport(
 }
 
 /**
- * Asks Twilio for the account, as what sends messages does, and sends nothing.
- * @param timeout milliseconds
- * @returns the state of the account (`active`, `suspended`, `closed`), or the HTTP status by which Twilio refuses
- * @throws Error when it cannot be reached, or does not answer as Twilio; never with what it answered.
+ * Asks Twilio for the state of the account, with the client that sends messages.
+ * @param timeout milliseconds.
+ * @returns the state of the account (`active`, `suspended`, `closed`), or the HTTP status with which Twilio refuses.
+ * @throws Error when Twilio cannot be reached, or the answer is not Twilio's; it never quotes the answer.
  */
 export async function askSmsAccount(
   settings: SmsSettings,
@@ -63,7 +63,7 @@ export async function askSmsAccount(
   } catch (thrown) {
     const { status } = thrown as SmsFailure;
     if (status !== undefined) return { refused: status };
-    // It quotes what it could not parse, and the token is in an account's text.
+    // The error quotes the text that could not be parsed, and an account's text contains its token.
     if (thrown instanceof SyntaxError) throw new Error('the answer is not JSON');
     throw thrown;
   }
@@ -71,7 +71,7 @@ export async function askSmsAccount(
 
 const load = async () => (await import('twilio')).default;
 
-/** A client for one request. @param id of the message that it sends */
+/** Makes a client for one request. @param id id of the message that it sends. */
 function createClient(
   twilio: Awaited<ReturnType<typeof load>>,
   settings: SmsSettings,
@@ -80,7 +80,7 @@ function createClient(
   const httpClient = new twilio.RequestClient();
   httpClient.request = async (asked) => {
     const { pathname, search, origin } = new URL(asked.uri);
-    // The client only takes hosts of Twilio's.
+    // The client only accepts hosts of Twilio's.
     const target =
       (settings.apiUrl === undefined ? origin : new URL(settings.apiUrl).origin) + pathname + search;
     const { username = '', password = '' } = asked;
@@ -88,18 +88,18 @@ function createClient(
       method: asked.method,
       headers: {
         ...(asked.headers as Record<string, string>),
-        // For services that look at it; Twilio's own does not (draft-ietf-httpapi-idempotency-key-header).
+        // For gateways that evaluate it; Twilio does not (draft-ietf-httpapi-idempotency-key-header).
         ...(id !== undefined && { 'Idempotency-Key': `"${id}"` }),
         authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
       },
-      // A GET has none.
+      // A GET has no body.
       ...(asked.data !== undefined && {
         body: new URLSearchParams(asked.data as Record<string, string>),
       }),
       redirect: 'manual',
       timeout,
     });
-    // The client reads no more of an answer than this.
+    // The client reads only these members of an answer.
     return { statusCode: answer.status, body: await answer.text() } as never;
   };
   return twilio(settings.accountSid, settings.authToken, { httpClient });

@@ -1,4 +1,4 @@
-// Renders messages from the tenant's own templates, or ours, in the person's language.
+// Renders messages from the tenant's own templates, or ours, in the recipient's language.
 import { join } from 'node:path';
 import { Liquid } from 'liquidjs';
 import type { Logger } from 'pino';
@@ -25,32 +25,29 @@ import { variablesOf } from './variables.ts';
 interface TemplatesOptions {
   /** The `views` directory. */
   directory: string;
-  /** By tag. */
+  /** By language tag. */
   locales: ReadonlyMap<string, Locale>;
   baseUrl: string;
   settings(): Frozen<TenantRecord>;
-  /** Default sender. */
+  /** Returns the default sender. */
   mailFrom(): string;
   log: Logger;
 }
 
 export interface Templates {
   render(kind: MessageKind, notice: Notice): Promise<OutgoingEmail | OutgoingSms>;
-  /**
-   * A message as it would be with another template of the tenant's, and why parts of that could not be rendered: they are
-   * ours then.
-   */
+  /** Renders a message with a draft of a template. Parts that could not be rendered are ours, and `faults` says why. */
   draft(kind: MessageKind, notice: Notice, template: DraftTemplate): Promise<Draft>;
   settings(kind: EmailKind): TemplateSettings;
 }
 
-/** A message by a template that is not kept yet. */
+/** A message that was rendered with a draft. */
 export interface Draft {
   message: OutgoingEmail | OutgoingSms;
   faults: DraftFaults;
 }
 
-/** The templates of a tenant; our own are read once. */
+/** Makes the templates of a tenant. Our own templates are read once. */
 export function createTemplates(options: TemplatesOptions): Templates {
   const { directory, locales, settings, mailFrom, log } = options;
   const html = ourLiquid(join(directory, 'email'), 'escape');
@@ -102,7 +99,7 @@ export function createTemplates(options: TemplatesOptions): Templates {
   };
 }
 
-/** Renders SMS messages. */
+/** Returns a function that renders SMS messages. */
 function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions) {
   const sms = ourLiquid(join(directory, 'sms'));
   return async (kind: SmsKind, notice: Notice, { template, tryOwn }: Own): Promise<OutgoingSms> => {
@@ -114,7 +111,7 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
     const all = variablesOf(tenant, notice, { locale: locale.tag });
     const variables = kind === 'mfa_sms' ? { ...all, tenant: tenantOf(tenant) } : all;
     const own = await tryOwn(template, 'text', template.body, variables);
-    // Without its code a message is of no use to anybody.
+    // A message without its code is of no use.
     const body = kind === 'mfa_sms' && own?.includes(code) !== true ? undefined : own;
     const { from } = template;
     return {
@@ -129,12 +126,14 @@ function smsRenderer({ directory, locales, settings, baseUrl }: TemplatesOptions
   };
 }
 
-/** `tenant` in templates of second factors, as the hosted service has it: not a name, as in those of e-mails. */
+/**
+ * `tenant` in templates of second factors is an object, as in the hosted service; in those of e-mails it is the name.
+ */
 function tenantOf({ tenant: { friendly_name } }: Frozen<TenantRecord>) {
   return { friendly_name, friendlyName: friendly_name, name: friendly_name };
 }
 
-/** The tenant's own template, and what renders it. */
+/** The tenant's own template, and the function that renders it. */
 interface Own {
   template: OwnTemplate;
   tryOwn: RenderOwn;
@@ -161,7 +160,7 @@ function localeOf(
 
 const LONGEST_LINE = 300;
 
-/** A header's value on one line, against header injection. */
+/** Puts a header's value on one line, against header injection. */
 function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\u2028\u2029]+/gu, ' ')

@@ -1,4 +1,4 @@
-// A rendered message, and the transports that take it: mail server, SMS provider, development outbox.
+// A rendered message, and the interface of transports: mail server, SMS provider, development outbox.
 import type { EmailKind, Notice, SmsKind } from './messages.ts';
 
 export interface OutgoingEmail {
@@ -12,7 +12,7 @@ export interface OutgoingEmail {
   /** Shown in the development inbox. */
   code?: string;
   link?: string;
-  /** What it was made of; nothing of one that only shows whether mail arrives. */
+  /** What the message was rendered from; undefined for one that only tests the provider. */
   about?: { kind: EmailKind; notice: Notice; locale: string };
 }
 
@@ -24,19 +24,19 @@ export interface OutgoingSms {
   /** The connection's sender; default: the transport's. */
   from?: string;
   code?: string;
-  /** What it was made of. */
+  /** What the message was rendered from. */
   about: { kind: SmsKind; notice: Notice; locale?: string };
 }
 
 export type Outgoing = OutgoingEmail | OutgoingSms;
 
-/** Delivers a message once; retries are the caller's. */
+/** Delivers a message once; callers retry. */
 export interface Transport<M extends Outgoing = Outgoing> {
   /**
    * Resolves when the provider has accepted the message.
-   * @param id of the message, the same at each try: a provider or receiver that knows it may leave out what comes twice.
+   * @param id id of the message, the same at each try, by which a provider or receiver can recognise duplicates.
    * @throws DeliveryError `unavailable` when temporary (SMTP 4yz, timeout, 429, 5xx), `rejected` or `invalid-number`
-   *   when permanent.
+   * when permanent.
    */
   deliver(message: M, id: string): Promise<void>;
   /** Closes its connections. */

@@ -1,4 +1,4 @@
-// Chooses each channel's transport: the configured provider, else the development outbox.
+// Chooses each channel's transport: the configured provider, otherwise the development outbox.
 import { isLoopbackAddress } from '../http/addresses.ts';
 import type { Outbound } from '../http/outbound.ts';
 import { emailProviderSchema } from '../records/delivery.ts';
@@ -14,9 +14,9 @@ import type { OutgoingEmail, OutgoingSms, Transport } from './transport.ts';
 interface DeliverySettings {
   /** The public origin. */
   baseUrl: string;
-  /** Real mail; the development outbox without it. */
+  /** Undefined where mail goes to the provider of the tenant or to the development outbox. */
   mail?: { smtpUrl: string; from: string | undefined };
-  /** Real SMS; without it by the provider that a connection names, else the development outbox. */
+  /** Undefined where SMS go to the provider of the connection or to the development outbox. */
   sms?: SmsSettings;
 }
 
@@ -25,13 +25,13 @@ interface Transports {
   sms: Transport<OutgoingSms>;
   /** Whether a message goes to an SMS provider, and not to the outbox. */
   hasSmsProvider(message: OutgoingSms): boolean;
-  /** Whether the tenant's own code brings its mail: its provider is `custom`, and the process names none. */
+  /** Whether actions of the tenant deliver its mail: its provider is `custom`, and the process has none. */
   isMailCustom(): boolean;
-  /** Default sender of mail. */
+  /** Returns the default sender of mail. */
   mailFrom(): string;
 }
 
-/** The transports of a tenant; the process's settings take precedence over the tenant's. */
+/** Returns the transports of a tenant. The process's settings take precedence over the tenant's. */
 export function chooseTransports(
   settings: DeliverySettings,
   {
@@ -67,7 +67,7 @@ export function chooseTransports(
   };
 }
 
-/** The mail server that the tenant names, as it names it now; the outbox where it names none. */
+/** Makes a transport to the tenant's mail server, which may change at any time; to the outbox where it has none. */
 function tenantMail(provider: () => unknown, host: string, outbox: Outbox): Transport<OutgoingEmail> {
   let latest: { transport: Transport<OutgoingEmail>; sending: number } | undefined;
   const closeIfDone = (used: typeof latest) => {
@@ -108,7 +108,7 @@ function providerSettings(source: unknown): MailSettings | undefined {
   };
 }
 
-/** Reads an SMTP URL: `smtps:` is TLS from the first byte, `smtp:` STARTTLS. */
+/** Parses an SMTP URL: `smtps:` is TLS from the first byte, `smtp:` STARTTLS. */
 export function smtpSettings(url: URL): MailSettings {
   const secure = url.protocol === 'smtps:';
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -123,5 +123,5 @@ export function smtpSettings(url: URL): MailSettings {
   };
 }
 
-/** Not names below `localhost`: some resolvers look them up elsewhere. */
+/** Names below `localhost` do not count: some resolvers look them up elsewhere. */
 const isThisMachine = (host: string) => host === 'localhost' || isLoopbackAddress(host);

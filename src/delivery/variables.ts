@@ -1,4 +1,4 @@
-// The variables of the tenant's templates, named as at the hosted service.
+// The variables of the tenant's templates, named as in the hosted service.
 import type { Frozen } from '../records/record.ts';
 import type { TenantRecord } from '../records/tenant.ts';
 import type { Notice } from './messages.ts';
@@ -17,7 +17,7 @@ const USER_FIELDS = [
   'user_metadata',
 ] as const;
 
-/** The variables of a message. */
+/** Returns the variables of a message. */
 export function variablesOf(
   { tenant }: Frozen<TenantRecord>,
   { to, application, connection, organization, inviter, user, url, code, method, languages }: Notice,

@@ -13,16 +13,19 @@ import { TRY_LOGIN_CALLBACK } from './try-login.ts';
 
 interface DevelopmentDependencies extends InboxDependencies, ScriptLogDependencies {
   baseUrl: string;
-  /** Gatehouse's own, as the page shows it. */
+  /** The version of Gatehouse, which the page shows. */
   version: string;
   config: Config;
-  /** Who may log in to the console, where everybody knows it. */
+  /** Returns the example's administrator of the console, if there is one. */
   exampleAdministrator(): Promise<{ email: string; password: string; consoleUrl: string } | undefined>;
   views: Views;
-  /** What the document of the API is made of. */
+  /** For the OpenAPI document. */
   features: ApiDescription['features'];
   limits: ApiDescription['limits'];
-  /** Makes the document of the Management API, which takes far longer than all else of a start. */
+  /**
+   * Makes the OpenAPI document of the Management API, at the first request: that takes far longer than the rest of a
+   * start.
+   */
   managementOpenApi(): object;
 }
 

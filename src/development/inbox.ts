@@ -7,7 +7,7 @@ import { AuthError } from '../http/errors.ts';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 
-/** Where the inbox is; `.json` after it gives the same as data. */
+/** Path of the inbox; with `.json` appended it returns the messages as data. */
 export const INBOX_PATH = '/dev/inbox';
 
 export interface InboxDependencies {
@@ -18,7 +18,7 @@ export interface InboxDependencies {
 
 const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
-/** The routes of the inbox, which show every code: the caller restricts them to this machine. */
+/** The routes of the inbox. They show every code, so the caller restricts them to this machine. */
 export const inboxRoutes: RouteDeclarations<InboxDependencies> = {
   'GET /dev/inbox.json': { ...page, handle: listMessages },
   'GET /dev/inbox': { ...page, handle: showInbox },
@@ -61,7 +61,7 @@ async function showInbox({ outbox, views, csrf }: InboxDependencies, ctx: Contex
   await views.page(ctx, 'development/inbox', { messages, action: INBOX_PATH, csrf: csrf.token(ctx) });
 }
 
-/** A mail as a mail program shows it: nothing in it runs, its links open beside the inbox. */
+/** Answers with a mail as a mail program shows it: nothing in it runs, and its links open in another window. */
 function showMail(ctx: Context, html: string): void {
   ctx.set('Cache-Control', 'no-store');
   ctx.set(

@@ -1,4 +1,4 @@
-// The document of the API (OpenAPI 3.1), made of what the features declare of their requests.
+// The OpenAPI 3.1 document, made from the features' declarations of their routes.
 import { z } from 'zod';
 import { STANDARD_GRANTS, tokenBody } from '../engine/described.ts';
 import type { Feature } from '../engine/feature.ts';
@@ -7,11 +7,11 @@ import { addressOf, type RouteDeclaration } from '../http/routes.ts';
 import type { Limits } from '../records/limits.ts';
 
 export interface ApiDescription {
-  /** Gatehouse's own. */
+  /** The version of Gatehouse. */
   version: string;
   /** The public origin. */
   baseUrl: string;
-  /** The tenant's, for its grant types. */
+  /** The tenant's vendor host, for its grant types. */
   vendorHost: string;
   features: readonly Feature<never>[];
   limits: Limits;
@@ -20,7 +20,7 @@ export interface ApiDescription {
 type Route = RouteDeclaration<never>;
 type Json = Record<string, unknown>;
 
-/** What several operations refer to. */
+/** Parts that several operations refer to. */
 interface Components {
   schemas: Json;
   responses: Json;
@@ -55,7 +55,7 @@ const SECURITY = {
   },
 };
 
-/** The document; every request that has a summary is in it. */
+/** Makes the document. Every route that has a summary is in it. */
 export function openApi(api: ApiDescription): Json {
   const paths: Record<string, Json> = {};
   const components: Components = { schemas: {}, responses: {} };
@@ -124,7 +124,10 @@ function operationOf(api: ApiDescription, components: Components, path: string, 
   };
 }
 
-/** Each alone is enough; an application that has no secret names itself in the body. */
+/**
+ * Each scheme alone is enough. An application without a secret sends its client_id in the body, so no scheme is an
+ * option, too.
+ */
 function securityOf(schemes: NonNullable<Route['security']>): Json[] {
   return [...schemes.map((name) => ({ [name]: [] })), ...(schemes.includes('client') ? [{}] : [])];
 }
@@ -148,7 +151,7 @@ function contentOf(body: z.ZodType, types: Route['bodyTypes'] = ['json', 'form']
   return Object.fromEntries(types.map((type) => [MEDIA_TYPES[type], { schema: schemaOf(body) }]));
 }
 
-/** What the token endpoint takes: one of the grants. */
+/** Returns the schema of the token endpoint's body: one for each grant. */
 function tokenBodies({ features, vendorHost }: ApiDescription): z.ZodType {
   const standard = Object.entries(STANDARD_GRANTS).map(([type, parameters]) =>
     tokenBody(type, parameters, true).describe(`The grant \`${type}\` (RFC 6749).`),
@@ -171,7 +174,7 @@ function answersOf({ answers = {} }: Route): Json {
   );
 }
 
-/** A response that all requests with the same shape of errors have. */
+/** Adds the response that all routes with the same shape of errors share, and returns a reference to it. */
 function failure(
   { schemas, responses }: Components,
   { errors }: Route,

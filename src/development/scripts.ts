@@ -1,11 +1,11 @@
-// What scripts printed lately, with what they used, on a page. For this machine only, see feature.ts.
+// The page of recent runs of scripts: what they printed and used. For this machine only, see feature.ts.
 import type { Context } from 'koa';
 import type { RouteDeclarations } from '../http/routes.ts';
 import type { Views } from '../pages/views.ts';
 import type { LoggedRun } from '../scripts/log.ts';
 import type { Scripts } from '../scripts/scripts.ts';
 
-/** Where it is; `.json` after it gives the same as data. */
+/** Path of the page; with `.json` appended it returns the runs as data. */
 export const SCRIPTS_PATH = '/dev/scripts';
 
 export interface ScriptLogDependencies {
@@ -15,13 +15,13 @@ export interface ScriptLogDependencies {
 
 const page = { limit: 'other', cors: 'none', errors: 'page' } as const;
 
-/** The routes; what scripts print may hold tokens: the caller restricts them to this machine. */
+/** The routes of the page. What scripts print may contain tokens, so the caller restricts them to this machine. */
 export const scriptRoutes: RouteDeclarations<ScriptLogDependencies> = {
   'GET /dev/scripts.json': { ...page, handle: listRuns },
   'GET /dev/scripts': { ...page, handle: showRuns },
 };
 
-/** The runs of the connection that the query names, or all; newest first. */
+/** Returns the runs of the connection that the query names, or all; newest first. */
 function runsOf({ scripts }: ScriptLogDependencies, ctx: Context): LoggedRun[] {
   const { connection } = ctx.query;
   return scripts.log.runs().filter((run) => typeof connection !== 'string' || run.of === connection);

@@ -34,8 +34,8 @@ function refuseOthers(baseUrl: string, ctx: Context): void {
 }
 
 /**
- * All addresses that a request came through. A tunnel or proxy on this machine connects from loopback; forwarding headers
- * count from anybody here, because they can only deny.
+ * Returns all addresses that a request came through. A tunnel or proxy on this machine connects from loopback.
+ * Forwarding headers of any client count here, because they can only deny access.
  */
 function hopsOf(ctx: Context): string[] {
   const forwarded = ['X-Forwarded-For', 'X-Real-IP'].flatMap((name) => ctx.get(name).split(','));

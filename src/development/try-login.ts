@@ -1,10 +1,11 @@
-// "Try login" of the development page: an extra application, neither stored nor exported, with every database connection.
+// "Try login" of the development page: a built-in application, neither stored nor exported, with every database
+// connection.
 
 import { clientSchema, TRY_LOGIN } from '../records/clients.ts';
 import type { Client, Connection } from '../records/collections.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** Its callback path. */
+/** Path of its callback. */
 export const TRY_LOGIN_CALLBACK = '/dev/callback';
 
 /** Adds the "Try login" application to the configuration. */

@@ -1,4 +1,4 @@
-// How the doctor's findings are printed.
+// Prints the doctor's findings.
 import type { Logger } from 'pino';
 import { type CommandProcess, print } from '../runtime/command-process.ts';
 import { examine } from './doctor.ts';

@@ -1,4 +1,4 @@
-// `gatehouse doctor`: looks at everything that a server depends on, and says of each in one line whether it is well.
+// `gatehouse doctor`: checks everything that a server depends on, and reports each check in one line.
 import type { Logger } from 'pino';
 import { metadataFaults } from '../connections/samlp/metadata-faults.ts';
 import { faultText } from '../fault.ts';
@@ -23,8 +23,8 @@ const settingsFindings = findings('settings');
 const tenantFindings = findings('tenant file');
 
 /**
- * Looks at everything, and tells what it finds as it finds it. Nothing is changed.
- * @param log of the store, where no server runs that has it open.
+ * Runs all checks, and yields each finding as soon as it is known. Nothing is changed.
+ * @param log the log of the store, where no server has it open.
  */
 export async function* examine(
   env: Environment,

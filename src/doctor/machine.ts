@@ -1,4 +1,4 @@
-// The machine: room on the disk, and who can read the data.
+// Checks the machine: space on the disk, and who can read the data.
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Settings } from '../settings.ts';
@@ -6,13 +6,13 @@ import { keyFile } from '../store/sealing/key.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 
 const MIB = 1 << 20;
-/** Below the first the store will soon not be able to write. */
+/** Free space, bytes. Below `fault` the store will soon be unable to write. */
 const ROOM = { fault: 100 * MIB, warning: 1024 * MIB };
 
 const disk = findings('disk');
 const permissions = findings('permissions');
 
-/** The room where the data directory is, or will be. */
+/** Checks the free space where the data directory is, or will be. */
 export async function checkDisk({ dataDir }: Pick<Settings, 'dataDir'>): Promise<Finding> {
   try {
     const { bavail, bsize } = await statfs(await existing(dataDir));
@@ -25,7 +25,7 @@ export async function checkDisk({ dataDir }: Pick<Settings, 'dataDir'>): Promise
   }
 }
 
-/** A directory, or the nearest above it that is there. */
+/** Returns a directory, or the nearest one above it that exists. */
 async function existing(directory: string): Promise<string> {
   try {
     await stat(directory);
@@ -37,7 +37,7 @@ async function existing(directory: string): Promise<string> {
   }
 }
 
-/** Whether others on the machine can read what is secret. */
+/** Checks whether other users of the machine can read secrets. */
 export async function checkPermissions({ dataDir, secretsKey }: Settings): Promise<Finding> {
   if (process.platform === 'win32') return permissions.ok('Windows has none that could be read here');
   const key = secretsKey === undefined ? await openTo(keyFile(dataDir)) : undefined;
@@ -49,7 +49,7 @@ export async function checkPermissions({ dataDir, secretsKey }: Settings): Promi
   return permissions.ok(`${dataDir} is its owner's alone`);
 }
 
-/** The mode of what others than its owner may open; undefined for what is not there, too. */
+/** Returns the mode of a file that users other than its owner can open; otherwise undefined. */
 async function openTo(path: string): Promise<string | undefined> {
   const found = await stat(path).catch(() => undefined);
   return found === undefined || (found.mode & 0o077) === 0 ? undefined : (found.mode & 0o777).toString(8);

@@ -1,4 +1,4 @@
-// Mail and SMS: whether the mail server and the SMS provider take the credentials.
+// Checks whether the mail server and the SMS provider accept the credentials.
 import { askMailServer } from '../delivery/mail.ts';
 import { askSmsAccount, type SmsSettings } from '../delivery/sms.ts';
 import { smtpSettings } from '../delivery/transports.ts';
@@ -6,13 +6,13 @@ import type { Outbound } from '../http/outbound.ts';
 import type { Settings } from '../settings.ts';
 import { type Finding, findings, messageOf } from './finding.ts';
 
-/** Milliseconds for an answer. */
+/** Time limit for an answer, milliseconds. */
 const PATIENCE = 5_000;
 
 const mail = findings('SMTP');
 const sms = findings('Twilio');
 
-/** Connects and logs in, and sends nothing. */
+/** Connects and logs in to the mail server without sending a message. */
 export async function checkMail({ mail: settings, production }: Settings): Promise<Finding> {
   if (settings === undefined) {
     const text =
@@ -29,7 +29,10 @@ export async function checkMail({ mail: settings, production }: Settings): Promi
   }
 }
 
-/** Asks for the account, and sends nothing. What has not the form of Twilio is not asked with. */
+/**
+ * Asks the SMS provider for the account without sending a message. Settings that do not have Twilio's form are not
+ * sent.
+ */
 export async function checkSms(
   { sms: settings, production }: Settings,
   outbound: Outbound,
@@ -47,7 +50,7 @@ export async function checkSms(
   }
 }
 
-/** Which setting has not its form; undefined where all have. */
+/** Returns the fault of the first setting that does not have Twilio's form; undefined where all have it. */
 function formFault({ accountSid, authToken, from, messagingServiceSid }: SmsSettings): string | undefined {
   if (!/^AC[0-9a-f]{32}$/i.test(accountSid)) return 'TWILIO_ACCOUNT_SID is not AC and 32 hexadecimal digits';
   if (!/^[0-9a-f]{32}$/i.test(authToken)) return 'TWILIO_AUTH_TOKEN is not 32 hexadecimal digits';

@@ -1,20 +1,20 @@
-// Addresses outside: whether they answer, and what time it is there.
+// Checks addresses outside: whether they answer, and the time there.
 import type { Inspection } from '../administration/inspect.ts';
 import type { Outbound } from '../http/outbound.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Settings } from '../settings.ts';
 import { clockFinding, type Finding, findings, messageOf } from './finding.ts';
 
-/** Addresses that are asked at once. */
+/** How many addresses are requested at once. */
 const AT_ONCE = 8;
-/** More are hardly read. */
+/** Most addresses; longer lists are hardly read. */
 const MOST = 200;
 const PATIENCE = 5_000;
 const outside = findings('outside');
 
 type Address = Inspection['addresses'][number];
 
-/** Asks each host once. Any answer will do: what it is asked for is known to it alone. */
+/** Requests the root of each host once. Any answer counts as success. */
 export async function checkOutside(
   { settings, outbound }: { settings: Pick<Settings, 'signing'>; outbound: Outbound },
   addresses: readonly Address[],
@@ -35,7 +35,7 @@ export async function checkOutside(
   return [...found, ...clockFindings(skews)];
 }
 
-/** One address of each origin. */
+/** Returns one address of each origin. */
 function distinct(addresses: readonly Address[]): Address[] {
   const byOrigin = new Map<string, Address>();
   for (const one of addresses) {
@@ -61,7 +61,7 @@ async function ask(
   }
 }
 
-/** The middle one counts: a single host may have a wrong clock of its own. */
+/** Compares with the median: a single host may have a wrong clock. */
 function clockFindings(skews: readonly number[]): Finding[] {
   const middle = [...skews].sort((a, b) => a - b)[Math.floor(skews.length / 2)];
   return middle === undefined ? [] : [clockFinding(middle, 'the hosts that were asked')];

@@ -1,4 +1,4 @@
-// The store, asked through the server that runs, or opened where none does.
+// Checks the store, through the running server, or opened here where none runs.
 import type { Logger } from 'pino';
 import type { Inspection } from '../administration/inspect.ts';
 import { carryOutOrder } from '../administration/order.ts';
@@ -7,9 +7,9 @@ import type { Settings } from '../settings.ts';
 import { StoreAbsent } from '../store/contract.ts';
 import { clockFinding, DAY, type Finding, findings, messageOf } from './finding.ts';
 
-/** A key that signs is changed a few times a year; a rotation that nobody does is forgotten. */
+/** Age of a signing key above which a rotation is due. Keys are changed a few times a year. */
 const OLD_KEY = 180 * DAY;
-/** Clocks of machines that write to one store differ by less. */
+/** Clocks of machines that write to one store must not differ by more, milliseconds. */
 const SKEW = 60_000;
 
 const database = findings('database');
@@ -17,7 +17,7 @@ const keys = findings('signing keys');
 const clocks = findings('clock');
 const streams = findings('log streams');
 
-/** What the store says; undefined where there is none, or none that answers. */
+/** Opens and inspects the store; `inspection` is undefined where there is no store, or it does not answer. */
 export async function checkStore(
   settings: Settings,
   log: Logger,
@@ -33,7 +33,7 @@ export async function checkStore(
   }
 }
 
-/** What is wrong with what the store holds. */
+/** Returns the findings about the content of the store. */
 export function judgeInspection(
   { signingKeys, newestEvent, clockAhead, suspendedStreams }: Inspection,
   clock: Clock,

@@ -1,4 +1,4 @@
-// Which events of the tenant's log are logins: in which way somebody came in, or did not.
+// Maps events of the tenant's log to logins, for the metrics: how somebody logged in, and whether it succeeded.
 
 import type { Measures } from '../runtime/measures.ts';
 import type { Config } from '../tenant/config.ts';
@@ -8,9 +8,9 @@ interface LoginOutcome {
   outcome: 'success' | 'failure';
 }
 
-/** The types of events, success and failure, of each way. */
+/** The types of events for each way to log in: of successes and of failures. */
 const TYPES: Readonly<Record<string, readonly [success: readonly string[], failure: readonly string[]]>> = {
-  // In a browser, and by the passwordless grant, whose logins are recorded alike.
+  // In a browser, and with the passwordless grant, whose logins have the same events.
   login: [['s'], ['f', 'fp', 'fu', 'fepotpft']],
   cross_origin: [['scoa'], ['fcoa']],
   password: [['sepft'], ['fepft']],
@@ -23,7 +23,7 @@ const TYPES: Readonly<Record<string, readonly [success: readonly string[], failu
   ],
 };
 
-/** The logins by the types of their events. */
+/** Each login event's way and outcome, by event type. */
 export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
   Object.entries(TYPES).flatMap(([way, [success, failure]]) => [
     ...success.map((type): [string, LoginOutcome] => [type, { way, outcome: 'success' }]),
@@ -31,7 +31,10 @@ export const LOGINS: ReadonlyMap<string, LoginOutcome> = new Map(
   ]),
 );
 
-/** Has events counted, by the strategy of their connection: its name is whatever somebody has sent. */
+/**
+ * Returns a function that counts an event under the strategy of its connection. The connection's name is not used as a
+ * label, because a client may send any name.
+ */
 export function measureEvents(measures: Pick<Measures, 'event'>, config: Pick<Config, 'connection'>) {
   return (type: string, connection: string | undefined): void => {
     config.connection(connection ?? '').then(

@@ -3,29 +3,29 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Measures } from '../runtime/measures.ts';
 import { LOGINS } from './logins.ts';
 
-/** What is read anew each time that somebody asks. */
+/** Values that are read for each scrape. */
 interface Readings {
-  /** The signing keys in use, and how old each is, seconds. */
+  /** Returns the signing keys in use, and the age of each, seconds. */
   signingKeys(): Promise<readonly { alg: string; age: number }[]>;
-  /** Passwords that wait to be hashed or verified. */
+  /** Returns how many passwords wait to be hashed or verified. */
   hashQueue(): number;
 }
 
 export interface Metrics {
   measures: Measures;
-  /** From now on these are read, too. */
+  /** Adds gauges for values that are read for each scrape. */
   read(readings: Readings): void;
-  /** Everything, as text. */
+  /** Returns all metrics as text. */
   text(): Promise<string>;
   contentType: string;
 }
 
-/** Seconds: a request without a password takes about a millisecond, one with a password some tens. */
+/** Seconds. A request without a password takes about a millisecond, one with a password tens of milliseconds. */
 const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const STORE_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const HASH_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The metrics of a server. @param version Gatehouse's own. */
+/** Makes the metrics of a server. @param version the version of Gatehouse. */
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   // Memory, processor, garbage collection and the lag of the event loop.
@@ -83,7 +83,7 @@ function requestMeasures(registers: Registry[]): Pick<Measures, 'requestBegan' |
   };
 }
 
-/** Others can be sent, as many as somebody likes. */
+/** Other methods share one label, because a client can send any number of them. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function loginMeasures(registers: Registry[]): Pick<Measures, 'event' | 'tokensIssued'> {
@@ -115,7 +115,7 @@ function loginMeasures(registers: Registry[]): Pick<Measures, 'event' | 'tokensI
   };
 }
 
-/** Of what requests wait for. */
+/** Returns the measures of what requests wait for: password hashes, the store, messages, log streams. */
 function partMeasures(
   registers: Registry[],
 ): Pick<Measures, 'hashed' | 'storeOperation' | 'message' | 'streamed'> {

@@ -1,4 +1,4 @@
-// Where metrics are asked for: a port of their own, or a path of everybody's with a token. Neither is open by default.
+// Serves metrics: at a port of their own, or at a path of the public server with a token. Both are off by default.
 import { once } from 'node:events';
 import http from 'node:http';
 import type { Context } from 'koa';
@@ -9,10 +9,10 @@ import { isSameSecret } from '../runtime/secrets.ts';
 import type { Metrics } from './registry.ts';
 
 export interface MetricsSettings {
-  /** A port of their own, by plain HTTP; without it they are at everybody's. */
+  /** A port of their own, plain HTTP; without it they are at `/metrics` of the public server. */
   port?: number;
   host: string;
-  /** Whoever asks has to bring it. There always is one where there is no port. */
+  /** The bearer token that scrapers must send. Always set where there is no port. */
   token?: string;
 }
 
@@ -36,12 +36,12 @@ export const metricsFeature = feature<MetricsDependencies>({
   },
 });
 
-/** Whether metrics are at the port of everybody: with a token, and no port of their own. */
+/** Reports whether metrics are served by the public server: with a token, and no port of their own. */
 export function isAtDoor({ port, token }: Partial<MetricsSettings>): boolean {
   return token !== undefined && port === undefined;
 }
 
-/** The requests for metrics at everybody's port: none where they are off, or have a port of their own. */
+/** Returns the routes of metrics at the public server: none where metrics are off, or have a port of their own. */
 export function metricsRoutes(
   metrics: MetricsDependencies['metrics'] | undefined,
   settings: Partial<MetricsSettings> = {},
@@ -65,14 +65,14 @@ const isAllowed = (authorization: string, token: string) =>
 
 /** A server of metrics alone. */
 interface MetricsServer {
-  /** The one in use. */
+  /** The port in use. */
   port: number;
   close(): void;
 }
 
 /**
  * Listens at the metrics' own port.
- * @throws Error with the reason, for the listener's caller to name the setting.
+ * @throws Error with the reason; the caller adds the name of the setting.
  */
 export async function serveMetrics(
   metrics: Pick<Metrics, 'text' | 'contentType'>,

@@ -1,4 +1,4 @@
-// Switches metrics on: what they are taken of is loaded then, and only then.
+// Switches metrics on. Their library is loaded only then.
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { Store } from '../store/contract.ts';
 import { measuredStore } from '../store/instrumented.ts';
@@ -9,14 +9,14 @@ import type { Metrics } from './registry.ts';
 interface Measured {
   store: Store;
   hasher: Hasher;
-  /** The wall clock: keys are dated by it. */
+  /** The wall clock, which keys are dated by. */
   clock: Clock;
   version: string;
 }
 
 /**
- * Has a process measured from now on.
- * @returns the metrics, and the store that is to be used in place of the one given.
+ * Begins to measure a process.
+ * @returns the metrics, and the store to use in place of the given one.
  */
 export async function switchMetricsOn({
   store,

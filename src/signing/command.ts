@@ -1,13 +1,13 @@
-// SIGNING=command: a program that knows where the keys are (docs/keys.md "A program").
+// SIGNING=command: signs with a program of the operator (docs/keys.md "A program").
 import type { KeyPlace } from './place.ts';
 import { runProgram } from './program.ts';
 
-/** @param command the program and its first arguments. */
+/** Makes the key place of a program. @param command the program and its first arguments. */
 export function signingCommand([program = '', ...first]: readonly string[]): KeyPlace {
   return {
     keys: async (signal) => {
       const keys = keySetOf(await runProgram({ program, args: [...first, 'keys'], signal }));
-      // It is an argument of the program, and would be an option.
+      // The kid becomes an argument of the program, which would take it for an option.
       const option = keys.find(({ kid }) => typeof kid === 'string' && kid.startsWith('-'));
       if (option !== undefined) throw new Error(`the kid ${String(option.kid)} begins with a hyphen`);
       return keys;
@@ -17,7 +17,7 @@ export function signingCommand([program = '', ...first]: readonly string[]): Key
   };
 }
 
-/** The keys of a JWK Set (RFC 7517 §5). @throws Error for what is none. */
+/** Returns the keys of a JWK Set (RFC 7517 §5). @throws Error when the text is no such set. */
 export function keySetOf(text: Uint8Array | string): Record<string, unknown>[] {
   let set: { keys?: unknown } | null;
   try {

@@ -1,9 +1,14 @@
-// ECDSA signatures as most devices give them (a DER SEQUENCE of two INTEGERs, RFC 3279 §2.2.3) as JWS has them.
+// Converts ECDSA signatures from DER (a SEQUENCE of two INTEGERs, RFC 3279 §2.2.3), which most devices return, to the
+// form of JWS.
 
-/** Bytes of each of the two numbers for P-256 (RFC 7518 §3.4). */
+/** Length of each of the two numbers for P-256, bytes (RFC 7518 §3.4). */
 const SIZE = 32;
 
-/** @param given either form. @throws Error for neither. */
+/**
+ * Returns the signature in the form of JWS.
+ * @param given a signature in either form.
+ * @throws Error for anything else.
+ */
 export function joseSignature(given: Uint8Array): Buffer {
   const bytes = Buffer.from(given);
   if (bytes.length === 2 * SIZE) return bytes;

@@ -1,4 +1,4 @@
-// Keys that are kept outside of this process, by a KMS or an HSM: they sign there, and only what they sign comes here.
+// Signing keys that are kept outside of this process, in a KMS or an HSM: it signs, and no private key comes here.
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import PQueue from 'p-queue';
 import type { Logger } from 'pino';
@@ -13,41 +13,41 @@ import { verifies } from './local.ts';
 import { hardwareToken } from './pkcs11.ts';
 import type { KeyPlace, SigningSettings, SignRequest } from './place.ts';
 
-/** A key that is kept outside, as it is taken over. */
+/** A signing key that is kept outside. */
 export interface HeldKey {
   kid: string;
   alg: SigningAlg;
-  /** Public members alone. */
+  /** Public members only. */
   jwk: Record<string, unknown>;
   sign(data: Uint8Array): Promise<Buffer>;
 }
 
 export interface KeyHolder {
-  /** The keys that it has for our algorithms, oldest first. @throws Error with the cause. */
+  /** Returns the keys for our algorithms, oldest first. @throws Error with the cause. */
   keys(): Promise<HeldKey[]>;
-  /** @throws AuthError 503 when it does not sign, or wrongly. */
+  /** Signs, and verifies the signature. @throws AuthError 503 when there is none, or a wrong one. */
   sign(request: SignRequest, publicKey: KeyObject): Promise<Buffer>;
-  /** Whether it signed a moment ago, and has not failed since. */
+  /** Whether it has signed recently, and has not failed since. */
   isWell(): boolean;
 }
 
-/** Milliseconds that a signature may take, unless told otherwise. */
+/** Default time limit of a signature, milliseconds. */
 const TIMEOUT = 5_000;
-/** Signatures asked for at once, and requests that wait for theirs. */
+/** How many signatures are requested at once, and how many requests wait. */
 const AT_ONCE = 8;
 const MOST_WAITING = 512;
-/** Milliseconds that a holder that has signed counts as well. */
+/** How long after a signature the holder counts as working, milliseconds. */
 const WELL = 5_000;
 
 interface HolderDependencies {
   outbound: Pick<Outbound, 'fetch'>;
   log: Pick<Logger, 'error'>;
   clock: Clock;
-  /** Milliseconds that a signature may take. */
+  /** Time limit of a signature, milliseconds. */
   timeout?: number | undefined;
 }
 
-/** The holder that the settings name; undefined where keys are in the store. */
+/** Opens the key holder that the settings name; undefined where keys are in the store. */
 export function openHolder(settings: SigningSettings, deps: HolderDependencies): KeyHolder | undefined {
   switch (settings.kind) {
     case 'local':
@@ -61,7 +61,7 @@ export function openHolder(settings: SigningSettings, deps: HolderDependencies):
   }
 }
 
-/** Bounds what is asked of a place, and believes no signature that it has not verified. */
+/** Makes a key holder of a place: limits concurrency and time, and verifies every signature. */
 function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDependencies): KeyHolder {
   const queue = new PQueue({ concurrency: AT_ONCE });
   let wellAt: number | undefined;
@@ -77,7 +77,7 @@ function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDep
   const sign: KeyHolder['sign'] = async (request, publicKey) => {
     try {
       if (queue.size >= MOST_WAITING) throw new Error('too many signatures are waited for');
-      // Waiting for a turn counts.
+      // The wait in the queue counts.
       const until = performance.now() + timeout;
       const signature = await queue.add(() => signed(request, publicKey, until));
       wellAt = clock();
@@ -103,12 +103,12 @@ function keyHolder(place: KeyPlace, { log, clock, timeout = TIMEOUT }: HolderDep
 
 const UNAVAILABLE = 'Nothing can be signed at the moment. Try again later.';
 
-/** What a `kid` may be. */
+/** The form of a `kid`. */
 const KID = /^[\w.:/+=@-]{1,255}$/;
 
 /**
- * A key for an algorithm of ours, without members that are not public; others that a place has are not our business.
- * @throws Error for one that says it is for an algorithm of ours, and is not.
+ * Returns a key without members that are not public; undefined for a key whose algorithm is not one of ours.
+ * @throws Error for a key that is not fit for its algorithm.
  */
 function usable(given: Record<string, unknown>): Omit<HeldKey, 'sign'> | undefined {
   const { alg, kid } = given;

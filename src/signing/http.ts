@@ -1,4 +1,5 @@
-// SIGNING=http: a service that has the keys (docs/keys.md "A service"), called by the guarded client.
+// SIGNING=http: signs with a service that holds the keys (docs/keys.md "A service"), through the client with the rules
+// for outbound requests.
 import type { Outbound } from '../http/outbound.ts';
 import { keySetOf } from './command.ts';
 import type { KeyPlace } from './place.ts';
@@ -8,12 +9,13 @@ interface Service {
   secret: string;
 }
 
-/** Bytes; key sets and signatures are short. */
+/** Bytes. Key sets and signatures are short. */
 const MOST_ANSWER = 256 * 1024;
 
 /**
- * The keys of a signing service.
- * @returns functions that throw an Error when the service does not answer with a status of 2xx, or not with what was asked for.
+ * Makes the key place of a signing service.
+ * @returns functions that throw an Error when the service answers with a status other than 2xx, or with another
+ * content.
  */
 export function signingService({ url, secret }: Service, { fetch }: Pick<Outbound, 'fetch'>): KeyPlace {
   const base = url.replace(/\/+$/, '');
@@ -46,7 +48,7 @@ function signatureOf(answer: string): string {
     const { signature } = JSON.parse(answer) as { signature?: unknown };
     if (typeof signature === 'string') return signature;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new Error('the signing service gave no signature');
 }

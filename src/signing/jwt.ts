@@ -1,10 +1,10 @@
-// A JWT of ours (RFC 7519 §7.1).
+// Signs JWTs (RFC 7519 §7.1).
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Signing } from './signing.ts';
 
 const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
 
-/** Signs claims by the current key of an algorithm. @returns the compact serialization (RFC 7515 §3.1). */
+/** Signs claims with the current key of an algorithm. @returns the compact serialization (RFC 7515 §3.1). */
 export async function signJwt(
   signing: Pick<Signing, 'sign' | 'current'>,
   { alg, typ }: { alg: SigningAlg; typ: string },

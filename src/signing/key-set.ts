@@ -1,4 +1,4 @@
-// The signing keys of one algorithm, as the store has them: which signs, which is next, and the turn from one to the next.
+// The signing keys of one algorithm in the store: the current one, the next one, and their rotation.
 import { AuthError } from '../http/errors.ts';
 import type { SigningKeyRecord } from '../records/engine.ts';
 import type { SigningAlg } from '../records/signing-algs.ts';
@@ -8,34 +8,37 @@ import type { SigningKey } from '../tenant/snapshot.ts';
 import type { KeyHolder } from './holder.ts';
 import { type MadeKey, makeSigningKey, takeHeldKey } from './make-key.ts';
 
-/** Of the keys of an algorithm: the current one, the next, and those before. */
+/** The keys of an algorithm. */
 export interface KeySet {
   current: SigningKey | undefined;
   next: SigningKey | undefined;
   previous: readonly SigningKey[];
 }
 
-/** What a key is at present. */
+/** The role of a key in its set. */
 export type State = SigningKeyRecord['state'];
 
-/** Whether a key is kept outside: its record has no part of a private half. One that has lost some of it is damaged. */
+/**
+ * Reports whether a key is kept outside: its record has no part of a private key. A record that has lost only some of
+ * these is damaged.
+ */
 export function isHeld({ jwk }: Pick<SigningKey, 'jwk'>): boolean {
   return jwk.d === undefined && jwk.p === undefined;
 }
 
-/** What keys are made from, or taken from: the holder where there is one. */
+/** What keys are made from: by this process, or taken from the holder where there is one. */
 export interface Source {
   clock: Clock;
   commonName: string;
   holder: KeyHolder | undefined;
 }
 
-/** Whether a next key is where keys are from now on. */
+/** Reports whether a next key is kept where keys are kept now. */
 export function isFit(next: SigningKey | undefined, holder: KeyHolder | undefined): boolean {
   return next !== undefined && isHeld(next) === (holder !== undefined);
 }
 
-/** Gives a new key with each call; undefined where the holder has no further one. */
+/** Returns a function that returns a new key at each call; undefined where the holder has no further one. */
 export async function keySupply(
   { clock, commonName, holder }: Source,
   alg: SigningAlg,
@@ -44,7 +47,7 @@ export async function keySupply(
   if (holder === undefined) return () => makeSigningKey(clock, commonName, alg);
   const taken = new Set(present.map((key) => key?.id));
   const keys = (await holder.keys()).filter((key) => key.alg === alg);
-  // Each is taken once, after those that were: one that was removed here is not taken again.
+  // Only keys after the last one that was taken: a key that was removed here is not taken again.
   const fresh = keys.slice(keys.findLastIndex(({ kid }) => taken.has(kid)) + 1);
   return async () => {
     const key = fresh.shift();
@@ -61,7 +64,11 @@ export async function keySet(store: Store, alg: SigningAlg): Promise<KeySet> {
   return { current, next, previous };
 }
 
-/** One set's rotation. @throws AuthError 409; so do its writes for a set that has turned since. */
+/**
+ * Prepares the rotation of a set.
+ * @returns the `kid` of the new current key, and the writes.
+ * @throws AuthError 409 when there is no further key; the writes throw it when the set was rotated meanwhile.
+ */
 export async function turn(
   source: Source,
   alg: SigningAlg,

@@ -1,5 +1,5 @@
-// The tenant's signing keys: a set for each algorithm, made when it is first asked for, and rotated. Those that are kept
-// outside have a record, too: who signs and who is next is decided here.
+// The tenant's signing keys: a set for each algorithm, made when it is first needed, and rotated. Keys that are kept
+// outside have a record, too, because their roles are stored here.
 import { createPrivateKey, createPublicKey, type JsonWebKey } from 'node:crypto';
 import { AuthError } from '../http/errors.ts';
 import { signingCheck } from '../records/engine.ts';
@@ -12,11 +12,11 @@ import { isFit, isHeld, type KeySet, keySet, keySupply, type Source, type State,
 import type { MadeKey } from './make-key.ts';
 
 /**
- * Makes the tenant's keys of some algorithms when there have never been any, and looks at those there are.
- * @param algs those that are asked for: RS256, which SAML and every new application use, and what else the tenant has.
- * @param holder where keys are kept outside: they are taken from there.
- * @throws Error when the store has lost them, or one is damaged: new ones would end every token without a word; or when
- *   the holder has none.
+ * Makes the tenant's keys of some algorithms if there have never been any, and checks those that there are.
+ * @param algs RS256, which SAML and every new application use, and the other algorithms of the tenant.
+ * @param holder the holder of keys that are kept outside; keys are taken from there.
+ * @throws Error when the store has lost keys, or one is damaged: new keys would silently invalidate every token; or
+ * when the holder has none.
  */
 export async function ensureSigningKeys(
   store: Store,
@@ -50,13 +50,13 @@ export async function ensureSigningKeys(
   }
 }
 
-/** Whether another process may be answering with the keys that there are: then a new one signs nothing at once. */
+/** Reports whether another process may be serving: then a new key must be published before it signs. */
 async function isPerhapsServed(store: Store): Promise<boolean> {
   if (store.exclusive === true) return false;
   return (await store.collection('keyChecks').get(signingCheck('RS256'))) !== undefined;
 }
 
-/** Makes the first key of an algorithm the current one once every process has published it. */
+/** Makes the first key of an algorithm, and makes it the current one once every process has published it. */
 async function publishFirst(
   store: Store,
   alg: SigningAlg,
@@ -77,8 +77,8 @@ async function publishFirst(
 }
 
 /**
- * Adds a next key in place of the one that there is, if any; of several processes one does so.
- * @returns false where the holder has no further one.
+ * Adds a next key, in place of the present one, if any. Of several processes one does so.
+ * @returns false where the holder has no further key.
  */
 async function addNext(
   store: Store,
@@ -102,17 +102,17 @@ async function addNext(
   return true;
 }
 
-/** How long until every process knows a key and publishes it, milliseconds. */
+/** How long until every process knows a new key and publishes it, milliseconds. */
 const PUBLISHED = 2_000;
 
 /** Waits until every process publishes a key. */
 async function published({ createdAt }: Pick<SigningKey, 'createdAt'>, clock: Clock): Promise<void> {
-  // It was made in the course of that second. However far the clock of another host is away, no longer.
+  // `createdAt` is a whole second. The upper limit is for hosts whose clocks differ widely.
   const left = Math.min(PUBLISHED + 1_000, (createdAt + 1) * 1000 + PUBLISHED - clock());
   if (left > 0) await new Promise((resolve) => setTimeout(resolve, left));
 }
 
-/** Adds what is missing of the current and the next key; of several processes one does so. */
+/** Makes the current and the next key where they are missing. Of several processes one does so. */
 async function makeMissing(
   store: Store,
   alg: SigningAlg,
@@ -131,7 +131,7 @@ async function makeMissing(
   const writes: Write[] = [
     ...(isFirst ? [{ collection: 'keyChecks', insert: { id, value: first.id } } as const] : []),
     ...(current === undefined ? [insert(first as MadeKey, 'current')] : []),
-    // One that is somewhere else has signed nothing yet.
+    // A next key that is kept elsewhere has signed nothing yet.
     ...(second !== undefined && next !== undefined
       ? [{ collection: 'signingKeys', delete: next.id } as const]
       : []),
@@ -161,12 +161,12 @@ function refuseDamaged(key: SigningKey): void {
 }
 
 /**
- * Makes the next key of each algorithm the current one and a new key the next. Tokens of the key that was current
- * still verify: it stays published until the rotation after.
- * @param only the algorithm whose keys are rotated; all that there are otherwise.
- * @param holder where keys are kept outside.
+ * Makes the next key of each algorithm the current one, and a new key the next. The former current key stays published
+ * until the next rotation, so tokens that it signed still verify.
+ * @param only the algorithm whose keys are rotated; by default all.
+ * @param holder the holder of keys that are kept outside.
  * @returns the `kid` that signs from now on, with RS256 or with `only`.
- * @throws AuthError 409 when another rotation came between, or the holder has no further key.
+ * @throws AuthError 409 when another rotation was faster, or the holder has no further key.
  */
 export async function rotateSigningKeys(
   store: Store,
@@ -184,7 +184,7 @@ export async function rotateSigningKeys(
   };
   if (await isPerhapsServed(store)) {
     for (const { alg, set } of await setsNow()) {
-      // Also: the last rotation is over by then, and nobody signs with what this one takes away.
+      // By then the last rotation has reached all processes, too, so none signs with the key that this one removes.
       if (set.current !== undefined && !isFit(set.next, holder))
         await addNext(store, alg, { set, source, isFirst: false });
       const { next } = await keySet(store, alg);
@@ -193,7 +193,7 @@ export async function rotateSigningKeys(
   }
   const rotated = await setsNow();
   const turns = await Promise.all(rotated.map(({ alg, set }) => turn(source, alg, set)));
-  // As one: a server that signs meanwhile has the keys of before or those of after, and never none.
+  // In one batch: a server that signs meanwhile has either the old keys or the new ones, never none.
   await store.batch(turns.flatMap(({ writes }) => writes));
   return turns[0]?.kid ?? '';
 }

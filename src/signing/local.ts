@@ -1,13 +1,13 @@
-// Signs by keys that this process has, on the thread pool: an RSA signature takes most of a millisecond of a processor,
-// during which the event loop answers others.
+// Signs with keys of this process, on the thread pool: an RSA signature takes most of a millisecond of processor time,
+// during which the event loop answers other requests.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { constants, type KeyObject, sign, verify } from 'node:crypto';
 import type { SigningAlg } from '../records/signing-algs.ts';
 
-/** What a key is asked for: what tokens are signed with, and what SAML messages of older service providers are. */
+/** The algorithms of a key: those of tokens, and RSA with SHA-1 for SAML messages of older service providers. */
 export type SignatureAlg = SigningAlg | 'RS1';
 
-/** The algorithms of SAML's signatures by the names that they have here. */
+/** The algorithms of SAML signatures by their names here. */
 export const JOSE_ALG = { 'rsa-sha1': 'RS1', 'rsa-sha256': 'RS256', 'rsa-sha512': 'RS512' } as const;
 
 const DIGEST: Record<SignatureAlg, string | null> = {
@@ -19,17 +19,17 @@ const DIGEST: Record<SignatureAlg, string | null> = {
   EdDSA: null,
 };
 
-/** Signatures are as JWS has them (RFC 7518 §3): of ECDSA the two numbers, one after the other. */
+/** Signatures have the form of JWS (RFC 7518 §3): for ECDSA the two numbers, one after the other. */
 function optionsFor(alg: SignatureAlg, key: KeyObject) {
   if (alg === 'PS256') return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
   if (alg === 'ES256') return { key, dsaEncoding: 'ieee-p1363' as const };
-  // As it is: Node.js takes 20 microseconds of the main thread to tell that an object with a key is none.
+  // The key itself, not an object with it: Node.js needs 20 microseconds of the main thread to examine such an object.
   return key;
 }
 
 /**
- * Does something that is of no request. A job of the thread pool lives until V8's next large collection, and with it all that the
- * request is whose context it was begun in: a tenth of what a token request allocates.
+ * Runs a function outside of any request's async context. A job of the thread pool lives until V8's next major
+ * collection, and keeps its context alive, which is a tenth of what a token request allocates.
  */
 const ofNoRequest = AsyncLocalStorage.snapshot();
 
@@ -44,7 +44,7 @@ export function signLocally(alg: SignatureAlg, key: KeyObject, data: Uint8Array)
   });
 }
 
-/** Whether a signature is that of a key. @param key public. */
+/** Reports whether a signature was made by a key. @param key public. */
 export function verifies(
   alg: SignatureAlg,
   key: KeyObject,

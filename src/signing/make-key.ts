@@ -1,4 +1,4 @@
-// A key of the tenant, made here or taken from where it is kept, with its certificate.
+// Makes records of signing keys with their certificates, for new keys and for keys that are kept outside.
 import { randomUUID, webcrypto } from 'node:crypto';
 import {
   type CryptoKey,
@@ -12,10 +12,12 @@ import type { SigningKeyRecord } from '../records/engine.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import type { HeldKey } from './holder.ts';
 
-/** Ten years: relying parties check the key set, not this certificate, but some parse it. */
+/** Ten years. Relying parties check the key set, not this certificate, but some parse it. */
 const CERTIFICATE_DAYS = 3650;
 
-/** How a certificate is signed by a key of each kind; those of SAML applications know no RSASSA-PSS in one. */
+/**
+ * The signature algorithm of a certificate, by kind of key. Certificates for SAML applications cannot use RSASSA-PSS.
+ */
 const CERTIFIED = {
   RSA: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   PSS: { name: 'RSA-PSS', hash: 'SHA-256', saltLength: 32 },
@@ -23,7 +25,7 @@ const CERTIFIED = {
   OKP: { name: 'Ed25519' },
 } as const;
 
-/** A key that has no place among those of its algorithm yet. */
+/** A key that has no role in its set yet. */
 export type MadeKey = Omit<SigningKeyRecord, 'state'>;
 
 function kindOf(alg: string): 'RSA' | 'EC' | 'OKP' {
@@ -32,13 +34,12 @@ function kindOf(alg: string): 'RSA' | 'EC' | 'OKP' {
 }
 
 /**
- * A key of the kind that an algorithm wants (RSA of 2048 bits, P-256, Ed25519), with a self-signed certificate of ten
- * years.
- * @param alg what its JWK says that it is used with, and nothing else (RFC 8725 §3.1).
+ * Makes a key for an algorithm (RSA of 2048 bits, P-256, or Ed25519), with a self-signed certificate of ten years.
+ * @param alg the only algorithm that its JWK is used with (RFC 8725 §3.1).
  */
 export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS256'): Promise<MadeKey> {
   const kind = kindOf(alg);
-  // An RSA key is made as one that can sign its certificate; what signs with it is told by its `alg`.
+  // An RSA key is generated for RS256, so that it can sign its certificate. Its `alg` decides what it signs later.
   const made = kind === 'RSA' ? 'RS256' : alg;
   const keys = await generateKeyPair(made, { modulusLength: 2048, extractable: true });
   const jwk = await exportJWK(keys.privateKey);
@@ -52,14 +53,14 @@ export async function makeSigningKey(clock: Clock, commonName: string, alg = 'RS
 }
 
 /**
- * The record of a key that is kept elsewhere: its public half, and a certificate that it has signed there.
- * @throws what its holder throws.
+ * Makes the record of a key that is kept outside: its public key, and a certificate signed by it.
+ * @throws AuthError 503 when its holder does not sign.
  */
 export async function takeHeldKey(clock: Clock, commonName: string, key: HeldKey): Promise<MadeKey> {
   const { kid, alg, jwk } = key;
   const publicKey = (await importJWK({ ...jwk, alg } as JWK, alg, { extractable: true })) as CryptoKey;
   const kind = alg === 'PS256' ? 'PSS' : kindOf(alg);
-  // It signs what the certificate's maker would have signed with the private key.
+  // Passes what the certificate library signs to the holder of the key.
   const subtle = new Proxy(webcrypto.subtle, {
     get: (target, name: keyof webcrypto.SubtleCrypto) =>
       name === 'sign'
@@ -85,7 +86,7 @@ export async function takeHeldKey(clock: Clock, commonName: string, key: HeldKey
   };
 }
 
-/** Base64 of the DER. */
+/** Returns the DER in base64. */
 async function certificate(
   clock: Clock,
   commonName: string,
@@ -95,7 +96,7 @@ async function certificate(
   }: { privateKey: CryptoKey; publicKey: CryptoKey; signingAlgorithm: { name: string; hash?: string } },
   engine: Pick<webcrypto.Crypto, 'subtle' | 'getRandomValues'> = webcrypto,
 ): Promise<string> {
-  // Loaded only here, at a first start: it is large, and wants its polyfill first.
+  // Loaded only when a key is made: the library is large and needs its polyfill first.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   const made = await x509.X509CertificateGenerator.createSelfSigned(

@@ -1,4 +1,4 @@
-// SIGNING=pkcs11: keys in a token of PKCS #11, by OpenSC's pkcs11-tool (docs/keys.md "A PKCS #11 token").
+// SIGNING=pkcs11: signs with keys in a PKCS #11 token, through OpenSC's pkcs11-tool (docs/keys.md "A PKCS #11 token").
 import { createHash, createPublicKey } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { calculateJwkThumbprint, type JWK } from 'jose';
@@ -8,22 +8,22 @@ import type { KeyPlace } from './place.ts';
 import { runProgram } from './program.ts';
 
 interface Token {
-  /** The library of the token's maker. */
+  /** Path of the library of the token's vendor. */
   module: string;
-  /** Its label. */
+  /** The token's label. */
   token: string;
   pin: string;
 }
 
-/** What the tool says of a token that another program is writing. */
+/** What the tool reports about a token whose file another program is writing. */
 const HALF_WRITTEN = /No slot with token named|CKR_USER_PIN_NOT_INITIALIZED/;
 const MOST_TRIES = 6;
-/** Milliseconds, after the first run; after the next ones twice that, and so on. */
+/** Pause after the first run, milliseconds; the second pause is twice as long, and so on. */
 const PAUSE = 10;
 
 const hash = (name: string, data: Uint8Array) => createHash(name).update(data).digest();
 
-/** What the token is asked for. It hashes itself only where every token can. */
+/** Mechanism of each algorithm. `input` hashes the data here, where not every token can. */
 const MECHANISMS: Record<SignatureAlg, { args: readonly string[]; input?: (data: Uint8Array) => Buffer }> = {
   RS1: { args: ['SHA1-RSA-PKCS'] },
   RS256: { args: ['SHA256-RSA-PKCS'] },
@@ -36,13 +36,15 @@ const MECHANISMS: Record<SignatureAlg, { args: readonly string[]; input?: (data:
   EdDSA: { args: ['EDDSA'] },
 };
 
-/** A key is one of ours when its label begins with an algorithm: `RS256`, `ES256-2026-11`. */
+/**
+ * Makes the key place of a token. Its keys for us have a label that begins with an algorithm: `RS256`, `ES256-2026-11`.
+ */
 export function hardwareToken({ module, token, pin }: Token): KeyPlace {
   const run = (args: readonly string[], signal: AbortSignal, input?: Uint8Array) =>
     whenFound(() =>
       runProgram({
         program: 'pkcs11-tool',
-        // By the environment, where other users of the machine do not see it.
+        // In the environment, where other users of the machine cannot see it.
         args: ['--module', module, '--token-label', token, '--login', '--pin', 'env:GATEHOUSE_PIN', ...args],
         env: { GATEHOUSE_PIN: pin },
         signal,
@@ -76,8 +78,8 @@ export function hardwareToken({ module, token, pin }: Token): KeyPlace {
 }
 
 /**
- * Runs the tool again while it does not find the token: under SoftHSM, programs that run at the same time now and then read
- * the token's file half written, and take it for none or for one without a PIN. No PIN was tried then.
+ * Runs the tool again while it does not find the token. Under SoftHSM, programs that run at the same time may read the
+ * token's file half written, and report no token or one without a PIN. No PIN was tried then.
  * @throws Error of the last run.
  */
 async function whenFound(run: () => Promise<Buffer>): Promise<Buffer> {
@@ -91,7 +93,7 @@ async function whenFound(run: () => Promise<Buffer>): Promise<Buffer> {
   }
 }
 
-/** What the tool lists, in the order of the labels: of older keys those of the same algorithm come first. */
+/** Parses the tool's list of objects, sorted by label, so that older keys of an algorithm come first. */
 function objectsOf(listed: string): { id: string; alg: string }[] {
   const blocks = listed.split(/^(?=\S)/m).map((block) => ({
     label: /^\s+label:\s+(.+)$/m.exec(block)?.[1]?.trim() ?? '',
@@ -105,7 +107,7 @@ function objectsOf(listed: string): { id: string; alg: string }[] {
     });
 }
 
-/** Releases of the tool give PEM or DER, by the kind of key. */
+/** Releases of the tool return PEM or DER, depending on the kind of key. */
 function publicKeyOf(text: Buffer) {
   if (text.includes('-----BEGIN')) return createPublicKey(text);
   return createPublicKey({ key: text, format: 'der', type: 'spki' });

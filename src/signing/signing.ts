@@ -1,4 +1,4 @@
-// Everything that the tenant signs is signed here: tokens, and the messages of SAML.
+// Signs everything for the tenant: tokens and SAML messages.
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import type { SigningAlg } from '../records/signing-algs.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -11,24 +11,29 @@ import { ensureSigningKeys } from './keys.ts';
 import { type SignatureAlg, signLocally } from './local.ts';
 
 /**
- * Signs by a key of the tenant.
- * @param kid the key's.
- * @throws AuthError 503 when it is kept outside and does not sign; Error when there is no such key, or it is not for `alg`.
+ * Signs with a key of the tenant.
+ * @param kid id of the key.
+ * @throws AuthError 503 when the key is kept outside and does not sign; Error when there is no such key, or it is not
+ * for `alg`.
  */
 export type Sign = (alg: SignatureAlg, kid: string, data: Uint8Array) => Promise<Buffer>;
 
 export interface Signing {
   sign: Sign;
-  /** Makes the keys that the configuration asks for and the store has never had; nothing to wait for where it has. */
+  /**
+   * Makes the keys that the configuration needs and the store has never had.
+   * @returns undefined where none is missing.
+   */
   ensure(): Promise<void> | undefined;
-  /** The key of an algorithm that signs now; made where it is asked for the first time. */
+  /** Returns the current key of an algorithm; makes it at the first call. */
   current(alg: SigningAlg): Promise<SigningKey>;
   /**
-   * Has keys that are kept outside sign something, unless they have a moment ago: before what a request has is used up.
-   * @throws AuthError 503 when they do not.
+   * Has the keys that are kept outside sign something, unless they have recently. Callers do this before they consume
+   * what a request may use once.
+   * @throws AuthError 503 when they do not sign.
    */
   ready(): Promise<void> | undefined;
-  /** At start: makes the keys that are missing, and has each that is kept outside sign. @throws Error with the cause. */
+  /** Makes the missing keys at the start, and has each key that is kept outside sign. @throws Error with the cause. */
   start(): Promise<void>;
 }
 
@@ -36,20 +41,20 @@ interface SigningDependencies {
   store: Store;
   config: Config;
   clock: Clock;
-  /** What the keys' certificates are of: our host name. */
+  /** The common name of the keys' certificates: our host name. */
   commonName: string;
-  /** Where keys are kept outside. */
+  /** Undefined where all keys are in the store. */
   holder?: KeyHolder | undefined;
 }
 
 const TRIAL = Buffer.from('a trial');
 
-/** The signing of a tenant. */
+/** Makes the signing of a tenant. */
 export function createSigning(deps: SigningDependencies): Signing {
   const { config, holder } = deps;
   const sign = signer(deps);
   const { isMissing, make } = maker(deps);
-  // The configuration is read with all its keys: of another reading the set is another, too.
+  // The configuration and its keys are read together, so `missing` changes with them.
   const missing = derived(config.signingAlgs, (algs) => [...algs].filter(isMissing));
   const held = () => config.signingKeys().filter((key) => key.state !== 'previous' && isHeld(key));
   const tried = ({ id, jwk }: SigningKey) => sign(jwk.alg as SigningAlg, id, TRIAL);
@@ -66,7 +71,7 @@ export function createSigning(deps: SigningDependencies): Signing {
     ready: () => {
       const [key] = holder === undefined || holder.isWell() ? [] : held();
       if (key === undefined) return undefined;
-      // Of many requests one asks.
+      // Concurrent requests share one trial.
       trial ??= tried(key)
         .then(() => undefined)
         .finally(() => {
@@ -115,7 +120,7 @@ function signer({ config, holder }: SigningDependencies): Sign {
 function maker({ store, config, clock, commonName, holder }: SigningDependencies) {
   const isMissing = (alg: SigningAlg) => keysFor(config.signingKeys(), alg)[0]?.state !== 'current';
   let turn = Promise.resolve();
-  // One after another: of many requests that find keys missing the first one makes them.
+  // One after another: of several requests that find keys missing the first one makes them.
   const make = (algs: readonly SigningAlg[]): Promise<void> => {
     const mine = turn.then(async () => {
       if (!algs.some(isMissing)) return;
@@ -128,7 +133,10 @@ function maker({ store, config, clock, commonName, holder }: SigningDependencies
   return { isMissing, make };
 }
 
-/** SAML has signatures of RSA with any hash by the one key whose certificate is in the metadata. */
+/**
+ * Reports whether a key may be used with an algorithm. SAML signs with any hash by the one RSA key whose certificate is
+ * in the metadata.
+ */
 function isKeyFor({ jwk }: SigningKey, alg: SignatureAlg): boolean {
   return jwk.alg === alg || (jwk.alg === 'RS256' && (alg === 'RS512' || alg === 'RS1'));
 }

@@ -1,18 +1,18 @@
-// Moves a process's clock forward. The server goes by an injected clock, but the OIDC engine and the JOSE library read
-// `Date` themselves: whoever lets tokens age must move that one.
+// Moves the clock of a process forward. The server uses an injected clock, but the OIDC engine and the JOSE library
+// read `Date` themselves, so `Date` must move, too, for tokens to expire.
 const RealDate = Date;
 
 /** A clock that can be moved; `now` is what the server is given. */
 export interface TestClock {
   /** Epoch milliseconds. */
   now(): number;
-  /** Moves time forward, `Date` of the process with it. @param ms milliseconds. */
+  /** Moves time forward, and the `Date` of the process with it. @param ms milliseconds. */
   tick(ms: number): void;
-  /** Gives the process its own clock back. */
+  /** Restores the `Date` of the process. */
   restore(): void;
 }
 
-/** A clock at the present time. */
+/** Makes a clock at the present time. */
 export function testClock(): TestClock {
   let offset = 0;
   const now = () => RealDate.now() + offset;
@@ -27,7 +27,7 @@ export function testClock(): TestClock {
       globalThis.Date = Moved;
     },
     restore: () => {
-      // Not the one that another clock has put there.
+      // Leaves alone a `Date` that another clock has set.
       if (globalThis.Date === Moved) globalThis.Date = RealDate;
     },
   };

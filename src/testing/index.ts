@@ -1,4 +1,4 @@
-// For people's tests: a whole server in the process, on a free port, that keeps everything in memory.
+// For the tests of applications: a whole server in the process, on a free port, which keeps everything in memory.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,24 +26,24 @@ import { mintAccessToken } from './token.ts';
 import type { TokenRequest } from './token-request.ts';
 
 export interface StartOptions {
-  /** The tenant, in the tenant file's vocabulary, or the path of a tenant file. */
+  /** The tenant, in the form of a tenant file, or the path of a tenant file. */
   tenant: object | string;
-  /** The port; any free one otherwise. */
+  /** The port; any free one by default. */
   port?: number;
   /** Further settings, by the names of their environment variables. */
   env?: Readonly<Record<string, string>>;
-  /** What is logged, to standard error; nothing otherwise. */
+  /** What is logged, to standard error; nothing by default. */
   logLevel?: 'debug' | 'info' | 'warn' | 'error';
 }
 
-/** A user to be made. */
+/** A user to create. */
 export interface NewTestUser {
   email: string;
   password: string;
   username?: string;
-  /** The name of a database connection; the tenant's default directory, or its first database, otherwise. */
+  /** The name of a database connection; by default the tenant's default directory, or its first database. */
   connection?: string;
-  /** Anything else that their record says: `name`, `email_verified`, `app_metadata` … */
+  /** Further members of the user's record: `name`, `email_verified`, `app_metadata` … */
   profile?: Partial<Omit<UserRecord, 'id' | 'created_at' | 'updated_at' | 'logins_count'>>;
 }
 
@@ -56,7 +56,7 @@ export interface TestGatehouse {
   domain: string;
   /** The CA to trust, PEM. */
   ca: string;
-  /** The same as a file, for NODE_EXTRA_CA_CERTS. */
+  /** Path of a file with it, for NODE_EXTRA_CA_CERTS. */
   caFile: string;
   clock: {
     /** Epoch milliseconds. */
@@ -65,29 +65,36 @@ export interface TestGatehouse {
     advance(ms: number): void;
   };
   users: {
-    /** @returns the user's record, `id` being the `sub`. @throws Error when an address is taken. */
+    /**
+     * Creates a user.
+     * @returns the user's record, whose `id` is the `sub`.
+     * @throws Error when an identifier is taken.
+     */
     create(user: NewTestUser): Promise<{ id: string; email?: string | undefined }>;
   };
   inbox: {
-    /** All messages sent, newest first. */
+    /** Returns all messages that were sent, newest first. */
     all(): Promise<OutboxMessage[]>;
     /**
-     * The newest message to an address or number; waits for one that is on its way.
+     * Returns the newest message to an address or number; waits for one that is on its way.
      * @throws Error when none came within `withinMs` (2,000).
      */
     latest(to: string, withinMs?: number): Promise<OutboxMessage>;
   };
-  /** An access token for an API, as if the user had logged in to the application. @throws Error for an unknown one. */
+  /**
+   * Returns an access token for an API, as if the user had logged in to the application.
+   * @throws Error for an unknown API or application.
+   */
   tokenFor(request: TokenRequest): Promise<string>;
-  /** Puts everything back as it was at the start: users, sessions, tokens, settings, messages. */
+  /** Restores the state at the start: users, sessions, tokens, settings, messages. */
   reset(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Hashes that cost next to nothing: a test is not attacked. */
+/** Parameters of a hash that takes next to no time, because tests are not attacked. */
 const CHEAP = { memoryCost: 64, timeCost: 1 };
 
-/** What a server keeps whatever is reset: its keys. */
+/** The collections that a reset keeps: the keys. */
 const KEPT: ReadonlySet<string> = new Set(['signingKeys', 'keyChecks', 'migrations']);
 
 /**
@@ -160,7 +167,7 @@ async function createUser(
   return made.user;
 }
 
-/** How long is waited before looking again, milliseconds. */
+/** Pause before looking again, milliseconds. */
 const PAUSE = 5;
 
 async function latestMessage(
@@ -179,7 +186,7 @@ async function latestMessage(
 
 async function empty(store: Store): Promise<void> {
   for (const name of Object.keys(collections) as (keyof typeof collections)[]) {
-    // The tenant's record is replaced by what the file says.
+    // The tenant's record is replaced when the file is applied.
     if (KEPT.has(name) || name === 'tenant') continue;
     const collection = collectionByName(store, name);
     for (const { id } of await listAll(collection)) await collection.delete(id);

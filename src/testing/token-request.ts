@@ -1,14 +1,14 @@
-// What a token of people's tests is asked for with. It stands alone: its type goes with the package.
+// The parameters of a token for tests. This file imports nothing, because its type is published with the package.
 
 export interface TokenRequest {
   /** The user, by `id`. */
   user: { id: string };
   /** The API's identifier. */
   audience: string;
-  /** The application that the token was for; the first one otherwise. */
+  /** The client that the token was issued to; by default the first one. */
   clientId?: string;
   /** Scopes, separated by spaces. */
   scope?: string;
-  /** Further claims, and others in place of the usual ones: an `exp` that is over, another `iss` … */
+  /** Claims to add or to replace: an `exp` in the past, another `iss` … */
   claims?: Readonly<Record<string, unknown>>;
 }

@@ -1,4 +1,5 @@
-// Access tokens for people's tests, without a login: signed by the server's key, with the claims that a login's have.
+// Access tokens for tests, issued without a login: signed with the server's key, with the claims that a login's token
+// has.
 import { createPrivateKey, type JsonWebKey } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
@@ -7,7 +8,7 @@ import type { Store } from '../store/contract.ts';
 import { keysFor } from '../tenant/snapshot.ts';
 import type { TokenRequest } from './token-request.ts';
 
-/** Mints one. @throws Error when there is no such API or application. */
+/** Issues a token. @throws Error when there is no such API or application. */
 export async function mintAccessToken(
   { store, issuer, clock }: { store: Store; issuer: string; clock: Clock },
   { user, audience, clientId, scope, claims = {} }: TokenRequest,

@@ -1,5 +1,5 @@
-// The local certificate authority of development (TLS=auto): made once, with a server certificate that is
-// renewed when it is about to expire or the hosts change. People trust `ca.pem`.
+// The local certificate authority of development (TLS=auto). It is made once, with a server certificate that is renewed
+// when it is about to expire or the hosts change. Developers trust `ca.pem`.
 
 import { createPrivateKey, type KeyObject, randomBytes, type webcrypto, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -15,9 +15,9 @@ interface ServerCertificate {
   cert: string;
   /** PEM. */
   key: string;
-  /** Where the CA's certificate is, for people to trust. */
+  /** Path of the CA's certificate, to trust. */
   caFile: string;
-  /** Warnings for people who trust the CA, one sentence each. */
+  /** Warnings for those who trust the CA, one sentence each. */
   warnings: string[];
 }
 
@@ -29,7 +29,7 @@ const RENEW_BEFORE_DAYS = 30;
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** The files in the directory. */
+/** Paths of the files in the directory. */
 interface Files {
   ca: string;
   caKey: string;
@@ -38,10 +38,10 @@ interface Files {
 }
 
 /**
- * The server certificate for the hosts; made if there is none that is valid for them.
- * @param directory where the files are; keys are readable by the owner alone.
+ * Returns the server certificate for the hosts; makes one if there is none that is valid for them.
+ * @param directory directory of the files; keys are readable by the owner only.
  * @param hosts DNS names and IP addresses.
- * @throws Error naming the file that is damaged, missing beside the others or another's.
+ * @throws Error naming the file that is damaged, missing beside the others, or does not belong to them.
  */
 export async function localCertificate(
   directory: string,
@@ -73,11 +73,11 @@ export async function localCertificate(
 
 /**
  * Makes the CA if there is none, or its constraints do not allow these hosts.
- * @returns warnings for people who trust it.
+ * @returns warnings for those who trust it.
  */
 async function keepAuthority(files: Files, hosts: readonly string[], clock: Clock): Promise<string[]> {
   if (!existsSync(files.ca)) {
-    // Without a server certificate the CA was never in use, so a new one surprises nobody.
+    // Without a server certificate the CA was never in use, so nobody trusts it yet.
     if (existsSync(files.cert)) throw new Error(`${files.ca} is missing`);
     await writeAuthority(files, hosts, clock);
     return [];
@@ -105,7 +105,7 @@ async function writeAuthority(files: Files, hosts: readonly string[], clock: Clo
   await writePrivate(files.ca, made.cert, 0o644);
 }
 
-/** The CA's key, needed only to sign: a server whose operator removed it keeps its certificate. */
+/** Returns the CA's key. It is needed only to sign: a server whose operator removed it keeps its certificate. */
 async function authorityKey({ ca, caKey }: Files): Promise<string> {
   if (!existsSync(caKey)) throw new Error(`${caKey} is missing, and a server certificate must be made`);
   const pem = await readFile(caKey, 'utf8');
@@ -113,7 +113,10 @@ async function authorityKey({ ca, caKey }: Files): Promise<string> {
   throw new Error(`${caKey} is not the key of ${ca}`);
 }
 
-/** Whether the server certificate is still valid for the hosts. @throws Error naming the file that is damaged. */
+/**
+ * Reports whether the server certificate is still valid for the hosts.
+ * @throws Error naming the file that is damaged.
+ */
 async function isUsable(files: Files, hosts: readonly string[], clock: Clock): Promise<boolean> {
   if (!existsSync(files.cert) || !existsSync(files.key)) return false;
   const cert = await readCertificate(files.cert);
@@ -157,7 +160,7 @@ async function makeAuthority(hosts: readonly string[], clock: Clock): Promise<{ 
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
-      // Server certificates only: the name constraints below say nothing of mail addresses and code signing.
+      // Server certificates only: the name constraints below do not cover mail addresses and code signing.
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.Extension(NAME_CONSTRAINTS, true, new Uint8Array(nameConstraints(hosts))),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
@@ -211,7 +214,7 @@ function validity(clock: Clock, days: number): { notBefore: Date; notAfter: Date
   return { notBefore: new Date(start), notAfter: new Date(start + days * DAY) };
 }
 
-/** A positive serial of 120 bits (RFC 5280 §4.1.2.2). */
+/** Returns a positive serial of 120 bits (RFC 5280 §4.1.2.2). */
 function serial(): string {
   return `01${randomBytes(15).toString('hex')}`;
 }

@@ -1,22 +1,22 @@
-// Client certificates (RFC 8705 §2) as a TLS edge forwards them in a header, or as Node's TLS has them.
+// Reads client certificates (RFC 8705 §2) from the header of a TLS edge.
 import { X509Certificate } from 'node:crypto';
 
 /** The extended key usages that a client certificate may have (RFC 5280 §4.2.1.12): clientAuth, or any. */
 const CLIENT_USAGES = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0'];
 
-/** What is wrong with a certificate, in words that its owner may read. */
+/** Why a certificate is refused, in words that the client may read. */
 export interface CertificateFault {
   fault: string;
 }
 
-/** A header is at most so long, in characters: Node takes 16 KiB of headers in all. */
+/** Longest header, characters. Node.js accepts 16 KiB of headers in all. */
 const LONGEST = 16_384;
 
 const MALFORMED = { fault: 'The client certificate cannot be read' } as const;
 const SEVERAL = { fault: 'One client certificate must be sent, without its chain' } as const;
 
 /**
- * Reads the certificate of a header: PEM, with spaces or tabs for line ends, as it is or URL-encoded; an RFC 9440 byte
+ * Reads the certificate of a header: PEM, with spaces or tabs as line ends, plain or URL-encoded; an RFC 9440 byte
  * sequence (`:base64:`); or the `Cert` of one element of Envoy's `x-forwarded-client-cert`.
  * @returns undefined where the header is empty.
  */
@@ -45,7 +45,7 @@ function readForwarded(value: string): X509Certificate | CertificateFault {
   return certificates.length > 1 ? SEVERAL : readPem(first[1]);
 }
 
-/** The `Key=value` pairs of one element; a value in quotation marks may hold any character. */
+/** Returns the `Key=value` pairs of one element. A quoted value may contain any character. */
 function forwardedParts(value: string): [string, string][] | 'several' {
   const parts: [string, string][] = [];
   const pair = /([A-Za-z]+)=("(?:[^"\\]|\\.)*"|[^,;"]*)([,;]|$)/gy;
@@ -78,7 +78,7 @@ function readPem(value: string): X509Certificate | CertificateFault {
 function parse(der: Buffer): X509Certificate | CertificateFault {
   try {
     const certificate = new X509Certificate(der);
-    // What follows the certificate would be in no thumbprint of it.
+    // Bytes after the certificate would not be covered by its thumbprint.
     return certificate.raw.length === der.length ? certificate : MALFORMED;
   } catch {
     return MALFORMED;
@@ -86,7 +86,7 @@ function parse(der: Buffer): X509Certificate | CertificateFault {
 }
 
 /**
- * Why a client may not prove itself by a certificate now (RFC 5280 §4.1.2.5, §4.2.1.12).
+ * Returns why a client may not authenticate with a certificate now (RFC 5280 §4.1.2.5, §4.2.1.12).
  * @param now epoch milliseconds.
  * @returns undefined where it may.
  */
@@ -94,10 +94,10 @@ export function certificateFault(
   { validFrom, validTo, keyUsage }: Pick<X509Certificate, 'validFrom' | 'validTo' | 'keyUsage'>,
   now: number,
 ): string | undefined {
-  // Negated, so that a date that cannot be read counts as past.
+  // Negated, so that an unreadable date counts as past.
   if (!(Date.parse(validTo) > now)) return 'The client certificate has expired';
   if (!(Date.parse(validFrom) <= now)) return 'The client certificate is not valid yet';
-  // Node gives the extended usages by this name.
+  // Node.js names the extended key usages `keyUsage`.
   if (keyUsage !== undefined && !keyUsage.some((usage) => CLIENT_USAGES.includes(usage))) {
     return 'The client certificate is not for client authentication';
   }

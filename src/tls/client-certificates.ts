@@ -1,4 +1,4 @@
-// The client certificate of each request: what a trusted edge forwarded, or what the client showed this server.
+// The client certificate of each request: forwarded by a trusted edge, or shown to this server.
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
@@ -6,32 +6,34 @@ import type { Clock } from '../runtime/clock.ts';
 import { keepLatest } from '../runtime/latest.ts';
 import { type CertificateFault, certificateFault, readCertificate } from './client-certificate.ts';
 
-/** A certificate whose key the client has, which is in force. */
+/** A valid certificate whose private key the client has. */
 interface ClientCertificate {
   certificate: X509Certificate;
-  /** Whether it was signed by an authority that is trusted for clients. */
+  /** Whether an authority that is trusted for clients signed it. */
   isCaVerified: boolean;
 }
 
-/** What an edge says of its client, whom it asked for a certificate. */
+/** What an edge reports about the certificate of its client. */
 interface Forwarded {
   /** The certificate; undefined where the client had none. */
   certificate: string | undefined;
-  /** `SUCCESS` where it was signed by a trusted authority, `FAILED:…` where not, `NONE` where there was none. */
+  /** `SUCCESS` where a trusted authority signed it, `FAILED:…` where not, `NONE` where there was none. */
   status: string | undefined;
 }
 
 export interface ClientCertificates {
-  /** What the client of a request proved, or why its certificate is not good; undefined where it showed none. */
+  /** Returns the certificate of a request's client, or why it is refused; undefined where it showed none. */
   of(request: IncomingMessage): ClientCertificate | CertificateFault | undefined;
-  /** Takes the word of an edge that has proved itself. */
+  /** Sets what an authenticated edge reported about a request. */
   believe(request: IncomingMessage, forwarded: Forwarded): void;
 }
 
-/** Certificates that are kept read: clients show theirs at each request. Each is as long as a header at most. */
+/**
+ * How many parsed certificates are kept, because clients show theirs at each request. Each is no longer than a header.
+ */
 const KEPT = 200;
 
-/** Those of one server. @param clock the wall clock. */
+/** Makes the client certificates of a server. @param clock the wall clock. */
 export function clientCertificates(clock: Clock): ClientCertificates {
   const readOnce = keptReader(KEPT);
   const forwarded = new WeakMap<IncomingMessage, Forwarded>();
@@ -42,7 +44,7 @@ export function clientCertificates(clock: Clock): ClientCertificates {
       const before = read.get(request);
       if (before !== undefined) return before;
       const said = forwarded.get(request);
-      // An edge's own certificate is not its client's.
+      // Behind an edge, the certificate of the TLS connection is the edge's, not its client's.
       const shown = said === undefined ? direct(request) : readForwarded(said, readOnce);
       const judged = shown === undefined || 'fault' in shown ? shown : inForce(shown, clock());
       if (judged !== undefined) read.set(request, judged);
@@ -56,13 +58,13 @@ function inForce(shown: ClientCertificate, now: number): ClientCertificate | Cer
   return fault === undefined ? shown : { fault };
 }
 
-/** Reads certificates as {@link readCertificate}, and keeps the last so many. Whether one is in force is asked each time. */
+/** Returns {@link readCertificate} with a cache of the last certificates. Their validity is checked at each request. */
 function keptReader(most: number): typeof readCertificate {
   const kept = new Map<string, X509Certificate>();
   return (header) => {
     const certificate = kept.get(header) ?? readCertificate(header);
     if (certificate === undefined || 'fault' in certificate) return certificate;
-    // Each time: who shows theirs often is not pushed out by who comes once.
+    // At each use, so that certificates that are shown often stay in the cache.
     keepLatest(kept, most, header, certificate);
     return certificate;
   };
@@ -74,7 +76,7 @@ function readForwarded(
 ): ClientCertificate | CertificateFault | undefined {
   const certificate = read(text);
   if (certificate === undefined || 'fault' in certificate) return certificate;
-  // An edge that saw no certificate has forwarded what its client made up.
+  // The edge saw no certificate, so the client has made up the header.
   if (status.trim().toUpperCase() === 'NONE') return { fault: 'No client certificate was shown to the edge' };
   return { certificate, isCaVerified: status.trim() === 'SUCCESS' };
 }

@@ -1,4 +1,5 @@
-// What a request passes before anything behind believes a word of it: whose headers it brings, and its address.
+// The first middleware: checks and removes the headers of edges and proxies, and finds the client's address. Everything
+// after it may rely on both.
 import type { Middleware } from 'koa';
 import { behindProxy, proxyTrust } from '../http/proxy.ts';
 import { requestTarget } from '../http/request-target.ts';
@@ -11,16 +12,16 @@ interface DoorDependencies {
   tls: TlsSettings;
   config: Pick<Config, 'customDomains'>;
   certificates: ClientCertificates;
-  /** Paths that may come by plain HTTP. */
+  /** Paths that may be requested by plain HTTP. */
   probes: readonly string[];
 }
 
-/** Whether an address is that of a trusted proxy: none is where there is no proxy. */
+/** Returns a function that reports whether an address is that of a trusted proxy: none is where there is no proxy. */
 export function trustedBy(tls: TlsSettings): (address: string) => boolean {
   return tls.mode === 'proxy' ? proxyTrust(tls.trustedProxies) : () => false;
 }
 
-/** The middleware, in order. */
+/** Returns the middleware, in order. */
 export function door({ tls, config, certificates, probes }: DoorDependencies): Middleware[] {
   const { customDomains } = config;
   const isProxied = tls.mode === 'proxy';

@@ -1,5 +1,5 @@
-// mTLS by an edge network (docs/mtls.md): the edge did the handshake with the client and says in headers what came
-// of it. They are read here, at the door, and taken off every request: nothing behind it can believe them by mistake.
+// mTLS at an edge network (docs/mtls.md): the edge did the handshake with the client and reports the result in headers.
+// They are read here and removed from every request, so that no later code can trust them by mistake.
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { Context, Middleware, Next } from 'koa';
@@ -16,27 +16,27 @@ const SHORTEST = Math.min(...[...NAMES].map(({ length }) => length));
 const INITIALS = new Set([...NAMES].map((name) => name.charAt(0)));
 
 interface EdgeDependencies {
-  /** Those in force. */
+  /** Returns the verified custom domains. */
   customDomains(): Promise<readonly CustomDomain[]>;
   certificates: Pick<ClientCertificates, 'believe'>;
-  /** Whether a request came straight from a proxy that is trusted; every address is where there is no proxy. */
+  /** Reports whether a request came directly from a trusted proxy; true for every address where there is no proxy. */
   isTrusted(address: string): boolean;
-  /** Whether there is a proxy between an edge and here. */
+  /** Whether there is a proxy between an edge and this server. */
   isProxied: boolean;
 }
 
-/** What reads the headers of an edge, and what its word of the client's address is then put in force by. */
+/** Reads the headers of an edge, and sets the client's address that the edge reports. */
 interface Edge {
   /** @see edgeOf */
   headers: Middleware;
-  /** After all that finds the address of a client: the edge knows better, being one hop more. */
+  /** Must run after the middleware that finds the client's address: the edge is one hop closer to the client. */
   address: Middleware;
 }
 
 /**
- * Takes the edge's headers off the request, and believes them where the request brings the API key of a custom domain,
- * from a trusted address. An edge that lets through what its client wrote is refused: then nobody can say whose words
- * they are.
+ * Removes the edge's headers from every request, and trusts them where the request has the API key of a custom domain
+ * and comes from a trusted address. A request in which a header occurs twice is refused: the edge has passed on a
+ * header of its client, and the two cannot be told apart.
  */
 export function edgeOf({ customDomains, certificates, isTrusted, isProxied }: EdgeDependencies): Edge {
   const addresses = new WeakMap<IncomingMessage, string>();
@@ -78,18 +78,20 @@ function refuseAmbiguous(ctx: Context): void {
   oauthShape(ctx, new AuthError(400, 'invalid_request', description));
 }
 
-/** The values of a header, and of all that servers take for it: each is the edge's word, or one that its client wrote. */
+/**
+ * Returns the values of a header under every name that servers take for it. Each was set by the edge or by its client.
+ */
 function valuesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
   return rawHeaders.filter((_, at) => at % 2 === 1 && meantBy(rawHeaders[at - 1] ?? '') === meantBy(name));
 }
 
-/** To which each hop adds whom it was asked by. */
+/** The list of addresses to which each hop adds the one that it was requested by. */
 const HOPS = 'x-forwarded-for';
 
 /**
- * The address that an edge says.
- * @returns undefined for what is none, and for a list of hops where proxies of ours have added to it: which of them is the
- *   edge's word is theirs to say.
+ * Returns the address that an edge reports.
+ * @returns undefined for an invalid address, and for a list of hops to which our own proxies have added: the proxy
+ * settings decide about that.
  */
 function addressIn(name: string, values: readonly string[], isProxied: boolean): string | undefined {
   if (name === HOPS && isProxied) return undefined;
@@ -98,23 +100,23 @@ function addressIn(name: string, values: readonly string[], isProxied: boolean):
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** A header's name as servers read it that tell no dash from an underscore. */
+/** Returns a header's name as seen by servers that do not distinguish dashes from underscores. */
 const meantBy = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
 
 interface Sent {
   values: Map<string, string[]>;
-  /** A header came twice, or by a name that servers take for it (`client_certificate`). */
+  /** Whether a header occurred twice, or under a name that servers take for it (`client_certificate`). */
   isAmbiguous: boolean;
 }
 
-/** Removes the headers, and all that are spelled alike, from every form in which Node gives a request's headers. */
+/** Removes the edge's headers, under every spelling, from all forms in which Node.js returns a request's headers. */
 function takeHeaders(request: IncomingMessage): Sent | undefined {
   const { rawHeaders } = request;
   const values = new Map<string, string[]>();
   let isAmbiguous = false;
   for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
     const sent = rawHeaders[at] ?? '';
-    // What is meant by a name is no longer than the name, and begins alike.
+    // A cheap check first: a spelling has the first character of the name and is not shorter than the shortest name.
     if (sent.length < SHORTEST || !INITIALS.has(sent.charAt(0).toLowerCase())) continue;
     const name = sent.toLowerCase();
     const meant = meantBy(name);
@@ -129,16 +131,18 @@ function takeHeaders(request: IncomingMessage): Sent | undefined {
   return values.size === 0 ? undefined : { values, isAmbiguous };
 }
 
-/** Those whose edge has the key. Compares with every key, so that the time says nothing of which was nearly right. */
+/**
+ * Returns the domains whose edge has the key. All keys are compared, so that the duration does not reveal a near match.
+ */
 function domainsOf(domains: readonly CustomDomain[], key: string, host: string): CustomDomain[] {
   const hash = apiKeyHash(key);
-  // A request that names a custom domain comes from that one's edge; an edge may also ask by the server's own name.
+  // A request for a custom domain comes from the edge of that domain. An edge may also request the server's own name.
   const named = domains.filter(({ domain }) => domain === host);
   const isOf = ({ keyHashes }: CustomDomain) => keyHashes.filter((one) => isSameSecret(one, hash)).length > 0;
   return (named.length > 0 ? named : domains).filter(isOf);
 }
 
-/** The host that a request names, without the port. */
+/** Returns the host of a request, without the port. */
 function hostOf({ headers: { host = '' } }: IncomingMessage): string {
   return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
 }

@@ -1,15 +1,15 @@
-// Name constraints (RFC 5280 §4.2.1.10): the local CA may only sign for this machine and the server's own names, so that
-// a key stolen from a developer's disk cannot impersonate other sites.
+// Name constraints (RFC 5280 §4.2.1.10): the local CA may only sign for this machine and the server's own names, so
+// that a key stolen from a developer's disk cannot impersonate other sites.
 import { isIP } from 'node:net';
 import { addressBytes, isLoopbackAddress } from '../http/addresses.ts';
 
-/** id-ce-nameConstraints. */
+/** OID of id-ce-nameConstraints. */
 export const NAME_CONSTRAINTS = '2.5.29.30';
 
 /** The OID in DER. */
 const OID_DER = Buffer.from('0603551d1e', 'hex');
 
-/** This machine, as subtrees; `localhost` includes the names below it. */
+/** Subtrees for this machine; `localhost` includes the names below it. */
 const LOOPBACK = [
   dnsSubtree('localhost'),
   subtree(0x87, Buffer.from([127, 0, 0, 0, 255, 0, 0, 0])),
@@ -17,7 +17,7 @@ const LOOPBACK = [
 ];
 
 /**
- * The extension's value: permits this machine and the hosts, and nothing else.
+ * Returns the extension's value, which permits this machine and the hosts, and nothing else.
  * @param hosts DNS names and IP addresses.
  */
 export function nameConstraints(hosts: readonly string[]): Buffer {
@@ -26,14 +26,14 @@ export function nameConstraints(hosts: readonly string[]): Buffer {
   return der(0x30, der(0xa0, Buffer.concat([...LOOPBACK, ...own])));
 }
 
-/** Whether a certificate has name constraints. @param certificate DER. */
+/** Reports whether a certificate has name constraints. @param certificate DER. */
 export function isConstrained(certificate: Buffer): boolean {
   return certificate.includes(OID_DER);
 }
 
 /**
- * Whether the constraints of a certificate made here permit a host. Searches the DER for its subtree or a parent's:
- * Node.js does not parse this extension.
+ * Reports whether the constraints of a certificate made here permit a host. It searches the DER for the subtree of the
+ * host or of a parent, because Node.js does not parse this extension.
  * @param certificate DER.
  */
 export function permits(certificate: Buffer, host: string): boolean {
@@ -47,7 +47,7 @@ function isOfThisMachine(host: string): boolean {
   return parents(host.toLowerCase()).includes('localhost');
 }
 
-/** A name and the names above it. */
+/** Returns a name and the names above it. */
 function parents(name: string): string[] {
   const labels = name.split('.');
   return labels.map((_, index) => labels.slice(index).join('.'));
@@ -72,7 +72,7 @@ function subtree(tag: number, value: Buffer): Buffer {
   return der(0x30, der(tag, value));
 }
 
-/** DER's tag, length and value (X.690 §8.1); a length of two bytes at most, which every certificate is below. */
+/** Encodes tag, length and value (X.690 §8.1), with lengths below 64 KiB. */
 function der(tag: number, value: Buffer): Buffer {
   const { length } = value;
   const size =

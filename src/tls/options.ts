@@ -1,4 +1,4 @@
-// The server's TLS by its settings: the local CA of development, certificate files, or none behind a proxy.
+// The server's TLS options: the local CA of development, certificate files, or none behind a proxy.
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
@@ -11,7 +11,7 @@ import { localCertificate } from './authority.ts';
 interface TlsOptions {
   /** PEM; undefined behind a proxy that terminates TLS. */
   secure?: { cert: string; key: string };
-  /** The CA to trust, in development. */
+  /** Path of the CA certificate to trust, in development. */
   caFile?: string;
   /** PEM: the authorities that are trusted for clients. */
   clientCa?: string;
@@ -30,11 +30,14 @@ interface Needed {
   dataDir: string;
   /** The public origin. */
   baseUrl: string;
-  /** The address that is listened on. */
+  /** The address to listen on. */
   host: string;
 }
 
-/** Reads or makes certificate and key, and reads whom clients are signed by. @throws Error with the reason in one sentence. */
+/**
+ * Reads or makes certificate and key, and reads the authorities for client certificates.
+ * @throws Error with the reason in one sentence.
+ */
 export async function tlsOptions(settings: Needed, clock: Clock): Promise<TlsOptions> {
   const { mtls } = settings;
   const options = await serverOptions(settings, clock);
@@ -76,14 +79,14 @@ async function serverOptions(settings: Needed, clock: Clock): Promise<TlsOptions
   }
 }
 
-/** Host names by which a browser on this machine may reach the server. */
+/** Returns the host names by which a browser on this machine may reach the server. */
 function localHosts(settings: Needed): string[] {
   const { host } = settings;
   const listening = host === '0.0.0.0' || host === '::' ? [] : [host];
   return [...new Set(['localhost', '127.0.0.1', '::1', hostOf(settings), ...listening])];
 }
 
-/** The host; an IPv6 address without the brackets of URLs (RFC 3986 §3.2.2). */
+/** Returns the host; an IPv6 address without the brackets of URLs (RFC 3986 §3.2.2). */
 function hostOf({ baseUrl }: Needed): string {
   return new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
 }

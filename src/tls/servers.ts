@@ -2,22 +2,22 @@
 import http from 'node:http';
 import https from 'node:https';
 
-/** Further connections are closed at once: each takes memory. */
+/** Further connections are closed at once, because each takes memory. */
 const MOST_CONNECTIONS = 10_000;
 
-/** Time limits for a request's head and for all of it, and how often they are checked, milliseconds. */
+/** Time limits for a request's head and for the whole request, and how often they are checked, milliseconds. */
 const PATIENCE = { headersTimeout: 20_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 };
 
 /**
- * How long a connection is kept that a proxy has nothing for, milliseconds: longer than proxies keep theirs (mostly 60 s, some
- * ten minutes). Where the server closes first, a request may be on its way, and fails with 502. Others get the five seconds of
- * Node.js: strangers could keep all connections that there are.
+ * How long an idle connection of a proxy stays open, milliseconds: longer than proxies keep theirs (mostly 60 s, some
+ * ten minutes). If the server closed first, a request could be in transit and fail with 502. Other clients get the five
+ * seconds of Node.js; otherwise strangers could hold all connections.
  */
 const KEPT_FOR_PROXY = 620_000;
 
 /**
- * TLS 1.3, and 1.2 with forward secrecy and authenticated encryption alone (RFC 9325 §4.2; FAPI 2.0 Security Profile
- * §5.2.2). The names of TLS 1.3 stand beside the others: a list says which there are of both.
+ * TLS 1.3, and 1.2 only with forward secrecy and authenticated encryption (RFC 9325 §4.2; FAPI 2.0 Security Profile
+ * §5.2.2). The cipher suites of TLS 1.3 must be listed, too, because the list is for both versions.
  */
 const PROTOCOL = {
   minVersion: 'TLSv1.2',
@@ -34,9 +34,9 @@ const PROTOCOL = {
 
 /** Where clients are asked for certificates. */
 interface MtlsSettings {
-  /** That of everybody, or one of its own. */
+  /** The port of everything else, or one of its own. */
   port: number;
-  /** PEM: the authorities that are trusted for clients; none where it is not given. */
+  /** PEM: the authorities that are trusted for clients; none where it is undefined. */
   ca?: string | undefined;
 }
 
@@ -47,7 +47,9 @@ interface Needed {
   mtls: MtlsSettings | undefined;
 }
 
-/** The servers, which do not listen yet: the second asks for certificates, where that has a port of its own. */
+/**
+ * Makes the servers, which do not listen yet. The second one asks for certificates, where that has a port of its own.
+ */
 export function createServers({ secure, port, mtls }: Needed): [http.Server] | [http.Server, https.Server] {
   if (secure === undefined)
     return [limited(http.createServer({ ...PATIENCE, keepAliveTimeout: KEPT_FOR_PROXY }))];
@@ -58,14 +60,15 @@ export function createServers({ secure, port, mtls }: Needed): [http.Server] | [
   return [limited(https.createServer(options)), limited(https.createServer(asking))];
 }
 
-/** Whether everybody is asked for a certificate at the one port. */
+/** Reports whether all clients are asked for a certificate, at the only port. */
 function isSamePort(port: number, mtls: Pick<MtlsSettings, 'port'>): boolean {
   return port !== 0 && port === mtls.port;
 }
 
 /**
- * A client may have no certificate, or one that it made itself: what its certificate is good for is decided at the
- * request. Without authorities of its own the list is empty and not that of all public ones, which sign for anybody.
+ * Returns the TLS options of asking. A client may have no certificate or a self-signed one; what it is good for is
+ * decided at the request. Without authorities `ca` is an empty list: the default would trust all public ones, which
+ * sign for anybody.
  */
 function asks({ ca }: MtlsSettings) {
   return { requestCert: true, rejectUnauthorized: false, ca: ca ?? [] };

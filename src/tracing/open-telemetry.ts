@@ -1,5 +1,5 @@
-// Traces by OpenTelemetry: its API alone. What collects and sends them (the SDK) is the operator's, registered before the
-// server is loaded; without one nothing is made.
+// Traces with OpenTelemetry, through its API only. The SDK, which collects and sends them, is registered by the
+// operator before the server is loaded; without one no spans are made.
 import {
   context,
   isSpanContextValid,
@@ -13,7 +13,7 @@ import {
 import type { Tracing } from '../runtime/tracing.ts';
 import { VERSION } from '../runtime/version.ts';
 
-/** @returns undefined where no SDK is registered. */
+/** Opens the traces. @returns undefined where no SDK is registered. */
 export function openTracing(): Tracing | undefined {
   const tracer = trace.getTracer('gatehouse', VERSION);
   const probe = tracer.startSpan('start');
@@ -57,7 +57,7 @@ export function openTracing(): Tracing | undefined {
   };
 }
 
-/** Notes a failure, by its kind alone: messages may hold people's data. */
+/** Records a failure on the span, without its message, which may contain personal data. */
 async function failing<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
