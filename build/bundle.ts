@@ -1,5 +1,5 @@
-// Makes JavaScript of the sources: each program with all that it loads at its start in a few files. For each of some 1,100 files
-// Node.js would look, read, and take the compiled code from another file: a third of a start, and 40 MB.
+// Bundles the sources into JavaScript: each program with all that it loads at its start in a few files. Without that
+// Node.js would look up and read some 1,100 files and the compiled code of each, a third of a start and 40 MB.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,10 +8,13 @@ import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild';
 export const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const SOURCE = join(ROOT, 'src/');
 
-/** What is started or imported by its path. */
+/** The programs, and the modules that are imported by path at run time. */
 const PROGRAMS = ['cli.ts', 'testing/index.ts', 'scripts/worker.ts', 'store/sql/sqlite-worker.ts'];
 
-/** Packages that stay as they are: machine code, WebAssembly, what an SDK for traces shares, and 8 MB of which little is ever loaded. */
+/**
+ * Packages that are not bundled: machine code, WebAssembly, the API that an SDK for traces shares, and 8 MB of which
+ * little is ever loaded.
+ */
 export const APART = [
   '@node-rs/argon2',
   '@jitl/quickjs-ng-wasmfile-release-sync',
@@ -19,22 +22,22 @@ export const APART = [
   'twilio',
 ];
 
-/** What of packages goes into the files: nothing, or all that can. */
+/** Options for dependencies. `apart`: none is bundled; `inside`: all are, except {@link APART}. */
 const PACKAGES = {
   apart: { packages: 'external' },
   inside: {
-    // What `pg` would take if it were there.
+    // An optional dependency of `pg` that is not installed.
     external: [...APART, 'pg-native'],
-    // What is loaded later, by `import()`, has names as a module alone.
+    // Modules that are loaded later by `import()` export names only as ECMAScript modules.
     mainFields: ['module', 'main'],
-    // CommonJS asks for modules of Node.js by this.
+    // CommonJS code requires modules of Node.js by this function.
     banner: {
       js: "import { createRequire as requireBy } from 'node:module';\nconst require = requireBy(import.meta.url);",
     },
   },
 } satisfies Record<string, BuildOptions>;
 
-/** Modules find files by where they are themselves: they keep the places that they had, whatever file they are in. */
+/** Modules find other files relative to their own path, so each keeps the path that it had, whatever file it is in. */
 const places = (packages: keyof typeof PACKAGES): Plugin => ({
   name: 'places',
   setup({ onLoad }) {
@@ -43,7 +46,7 @@ const places = (packages: keyof typeof PACKAGES): Plugin => ({
       const text = await readFile(path, 'utf8');
       const place = JSON.stringify(relative(SOURCE, path).replace(/\.ts$/, '.js'));
       const root = "import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6)";
-      // A package that is loaded when it is first needed is found by esbuild where it is required, and by nothing else.
+      // esbuild finds a package that is loaded lazily only where a plain `require` loads it.
       const found =
         packages === 'apart'
           ? text
@@ -58,7 +61,7 @@ const places = (packages: keyof typeof PACKAGES): Plugin => ({
 
 /**
  * Writes the programs into a directory, whose name must be `dist`: what they read is beside it, as in the repository.
- * @returns what went into which file, by paths from the repository.
+ * @returns the inputs of each file, by paths from the repository.
  */
 export async function bundle(directory: string, packages: keyof typeof PACKAGES): Promise<Metafile> {
   const { outputFiles, metafile } = await build({
@@ -79,7 +82,8 @@ export async function bundle(directory: string, packages: keyof typeof PACKAGES)
   });
   for (const { path, text } of outputFiles) {
     await mkdir(dirname(path), { recursive: true });
-    // With one other character, such as in a comment, Node.js keeps the whole text at two bytes each.
+    // With a single character outside of Latin-1, such as in a comment, Node.js keeps the whole text at two bytes per
+    // character.
     const ascii = text.replace(
       /[^\0-\x7f]/g,
       (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

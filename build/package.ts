@@ -1,5 +1,5 @@
-// Makes `dist` of the published package. Other packages keep the versions that whoever installs it chooses, such as one that mends
-// a vulnerability.
+// Makes `dist` of the published package. Dependencies are not bundled, so that whoever installs it can choose their
+// versions, for example to fix a vulnerability.
 import { join } from 'node:path';
 import { bundle, ROOT } from './bundle.ts';
 

@@ -1,5 +1,6 @@
-// A directory that is all of Gatehouse: what `npm pack` makes, with the packages that it needs in its own files. Nothing is
-// installed, and less than half as many files are read at a start. A package that must be mended is mended by making it again.
+// Makes a directory with all of Gatehouse: the content of the npm package, with its dependencies in its own files.
+// Nothing needs to be installed, and a start reads less than half as many files. To update a dependency, make the
+// directory again.
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -18,9 +19,9 @@ const manifestOf = (place: string): Manifest =>
   JSON.parse(readFileSync(join(ROOT, place, 'package.json'), 'utf8'));
 
 /**
- * Writes it, with the versions that are installed here.
- * @param directory a new or empty one; `node <directory>/dist/cli.js` starts it.
- * @returns what went into which of its files, by paths from the repository.
+ * Writes the directory, with the versions that are installed here.
+ * @param directory a new or empty directory; `node <directory>/dist/cli.js` starts the server.
+ * @returns the inputs of each of its files, by paths from the repository.
  */
 export async function standalone(directory: string): Promise<Metafile> {
   unpack(directory);
@@ -32,7 +33,7 @@ export async function standalone(directory: string): Promise<Metafile> {
   return metafile;
 }
 
-/** Puts there what the published package has. */
+/** Copies the files of the npm package. */
 function unpack(directory: string): void {
   mkdirSync(directory, { recursive: true });
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', directory];
@@ -44,7 +45,10 @@ function unpack(directory: string): void {
   rmSync(packed);
 }
 
-/** Where packages are, and those that they need: from the repository. Those for other machines are not installed. */
+/**
+ * Returns the directories of packages and of their dependencies, relative to the repository. Packages for other
+ * machines are not installed.
+ */
 function withWhatTheyNeed(names: string[], from = '', found = new Set<string>()): Set<string> {
   for (const name of names) {
     const place = findPackage(name, from);
@@ -56,14 +60,14 @@ function withWhatTheyNeed(names: string[], from = '', found = new Set<string>())
   return found;
 }
 
-/** As Node.js looks for it: beside the one that needs it, then further out. */
+/** Finds a package as Node.js does: beside the one that requires it, then further up. */
 function findPackage(name: string, from: string): string | undefined {
   const place = join(from, 'node_modules', name);
   if (existsSync(join(ROOT, place))) return place;
   return from === '' || from === '.' ? undefined : findPackage(name, dirname(from));
 }
 
-/** What the authors of packages want to be told, where their code is in ours. */
+/** Collects the licences of the packages whose code is bundled. */
 function licencesOf(files: string[]): string {
   const places = files.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
   const texts = [...new Set(places)].sort().map((place) => {

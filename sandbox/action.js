@@ -1,12 +1,12 @@
-// What is around an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here protects
-// anybody: what was recorded is checked by the server. All that is the same for each run is made once, before the first.
+// The wrapper of an action in the sandbox: its module, and an `api` that records what it asks for. Nothing here is a
+// security boundary: the server checks what was recorded. What is the same for all runs is made once.
 (prepared) => {
-  /** What the run was given. */
+  /** The arguments of the run. */
   let event;
   let given;
   const commands = [];
 
-  /** The scopes that a token of an application is to have: what they are in the end is recorded, and seen at once. */
+  /** The scopes of an application's token. The resulting scopes are recorded, and visible at once. */
   const targetScopes = (record) => {
     const set = (scopes) => {
       if (!Array.isArray(scopes)) return record(scopes);
@@ -21,7 +21,7 @@
       clearTargetScopes: () => set([]),
     };
   };
-  /** What of a group answers at once, beside what it records. */
+  /** Methods that return something at once, in addition to what they record. */
   const answering = {
     redirect: () => ({
       canRedirect: () => given.canRedirect,
@@ -74,7 +74,7 @@
   };
 
   const rolesHere = () => {
-    /** A page of roles. `from` is where the page before it ended. */
+    /** A page of roles; `from` is the cursor. */
     const page = ({ take = 50, from = '0' } = {}) => {
       const { userRoles } = given;
       const [begin, most] = [Number(from), Math.min(Number(take), 100)];
@@ -123,7 +123,7 @@
     },
   });
 
-  /** The `api` that has those methods, which are named one after the other. */
+  /** Returns the `api` with these methods, names separated by spaces. */
   const apiOf = (methods) => {
     const names = methods.split(' ').filter((method) => method !== '');
     const has = (...all) => all.every((method) => names.includes(method));
@@ -157,17 +157,17 @@
   };
   const apis = new Map(prepared.map((methods) => [methods, apiOf(methods)]));
 
-  /** Modules that were required, by name. */
+  /** Required modules, by name. */
   const loaded = new Map();
   const load = (name, source, actions) => {
     const module = { exports: {} };
-    // There before it has run, as in Node: two may require one another.
+    // Before it has run, as in Node: modules may require each other.
     loaded.set(name, module);
     const make = (0, eval)(`(function (module, exports, require, actions) {${source}\n})`);
     try {
       make.call(module.exports, module, module.exports, requireHere, actions);
     } catch (thrown) {
-      // As in Node: who requires it again gets no half of it.
+      // As in Node: a module that failed is not cached.
       loaded.delete(name);
       throw thrown;
     }

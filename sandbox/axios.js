@@ -1,4 +1,4 @@
-// axios, what scripts use of it.
+// axios, the part that scripts use.
 (module, load) => {
   class AxiosError extends Error {
     constructor(message, code, config, request, response) {

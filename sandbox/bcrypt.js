@@ -1,11 +1,11 @@
-// bcrypt, as scripts of databases use it: with a callback, as a promise, and at once. Computed by the host.
+// bcrypt, as scripts of databases use it: with callbacks, promises and synchronously. The host computes.
 (module, load, host) => {
   const text = (value) => (typeof value === 'string' ? value : String(load('buffer').Buffer.from(value)));
   const genSaltSync = (rounds) => host('bcryptSalt', String(rounds ?? 10));
   const hashSync = (data, salt) =>
     host('bcryptHash', text(data), typeof salt === 'string' ? salt : genSaltSync(salt));
   const compareSync = (data, hash) => host('bcryptCompare', text(data), String(hash)) === 'true';
-  /** The last argument may be a callback; without one there is a promise. */
+  /** The last argument may be a callback; without one a promise is returned. */
   const later =
     (compute) =>
     (...args) => {

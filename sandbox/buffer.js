@@ -1,4 +1,4 @@
-// Buffer, atob, btoa. Conversions are the host's.
+// Buffer, atob, btoa. The host converts.
 (module, _load, host) => {
   const ENCODINGS = {
     utf8: 'utf8',
@@ -144,7 +144,7 @@
       return at + 4;
     }
   }
-  // Buffer(text) and new Buffer(text) are old, and in use.
+  // Buffer(text) and new Buffer(text) are deprecated, and in use.
   const Callable = new Proxy(Buffer, {
     apply: (_target, _self, args) =>
       typeof args[0] === 'number' ? Buffer.alloc(args[0]) : Buffer.from(...args),

@@ -1,4 +1,4 @@
-// crypto: Node's and the browser's, what scripts use of both. Computed by the host.
+// crypto: the part of Node's and of the browser's that scripts use. The host computes.
 (module, load, host) => {
   const { Buffer, plain } = load('buffer');
   const bytesOf = (value, encoding) => {
@@ -11,7 +11,7 @@
       : Buffer.from(buffer).toString(encoding);
   const joined = (parts) => plain(Buffer.concat(parts.map((one) => Buffer.from(one))));
 
-  /** A key as the host takes it: PEM or secret text, bytes, or a JWK. */
+  /** A key in the form of the host: PEM or secret text, bytes, or a JWK. */
   const keyText = (key) => {
     const inner = key?.__key ?? key?.key ?? key;
     if (key?.__key !== undefined) return JSON.stringify(key.__key);
@@ -121,7 +121,7 @@
       digest: async (algorithm, data) => host('hash', name(algorithm), bytesOf(data)),
     },
     webcrypto: undefined,
-    /** For the shims of tokens. */
+    /** For jsonwebtoken and jose. */
     keyText,
   };
   module.exports.webcrypto = module.exports;

@@ -1,9 +1,9 @@
 // fetch, Headers, Request, Response, AbortController, AbortSignal; and `send`, which the other HTTP shims use.
 (module, load, host, expect) => {
   /**
-   * Sends a request: the host makes it, or says why not.
+   * Sends a request through the host.
    * @param request url, method, headers (pairs), body (text or bytes), redirect, timeout (milliseconds).
-   * @param done takes an error, or { status, statusText, url, headers (pairs) } and the body (text, else an ArrayBuffer).
+   * @param done gets an error, or { status, statusText, url, headers (pairs) } and the body (text or ArrayBuffer).
    */
   const send = ({ body, ...head }, done) => {
     const id = expect((answer, content) => {
@@ -53,17 +53,17 @@
     [Symbol.iterator]() {
       return this.entries();
     }
-    /** Of node-fetch. */
+    /** As in node-fetch. */
     raw() {
       return Object.fromEntries([...this.#map].map(([name, value]) => [name, [value]]));
     }
   }
 
-  // Most runs have neither: what makes them is loaded by who makes one.
+  // Most runs use neither, so they are loaded when one is made.
   const isForm = (body) => typeof body.getAll === 'function' && body instanceof load('form-data').FormData;
   const isBlob = (body) => typeof body.arrayBuffer === 'function' && body instanceof load('form-data').Blob;
 
-  /** What a body is sent as, and its type. */
+  /** Returns a body as it is sent, and its type. */
   const contentOf = (body) => {
     if (body === null || body === undefined) return {};
     if (typeof body === 'string') return { body, type: 'text/plain;charset=UTF-8' };

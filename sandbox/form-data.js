@@ -1,4 +1,4 @@
-// FormData, Blob and File: what libraries look for in a body, and forms with files as fetch sends them (multipart/form-data).
+// FormData, Blob and File, and the encoding of forms with files (multipart/form-data).
 (module, load) => {
   const { Buffer } = load('buffer');
 
@@ -37,7 +37,7 @@
     }
   }
 
-  /** An entry's value: text, or a file, which has a name. */
+  /** The value of an entry: text, or a file with a name. */
   const entryOf = (value, filename) => {
     if (!(value instanceof Blob)) return String(value);
     if (value instanceof File && filename === undefined) return value;
@@ -85,7 +85,7 @@
 
   const quoted = (name) => name.replace(/\r\n|\r|\n/g, '%0D%0A').replace(/"/g, '%22');
 
-  /** A form as it is sent (RFC 7578). */
+  /** Encodes a form (RFC 7578). */
   const multipart = (form) => {
     const boundary = `----form-${load('crypto').randomUUID()}`;
     const parts = [...form].flatMap(([name, value]) => {

@@ -1,4 +1,4 @@
-// http and https, their clients alone: `request` and `get`, with the events that scripts listen to.
+// http and https, only the clients: `request` and `get`, with the events that scripts use.
 (module, load) => {
   const { Buffer } = load('buffer');
   const { URL } = load('url');
@@ -31,7 +31,7 @@
   }
   Emitter.prototype.addListener = Emitter.prototype.on;
 
-  /** The answer; its body comes as one piece. */
+  /** The response; its body is one chunk. */
   class IncomingMessage extends Emitter {
     #encoding;
     #bytes;

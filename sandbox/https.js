@@ -1,4 +1,4 @@
-// https, as http but for the scheme.
+// https: as http, with another scheme.
 (module, load) => {
   module.exports = load('http').over('https:');
 };

@@ -1,4 +1,4 @@
-// jose: signed tokens and key sets, what scripts use of it.
+// jose: the part for signed tokens and key sets that scripts use.
 (module, load, host) => {
   const { Buffer, plain } = load('buffer');
   const { keyText } = load('crypto');

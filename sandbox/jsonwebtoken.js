@@ -1,4 +1,4 @@
-// jsonwebtoken: sign, verify, decode. Signatures are computed by the host.
+// jsonwebtoken: sign, verify, decode. The host computes signatures.
 (module, load, host) => {
   const { Buffer, plain } = load('buffer');
   const { keyText } = load('crypto');
@@ -53,7 +53,7 @@
     }
   };
 
-  /** What a key may be used for when the caller does not say: a public key is never the secret of an HMAC. */
+  /** The default algorithms for a key: a public key is never the secret of an HMAC. */
   const algorithmsOf = (text) => {
     const { text: pem = '', jwk } = JSON.parse(text);
     const isPair = pem.includes('-----BEGIN') || (jwk !== undefined && jwk.kty !== 'oct');

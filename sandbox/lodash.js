@@ -1,4 +1,4 @@
-// lodash: the functions that scripts use most. There are no chains.
+// lodash: the functions that scripts use most, without chains.
 (module) => {
   const isObject = (value) => value !== null && (typeof value === 'object' || typeof value === 'function');
   const isPlainObject = (value) =>
@@ -66,7 +66,7 @@
         ? isObject(object?.[key]) && isMatch(object[key], source[key])
         : isEqual(object?.[key], source[key]),
     );
-  /** What lodash takes for a function: one, a path, a pair, or an object to match. */
+  /** Converts an iteratee: a function, a path, a pair, or an object to match. */
   const iteratee = (given) => {
     if (isNil(given)) return identity;
     if (typeof given === 'function') return given;
@@ -211,7 +211,7 @@
       ),
     invert: (object) => Object.fromEntries(Object.entries(object ?? {}).map(([key, value]) => [value, key])),
     findKey: (object, run) => Object.keys(object ?? {}).find((key) => iteratee(run)(object[key], key)),
-    // what something is
+    // types
     isArray: Array.isArray,
     isPlainObject,
     isNil,
@@ -234,7 +234,7 @@
       if (value instanceof Map || value instanceof Set) return value.size === 0;
       return entries(isObject(value) || typeof value === 'string' ? value : {}).length === 0;
     },
-    // lists and what is like them
+    // lists and similar values
     map,
     filter,
     reject,

@@ -1,8 +1,8 @@
-// request: the callback library of old, which most scripts of the hosted service use.
+// request: the deprecated callback library that most scripts of the hosted service use.
 (module, load) => {
   const encode = (text) => load('buffer').Buffer.from(text, 'utf8').toString('base64');
 
-  /** Nested objects as its `qs` writes them: a[b]=c. */
+  /** Encodes nested objects as `qs` does: a[b]=c. */
   const fields = (object, prefix = '') =>
     Object.entries(object).flatMap(([key, value]) => {
       if (value === undefined) return [];
@@ -85,7 +85,7 @@
       statusMessage: answer.statusText,
       headers,
       body,
-      // Few scripts look at it, and its address takes as long to parse as all the rest.
+      // Few scripts read it, and parsing the address takes as long as all the rest.
       get request() {
         request ??= {
           uri: load('url').parse(answer.url),

@@ -1,5 +1,5 @@
-// What is around a rule in the sandbox: `auth0`, the names that rules find, and the callback. What a rule leaves of `user`
-// and `context` goes to the rule after it. Nothing here protects anybody: what it asks for is checked by the server.
+// The wrapper of a rule in the sandbox: `auth0`, the globals of rules, and the callback. The next rule gets the `user`
+// and `context` that this one leaves. Nothing here is a security boundary: the server checks what it asks for.
 () => (user, context, domain, code) =>
   new Promise((resolve, reject) => {
     const updates = [];
@@ -23,7 +23,7 @@
     while (script.endsWith(';')) script = script.slice(0, -1).trim();
     const make = (0, eval)(`(function (module, exports, require) { return (${script}\n) })`);
     const module = { exports: {} };
-    // What a script of a run may require is what its wrapper may.
+    // A script may require what its wrapper may.
     const rule = make.call(module.exports, module, module.exports, require);
     if (typeof rule !== 'function') throw new TypeError('the rule is no function');
     const callback = (error, givenUser, givenContext) =>
@@ -39,6 +39,6 @@
     for (const [name, of] of Object.entries(names))
       Object.defineProperty(globalThis, name, { configurable: true, writable: true, value: require(of) });
     const returned = rule(user, context, callback);
-    // That of an async rule: it answers by the callback, too.
+    // The promise of an async rule: it answers through the callback, too.
     returned?.then?.(undefined, reject);
   });

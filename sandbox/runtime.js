@@ -1,8 +1,9 @@
-// What is around a script: how it is found and started, `require`, timers, `console`, and globals that are made when they
-// are first asked for. Runs inside the sandbox, with the script: nothing here protects anybody, the limits are outside.
+// The runtime of the sandbox: finds and starts a script, and has `require`, timers, `console`, and globals that are
+// made when they are first used. It runs inside the sandbox with the script, so it is no security boundary: the limits
+// are outside.
 (native) => {
   const stringify = JSON.stringify;
-  /** Calls the host. Texts go as one, with their lengths before it: each by itself takes as long as all together. */
+  /** Calls the host. All texts are passed in one, after their lengths: each conversion takes as long as that of all. */
   const host = (name, ...args) => {
     let head = name;
     let texts = '';
@@ -15,11 +16,11 @@
   };
   const loaded = new Map();
   const pending = new Map();
-  /** What is around scripts, by its name: it need not be made anew for each run. */
+  /** The wrappers by name, made once. */
   const prepared = new Map();
   let lastId = 0;
 
-  /** Keeps what is to be called when the host has an answer. */
+  /** The callbacks of pending requests to the host. */
   const expect = (onAnswer) => {
     const id = String(++lastId);
     pending.set(id, onAnswer);
@@ -37,7 +38,7 @@
     return module.exports;
   }
 
-  // Files of packages, where the run was given some: `link` says which file of them a name means, if any.
+  // Files of packages, if the run has any: `link` returns the file that a name means.
   const packaged = new Map();
   const NONE = 'none';
   const processOfPackages = {
@@ -51,7 +52,7 @@
     nextTick: (run, ...args) => void Promise.resolve().then(() => run(...args)),
   };
   function loadFile(path) {
-    // What a package says is nothing here.
+    // The package declares that this module has no code here.
     if (path === '') return {};
     let module = packaged.get(path);
     if (module !== undefined) return module.exports;
@@ -77,7 +78,7 @@
   }
 
   function require(given) {
-    // As it is named, or without a version.
+    // With or without a version.
     const names = [String(given), String(given).replace(/(.)@[^/]*$/, '$1')];
     const file = names.map((name) => host('link', '', name)).find((found) => found !== NONE);
     return file === undefined ? requireStandIn(given) : loadFile(file);
@@ -95,7 +96,7 @@
     throw error;
   }
 
-  // Each run begins with the same memory: numbers of the engine's own would be the same in each.
+  // Each run begins with the same memory, so the engine's own random numbers would be the same in each.
   let numbers = [];
   const random = () => {
     if (numbers.length === 0) numbers = Array.from(new Uint32Array(host('random', '512')));
@@ -108,7 +109,7 @@
     enumerable: false,
   });
 
-  // Timers: the host knows when the next is due, and no more.
+  // Timers: the host only knows when the next one is due.
   const timers = new Map();
   const wake = () => {
     let due = Infinity;
@@ -199,8 +200,8 @@
     for (const name of names) lazy(name, () => load(module)[name]);
   }
 
-  // A script has one of many forms: an expression (a function, an assignment, a function that is called and returns
-  // one, a bundle), or the text of a module.
+  // A script may be an expression (a function, an assignment, a call that returns a function, a bundle), or the text of
+  // a module.
   const compile = (code) => {
     try {
       return (0, eval)(code);
@@ -237,7 +238,7 @@
   }
 
   let answered = false;
-  /** What comes first counts: the callback, what is thrown, or the promise. */
+  /** The first answer counts: the callback, a thrown error, or the promise. */
   function succeed(value) {
     if (answered) return;
     let text;
@@ -269,18 +270,18 @@
   };
 
   return {
-    /** Loads what scripts may require and what is around them, once for all runs. */
+    /** Loads modules and wrappers once for all runs. */
     load: () => {
       for (const name of host('modules').split(',')) load(name);
       for (const name of host('wrappers').split(',')) {
         const make = evaluate(host('shim', name), name);
         prepared.set(name, make(JSON.parse(host('prepared'))));
       }
-      // Those that are globals besides are looked up, so that a run finds values.
+      // Globals that are defined lazily are read, so that runs find values.
       for (const name of ['Buffer', 'URL', 'TextEncoder', 'fetch', 'FormData', 'request', 'crypto'])
         void globalThis[name];
     },
-    /** Begins a run: of a script, or of what is around some. */
+    /** Starts the run of a script, or of a wrapper. */
     start: (source, entry, args, globals, around) =>
       guarded(() => {
         for (const [name, value] of Object.entries(JSON.parse(globals))) define(name, value);
@@ -289,13 +290,13 @@
         const callback = (error, value) => (error ? fail(error) : succeed(value));
         const returned = run(...given, callback);
         if (typeof returned?.then !== 'function') return;
-        // The promise of a function that takes the callback says nothing but that it failed.
+        // The promise of a function that takes the callback only counts when it rejects.
         const isAnswer = run.length <= given.length;
         returned.then((value) => {
           if (isAnswer && value !== undefined) succeed(value);
         }, fail);
       }),
-    /** An answer of the host, or with the id `timers` that some are due. */
+    /** Delivers an answer of the host; with the id `timers`, runs the timers that are due. */
     deliver: (id, ...answer) =>
       guarded(() => {
         if (id === 'timers') return runTimers();

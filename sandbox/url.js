@@ -1,4 +1,4 @@
-// URL and URLSearchParams (WHATWG), and what is left of Node's older `url`. Addresses are parsed by the host.
+// URL and URLSearchParams (WHATWG), and Node's older `url`. The host parses addresses.
 (module, load, host) => {
   class URLSearchParams {
     #pairs = [];
@@ -83,12 +83,12 @@
     'search',
     'hash',
   ];
-  /** @returns empty for what is no address. */
+  /** @returns an empty string where the address is invalid. */
   const hrefOf = (address, base) => host('href', String(address), base === undefined ? '' : String(base));
 
   class URL {
     #href;
-    /** Only when they are asked for. */
+    /** Parsed when first used. */
     #parts;
     #params;
     constructor(address, base) {

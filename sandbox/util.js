@@ -1,4 +1,4 @@
-// util, as in Node, what scripts use of it.
+// util: the part of Node's that scripts use.
 (module, load) => {
   const inspect = (value, given = {}, depth = 0, seen = []) => {
     if (typeof value === 'string') return depth === 0 ? value : `'${value.replaceAll("'", "\\'")}'`;

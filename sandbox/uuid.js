@@ -1,4 +1,4 @@
-// uuid: v4, v1 to v5 by name where they are random or made of a name, and what reads them.
+// uuid: random ids (v4), ids made of a name (v3, v5), and functions that read ids.
 (module, load, host) => {
   const { Buffer, plain } = load('buffer');
   const FORM = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
