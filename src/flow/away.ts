@@ -1,5 +1,6 @@
-// An action sends the user of a waiting request elsewhere, and the user comes back to /continue. The state that goes along is
-// used once and in the browser alone that it was given to: who plants somebody else's gets nowhere.
+// An action redirects the user of a waiting request to another site, and the user returns to /continue. The `state`
+// of the redirect is used once, and only in the browser that got it: nobody can make another browser use their
+// state.
 import type { Context } from 'koa';
 import { interactionPath, requestExpired } from '../engine/pending-interaction.ts';
 import type { Brought, Return } from '../engine/waiting-actions.ts';
@@ -16,30 +17,37 @@ import type { Events } from '../tenant/events.ts';
 import { next } from './next.ts';
 import { type HostedDependencies, openRequestPage, type RequestPage } from './request-page.ts';
 
-/** Who leaves. */
+/** What a redirect belongs to. */
 interface Leaving {
-  /** The id of the waiting request, or another name for what they were doing. */
+  /** The id of the waiting request, or another identifier of what the user was doing. */
   uid: string;
-  /** The user with whose pending challenges this ends. Without it, it ends with the session of the request. */
+  /**
+   * The user with whose pending challenges the redirect ends. Without it, the redirect ends with the session of the
+   * request.
+   */
   userId?: string;
-  /** The path that they come back to, where it is not a page of a waiting request. */
+  /** The path where the user continues, when it is not a page of a waiting request. */
   path?: string;
-  /** Which of several actions in turn has sent them: what they bring back counts for that one alone. */
+  /** Which of several actions has redirected the user: what the user returns with counts only for that one. */
   step?: string;
 }
 
-/** The users whom actions have sent elsewhere. */
+/** The users that actions have redirected to another site. */
 export interface AwayUsers {
-  /** Notes that the user of a request leaves. @returns the state to come back with; an earlier one is void. */
+  /**
+   * Records that the user of a request is redirected.
+   * @returns the `state` to return with; an earlier one becomes invalid.
+   */
   leave(ctx: Context, of: Leaving): Promise<string>;
   /**
-   * Takes what the user of this browser came back with. Of any number of racers exactly one succeeds.
-   * @returns the path where the request goes on; undefined when this browser has no such state.
+   * Accepts the request with which the user of this browser returns. Of any number of concurrent calls exactly one
+   * succeeds.
+   * @returns the path where the request continues; undefined when this browser has no such state.
    */
   comeBack(ctx: Context, state: string, brought: Return): Promise<string | undefined>;
-  /** The same for a second factor that was given at our own pages. @returns the path where they go on. */
+  /** Accepts a second factor that was given at our own pages. @returns the path where the user continues. */
   bring(ctx: Context, of: Leaving & { path: string }, given: { factor: string }): Promise<string>;
-  /** What was brought back to a request: given once, to its own browser. */
+  /** Returns what the user of a request has returned with, once, and only in its browser. */
   takeBrought(ctx: Context, of: Pick<Leaving, 'uid' | 'step'>, ticket: string): Promise<Brought | undefined>;
 }
 
@@ -50,15 +58,18 @@ export interface AwayDependencies extends HostedDependencies {
 
 const AWAY = 'action_redirect';
 const BROUGHT = 'action_return';
-/** How long a user may be away, as a request waits; and how long what they brought waits for their browser; seconds. */
+/**
+ * How long a user may take to return, which is as long as a request waits, and how long what they return with is
+ * kept for their browser; seconds.
+ */
 const TTL = 3600;
 const BROUGHT_TTL = 120;
-/** Characters of what is brought back. */
+/** The most characters that a user may return with. */
 const MOST_BROUGHT = 16_384;
 /** Limits on the states that wait, because every user can begin many logins. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
 
-/** `None`: the page that the user was sent to may post what it has to say. */
+/** `None`, because the other site may send the user back by a POST. */
 const BROWSER = browserCookie('__Host-gatehouse_away', { sameSite: 'none' });
 
 interface Kept extends Leaving {
@@ -66,13 +77,13 @@ interface Kept extends Leaving {
   browser: string;
 }
 
-/** Those of a tenant. */
+/** Makes the redirects of a tenant. */
 export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: Random }): AwayUsers {
   const { challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
   const take = async <T>(ctx: Context, purpose: string, ticket: string) => {
     const kept = (await challenges.peekTicket<T & Kept>(purpose, ticket))?.data;
-    // Looked at before it is used up: another browser cannot end a login that is not its own.
+    // Checked before it is used up, so that another browser cannot end a login that is not its own.
     if (kept === undefined || !BROWSER.bringsHashed(ctx, kept.browser)) return undefined;
     return (await challenges.spendTicket(purpose, ticket)) === undefined ? undefined : kept;
   };
@@ -115,7 +126,7 @@ export function awayUsers(deps: { challenges: Challenges; clock: Clock; random: 
   };
 }
 
-/** Sends the user of a request where an action wants them to go. */
+/** Redirects the user of a request to the URL that an action has set. */
 export async function sendAway(
   { away }: AwayDependencies,
   ctx: Context,
@@ -127,7 +138,7 @@ export async function sendAway(
   ctx.redirect(url.href);
 }
 
-/** The way back. */
+/** The routes by which users return. */
 export const awayRoutes: RouteDeclarations<AwayDependencies> = {
   'GET /continue': { ...PAGE, handle: comeBack },
   'POST /continue': { ...PAGE, handle: comeBack },
@@ -145,7 +156,7 @@ async function comeBack({ away, events }: AwayDependencies, ctx: Context): Promi
     events.record({ type: 'f', ip: ctx.ip, description: NOBODY_AWAY });
     throw requestExpired();
   }
-  // On at an address where the request's own cookies are, and with them whether it still waits.
+  // Continues at a path with the request's own cookies, where it is checked whether the request still waits.
   ctx.status = 303;
   ctx.redirect(path);
 }
@@ -160,7 +171,7 @@ async function goOn(deps: AwayDependencies, ctx: Context): Promise<void> {
       ? await deps.away.takeBrought(ctx, { uid: page.pending.uid }, ticket)
       : undefined;
   if (returned === undefined || 'factor' in returned) throw requestExpired();
-  // The user was linked to another meanwhile, and the request now waits for that one to log in.
+  // The user was linked to another one meanwhile, and the request now waits for that user's login.
   if (next(page.pending) !== 'redirect') return ctx.redirect(interactionPath(page.pending.uid));
   await deps.interactions.answer(ctx, { returned });
 }

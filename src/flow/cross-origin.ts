@@ -34,7 +34,7 @@ export interface CrossOriginDependencies {
   credentialGrants: readonly VendorGrant[];
 }
 
-/** A login ticket for credentials. */
+/** The route that issues a login ticket for credentials. */
 export const crossOriginRoutes: RouteDeclarations<CrossOriginDependencies> = {
   'POST /co/authenticate': {
     limit: 'other',
@@ -105,7 +105,7 @@ async function logIn(deps: CrossOriginDependencies, ctx: Context): Promise<void>
   };
 }
 
-/** @throws AuthError 400 when the application has no such connection. */
+/** Checks the `realm` of a request. @throws AuthError 400 when the application has no such connection. */
 async function checkRealm(
   { hasRealm }: CrossOriginDependencies,
   client: Client,
@@ -136,7 +136,7 @@ async function authenticate(
   throw unsupportedType();
 }
 
-/** The `Origin` header must be one of the application's registered origins. */
+/** Checks that the `Origin` header is one of the application's registered origins. */
 function checkOrigin(client: Client, origin: string): void {
   if (client.cross_origin_authentication !== true) {
     throw new AuthError(401, 'unauthorized_client', 'Cross origin login not allowed.');

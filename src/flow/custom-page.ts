@@ -41,7 +41,7 @@ export function sendCustomPage(
   ctx.body = withNonce(html, nonce).replaceAll(CONFIG_PLACEHOLDER, encode(configOf(deps, page)));
 }
 
-/** Base64 of JSON, which needs no escaping in HTML or in a script's string. */
+/** Encodes JSON as base64, which needs no escaping in HTML or in a script's string. */
 function encode(config: object): string {
   return Buffer.from(JSON.stringify(config), 'utf8').toString('base64');
 }
@@ -53,7 +53,7 @@ function withNonce(html: string, nonce: string): string {
 
 const MOST_ORIGINS = 30;
 
-/** The origins of the addresses in a page. */
+/** Returns the origins of the URLs in a page. */
 function namedOrigins(html: string): string[] {
   const found = [
     ...html.matchAll(/(?:https:)?\/\/((?:[a-z0-9-]+\.)+[a-z0-9-]+(?::\d{1,5})?)(?=[/"'\s?#)<]|$)/gi),
@@ -61,7 +61,7 @@ function namedOrigins(html: string): string[] {
   return [...new Set(found.map(([, host = '']) => `https://${host.toLowerCase()}`))].slice(0, MOST_ORIGINS);
 }
 
-/** Parameters of the request that the page's SDK goes on with. */
+/** Parameters of the request that the page's SDK continues with. */
 const PARAMETERS = [
   'response_type',
   'response_mode',
@@ -80,7 +80,7 @@ const PARAMETERS = [
   'connection_scope',
 ] as const;
 
-/** The value of `@@config@@`, named as at the hosted service. */
+/** Returns the value of `@@config@@`, with the member names of the hosted service. */
 function configOf({ baseUrl, config }: CustomPageDependencies, page: RequestPage): object {
   const { pending, client, csrf } = page;
   const { params } = pending;

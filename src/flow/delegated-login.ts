@@ -15,7 +15,7 @@ import type { Random } from '../runtime/random.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Users } from '../users/users.ts';
 
-/** A login to be done. */
+/** A login to begin. */
 interface NewDelegatedLogin {
   clientId: string;
   /** Parameters of the authorization request: `prompt`, `max_age`, `acr_values`, `login_hint` … */
@@ -32,11 +32,11 @@ export interface DelegatedOutcome {
 }
 
 export interface DelegatedLogins {
-  /** Stores a request for this browser. @returns the address that starts its login. */
+  /** Stores a request for this browser. @returns the path that starts its login. */
   begin(ctx: Context, request: NewDelegatedLogin): Promise<string>;
   /**
-   * The end of a login, at the application's own callback; each request ends once.
-   * @throws AuthError 400 when this browser has no such request waiting, or the code is not of it.
+   * Ends a login, at the callback of its application; each request ends once.
+   * @throws AuthError 400 when no such request waits in this browser, or the code does not belong to it.
    */
   finish(ctx: Context, clientId: string): Promise<DelegatedOutcome>;
   /**
@@ -47,7 +47,7 @@ export interface DelegatedLogins {
 }
 
 export interface DelegatedLoginDependencies {
-  /** What the logins are for. One that was begun for another purpose is refused. */
+  /** The purpose of the logins. One that was begun for another purpose is refused. */
   purpose: string;
   callbacks: Pick<OwnCallback, 'of' | 'has'>;
   redeemOwnCode: RedeemOwnCode;
@@ -61,12 +61,11 @@ export interface DelegatedLoginDependencies {
 const TTL = 3600;
 /** Limits on waiting requests, because anybody can start one. */
 const WAITING = { most: 10_000, mostOfAddress: 600, ttlSeconds: TTL };
-/** Characters of a request's data. */
+/** The most characters of a request's data. */
 const LARGEST_DATA = 8_192;
 
-/** Ties requests to the browser that made them. */
-// `None`: what comes back by another site's post must bring it. What is not to be forged is a state or a request's ID,
-// which goes with it.
+// Binds requests to the browser that made them. `None`, because a response may come by a POST from another site.
+// The cookie alone proves nothing: a response also needs the state or the ID of the request.
 const BROWSER = browserCookie('__Host-gatehouse_request', { sameSite: 'none' });
 
 /** A stored request. */
@@ -80,7 +79,7 @@ interface Kept {
   data: Record<string, unknown>;
 }
 
-/** The delegated logins of a tenant. */
+/** Makes the delegated logins of a tenant. */
 export function delegatedLogins(deps: DelegatedLoginDependencies): DelegatedLogins {
   const { purpose, callbacks, challenges, random } = deps;
   const waiting = createWaitingList(WAITING, deps.clock);
@@ -136,7 +135,7 @@ async function finish(
   const peeked =
     typeof state === 'string' ? await deps.challenges.peekTicket<Kept>(deps.purpose, state) : undefined;
   const kept = peeked?.data;
-  // Looked at before it is used up: another browser cannot end a login that is not its own.
+  // Checked before it is used up, so that another browser cannot end a login that is not its own.
   if (typeof state !== 'string' || kept?.clientId !== clientId || !BROWSER.bringsHashed(ctx, kept.browser)) {
     throw requestExpired();
   }
@@ -151,7 +150,7 @@ async function finish(
   return { clientId, data, login: await redeem(deps, kept, typeof code === 'string' ? code : '') };
 }
 
-/** Takes in the code of a request that has ended well. */
+/** Redeems the code of a request that has succeeded. */
 async function redeem(
   { callbacks, redeemOwnCode, users }: DelegatedLoginDependencies,
   { clientId, codeChallenge }: Kept,

@@ -1,4 +1,4 @@
-// The browser login: a request that waits for its user, and the logins that pages of applications take.
+// The login in a browser: the pages of a waiting request, and logins at pages of applications.
 import { feature } from '../engine/feature.ts';
 import type { Limits } from '../records/limits.ts';
 import { awayRoutes } from './away.ts';

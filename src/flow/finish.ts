@@ -1,5 +1,5 @@
-// The end of every login in the browser, by page or ticket: checks it and continues the request, to the second factor if one
-// is due. The session is created when the browser returns to the authorization endpoint.
+// The end of every login in the browser, by page or ticket: verifies it and continues the request, with the second
+// factor if one is needed. The session is created when the browser returns to the authorization endpoint.
 import type { Context } from 'koa';
 import {
   type Answer,
@@ -16,16 +16,18 @@ import { AuthError } from '../http/errors.ts';
 import { type Clock, epochSeconds } from '../runtime/clock.ts';
 import { type Login, withSecondFactor } from '../users/login.ts';
 
-/** The second factor's page, below the request's. */
+/** The second factor's page, below the path of the request. */
 export const FACTOR_STEP = 'mfa';
 
-/** The page that offers to link an account, below the request's. */
+/** The page that offers to link an account, below the path of the request. */
 export const ACCOUNT_LINK_STEP = 'link';
 
-/** The page that offers something to who has just logged in, below the request's. */
+/** The page with an offer after the login, below the path of the request. */
 export const OFFER_STEP = 'offer';
 
-/** What follows a complete login: the answer to the request, or a page that asks its user something first. */
+/**
+ * Returns what follows a complete login: the answer to the request, or a page that asks the user something first.
+ */
 export type AfterLogin = (
   ctx: Context,
   request: WaitingRequest,
@@ -43,13 +45,14 @@ export interface Finish {
    */
   login(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
   /**
-   * Completes the request with a login that waited for something else: one that is no longer valid is an error at the
-   * application, because asking for it again would only go round.
+   * Completes the request with a login that waited for something else. If it is no longer valid the application
+   * gets an error, because asking for it again would loop.
    */
   resume(ctx: Context, request: WaitingRequest, login: Login): Promise<void>;
   /**
-   * Completes the request with the second factor; back to the login page if the first is no longer valid.
-   * @throws AuthError 400 when it is another user's; 403 as {@link login}.
+   * Completes the request with the second factor; sends the user back to the login page if the first factor is no
+   * longer valid.
+   * @throws AuthError 400 when the factor is another user's; 403 as {@link login}.
    */
   secondFactor(ctx: Context, given: GivenFactor): Promise<void>;
 }
@@ -58,21 +61,21 @@ interface FinishDependencies {
   interactions: Interactions;
   settle: Settle;
   afterLogin: AfterLogin;
-  /** Dates logins. */
+  /** The clock that dates logins. */
   wallClock: Clock;
 }
 
 /** Makes the functions that end a login in the browser. */
 export function createFinish({ interactions, settle, afterLogin, wallClock }: FinishDependencies): Finish {
-  /** As an error at the application, or on the page if the user can correct it. */
+  /** Answers a refusal as an error at the application, or on the page if the user can correct it. */
   const refuse = async (ctx: Context, refusal: AuthError): Promise<void> => {
     const { error, error_description: description } = refusal;
     if (error === 'invalid_grant') throw refusal;
     await interactions.answer(ctx, { error, description });
   };
   const end = async (ctx: Context, request: WaitingRequest, login: Login): Promise<void> => {
-    // A transferred session is no new proof, so no passkey and no linked account, which would outlive it, are
-    // offered.
+    // A transferred login proves nothing new. No passkey and no linked account are offered, because they would
+    // outlive it.
     if (login.transfer !== undefined) return interactions.answer(ctx, { login });
     const after = await afterLogin(ctx, request, login);
     const path = interactionPath(request.uid);
@@ -109,7 +112,7 @@ export function createFinish({ interactions, settle, afterLogin, wallClock }: Fi
       }
     },
     secondFactor: async (ctx, { userId, amr, acr }) => {
-      // Read again: the request may have ended while the factor was verified.
+      // Read again, because the request may have ended while the factor was verified.
       const request = await interactions.pending(ctx);
       const { firstFactor } = request;
       if (firstFactor === undefined) return ctx.redirect(interactionPath(request.uid));

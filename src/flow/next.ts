@@ -1,4 +1,4 @@
-// The next step of a waiting authorization request. Decided only here.
+// Decides the next step of a waiting authorization request. It is decided only here.
 import type { PendingInteraction } from '../engine/pending-interaction.ts';
 
 /**
@@ -20,7 +20,7 @@ type Next =
 
 type Undecided = Pick<PendingInteraction, 'prompt' | 'userId' | 'firstFactor' | 'link' | 'offer'>;
 
-/** The next step of a request. */
+/** Returns the next step of a request. */
 export function next({ prompt, userId, firstFactor, link, offer }: Undecided): Next {
   if (prompt === 'consent' || prompt === 'organization_name' || prompt === 'organization') return prompt;
   if (prompt === 'redirect') return prompt;

@@ -1,5 +1,5 @@
-// The organization that a login is for, where the application needs one and its request names none: the user types its
-// name, or an address of theirs, before the login, or chooses among their own after it.
+// The pages that ask for an organization, when the application requires one and its request names none: the user
+// types its name or an e-mail address before the login, or chooses one of their own after it.
 import type { Context } from 'koa';
 import type { Organizations } from '../engine/organizations.ts';
 import { formFields } from '../http/body-fields.ts';
@@ -12,7 +12,10 @@ interface OrganizationDependencies extends HostedDependencies {
 
 type Show = (deps: OrganizationDependencies, ctx: Context, page: RequestPage) => Promise<void>;
 
-/** Asks for the name, or for an e-mail address whose domain is an organization's, as the application wants it. */
+/**
+ * Asks for the name, or for an e-mail address with the domain of an organization, as the application's settings
+ * say.
+ */
 export const showName: Show = (deps, ctx, page) =>
   askName(deps, ctx, page, methodsOf(page).includes('email') ? (page.pending.params.login_hint ?? '') : '');
 
@@ -38,12 +41,12 @@ function askName(
   return renderPage(deps, ctx, page, 'login/organization-name', model, alert === undefined ? 200 : 400);
 }
 
-/** RFC 5321 §4.5.3.1: the longest address; names of organizations are shorter. */
+/** The longest e-mail address (RFC 5321 §4.5.3.1); names of organizations are shorter. */
 const LONGEST = 254;
 
 /**
- * Takes what was typed. Membership is checked after the login, and an e-mail address is matched by its domain
- * alone: the page tells nobody which accounts exist.
+ * Accepts the typed name or e-mail address. Membership is checked only after the login, and an e-mail address is
+ * matched by its domain, so the page does not reveal which accounts exist.
  */
 export const takeName: Show = async (deps, ctx, page) => {
   const typed = formFields(ctx, 'organization').organization.trim().slice(0, LONGEST);
@@ -71,7 +74,7 @@ async function choicesOf(
   return userId === undefined ? [] : organizations.choices(userId, connection ?? '');
 }
 
-/** Lets the user choose; who is a member of one alone goes on with it. */
+/** Lets the user choose. With a single organization the request continues at once. */
 export const showChoice: Show = async (deps, ctx, page) => {
   const choices = await choicesOf(deps, page);
   const [first] = choices;
@@ -89,7 +92,7 @@ export const showChoice: Show = async (deps, ctx, page) => {
   });
 };
 
-/** Takes the choice, if it is among the user's own. */
+/** Accepts the choice, if it is one of the user's organizations. */
 export const takeChoice: Show = async (deps, ctx, page) => {
   const { organization } = formFields(ctx, 'organization');
   const isOwn = (await choicesOf(deps, page)).some(({ id }) => id === organization);

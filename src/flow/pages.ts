@@ -7,7 +7,7 @@ import { nameOf } from '../users/profile.ts';
 import type { User } from '../users/user.ts';
 import { type PageModel, pageModel, type RequestPage, stepPath } from './request-page.ts';
 
-/** A scope: the message key of OpenID Connect's own, or what the API says of it. */
+/** A scope: the message key of an OpenID Connect scope, or the description of an API's. */
 interface ShownScope {
   key?: string;
   text?: string;
@@ -32,7 +32,7 @@ interface AccountPage extends PageModel {
   loginUrl: string;
 }
 
-/** What the user is asked to allow the application. */
+/** Builds the model of the consent page. */
 export async function consentPage(
   page: RequestPage,
   config: Config,
@@ -47,7 +47,7 @@ export async function consentPage(
   };
 }
 
-/** What is asked for in scopes, those of APIs by the identifiers of these. */
+/** Returns the requested scopes as a page shows them. @param apis scopes by the API's identifier. */
 export async function shownScopes(
   config: Pick<Config, 'resourceServer'>,
   oidcScopes: readonly string[],
@@ -65,7 +65,10 @@ export async function shownScopes(
   return [...oidcScopes.map((scope) => ({ key: `scope.${scope}` })), ...apiScopes.flat()];
 }
 
-/** The details of a request (RFC 9396 §2), each by the template of its type where there is one that can be rendered. */
+/**
+ * Returns the authorization details of a request (RFC 9396 §2) as a page shows them, each rendered by the template
+ * of its type if that succeeds.
+ */
 export async function shownDetails(
   { client }: { client: Pick<Client, 'name'> },
   config: Pick<Config, 'resourceServer' | 'settings'>,
@@ -84,7 +87,7 @@ export async function shownDetails(
         client: { name: client.name },
         api: { name: api?.name },
       };
-      // A template that fails must not hide what is asked for.
+      // A template that fails must not hide what is requested.
       const html =
         template === undefined
           ? undefined
@@ -94,7 +97,7 @@ export async function shownDetails(
   );
 }
 
-/** All that is in a value, as lines: the names of members on the way, and what is at the end. */
+/** Lists everything in a value, as lines with the path of member names and the value. */
 function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lines'] {
   if (typeof value !== 'object' || value === null) return [{ name: path.join(' › '), value: String(value) }];
   if (Array.isArray(value) && value.every((one) => typeof one !== 'object')) {
@@ -105,7 +108,7 @@ function linesOf(value: unknown, path: readonly string[] = []): ShownDetail['lin
   );
 }
 
-/** Asks whether to continue as the logged-in user. */
+/** Builds the model of the page that asks whether to continue as the logged-in user. */
 export function accountPage(page: RequestPage, user: User | undefined): AccountPage {
   return { ...pageModel(page, 'account'), user: nameOf(user), loginUrl: stepPath(page.pending, 'login') };
 }

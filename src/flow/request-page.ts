@@ -1,4 +1,4 @@
-// What all pages of a waiting authorization request have in common.
+// What the pages of waiting authorization requests have in common.
 import type { Context } from 'koa';
 import {
   type Interactions,
@@ -35,17 +35,17 @@ export interface RequestPage {
 
 /** What every page of a request shows. */
 export interface PageModel {
-  /** Where the form posts. */
+  /** The path that the form posts to. */
   action: string;
   csrf: string;
   client: ShownClient;
   /** A message key. */
   alert?: string;
-  /** In place of `alert`: a message of the tenant's own code, shown as text. */
+  /** A message of the tenant's own code, shown as text in place of `alert`. */
   said?: string | undefined;
 }
 
-/** @throws AuthError 400 when this browser has no such request waiting. */
+/** Loads the request of the path for a page. @throws AuthError 400 when no such request waits in this browser. */
 export async function openRequestPage(deps: HostedDependencies, ctx: Context): Promise<RequestPage> {
   const pending = await deps.interactions.pending(ctx);
   const client = await deps.config.client(pending.clientId);
@@ -55,17 +55,17 @@ export async function openRequestPage(deps: HostedDependencies, ctx: Context): P
   return { pending, client, organization, csrf: deps.csrf.token(ctx) };
 }
 
-/** The path of a step of a request. */
+/** Returns the path of a step of a request. */
 export function stepPath({ uid }: PendingInteraction, step: string): string {
   return `${interactionPath(uid)}/${step}`;
 }
 
-/** The part of the model that all steps share. */
+/** Returns the part of the model that all steps share. */
 export function pageModel({ pending, client, csrf }: RequestPage, step: string): PageModel {
   return { action: stepPath(pending, step), csrf, client: shownClient(client) };
 }
 
-/** Answers with a page of the request, in its language; its form may lead to the request's callback. */
+/** Answers with a page of the request, in its language. Its form may lead to the request's redirect URI. */
 export function renderPage(
   deps: Pick<HostedDependencies, 'views'>,
   ctx: Context,
@@ -83,17 +83,17 @@ export function renderPage(
   });
 }
 
-/** The user's languages: the request's before the browser's. */
+/** Returns the user's languages: those of the request before those of the browser. */
 export function requestLanguages(ctx: Context, { pending }: RequestPage): Languages {
   return languagesOf(ctx, pending.params.ui_locales);
 }
 
-/** Whether a request accepts a login by a connection: if it names one, only that. */
+/** Whether a request accepts a login with a connection: any, unless it names one. */
 export function takesConnection({ params }: PendingInteraction, { name }: { name: string }): boolean {
   return params.connection === undefined || params.connection === name;
 }
 
-/** The alert for a 429. @returns a message key; undefined for other errors. */
+/** Returns the alert for a 429. @returns a message key; undefined for other errors. */
 export function tooManyAlert({ error, error_description }: AuthError): string | undefined {
   if (error === 'too_many_requests') return 'login.locked';
   if (error !== 'too_many_attempts') return undefined;

@@ -1,5 +1,5 @@
-// The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below the
-// same address.
+// The pages of a waiting request: /u/<uid> shows its next step. Connections and factors have their own pages below
+// this path.
 import type { Context } from 'koa';
 import type { Organizations } from '../engine/organizations.ts';
 import { requestExpired } from '../engine/pending-interaction.ts';
@@ -23,21 +23,18 @@ import {
   stepPath,
 } from './request-page.ts';
 
-/**
- * Shows the page of a login.
- * @param form which of its forms, where one was asked for by its own address.
- */
+/** Shows the page of a login. @param form the form to show, when its own path was opened. */
 type ShowLogin = (ctx: Context, form?: string) => Promise<void>;
 
 /**
- * How a request's user logs in, as the connections have it.
+ * Returns how the user of a request logs in, as its connections decide.
  * @returns undefined when the application has no connection for the request.
  */
 export type LoginPageOf = (page: RequestPage) => Promise<LoginPage | undefined>;
 
 interface LoginPage {
   show: ShowLogin;
-  /** Whether the user logs in elsewhere, and is sent there without a page. */
+  /** Whether the user logs in at another provider and is redirected there without a page. */
   isElsewhere: boolean;
 }
 
@@ -48,20 +45,17 @@ export interface FlowDependencies extends HostedDependencies, CustomPageDependen
   loginPageOf: LoginPageOf;
 }
 
-/**
- * Shows a request's next step.
- * @param form the login form, if its own address was opened.
- */
+/** Shows a request's next step. @param form the login form to show, when its own path was opened. */
 export type ShowNext = (ctx: Context, page: RequestPage, form?: string) => Promise<void>;
 
-/** {@link ShowNext}, also for the features' pages. */
+/** Makes {@link ShowNext}, which the features' pages use too. */
 export function createShowNext(deps: FlowDependencies): ShowNext {
   return (ctx, page, form) => show(deps, ctx, page, form);
 }
 
 type Handle = (deps: FlowDependencies, ctx: Context, page: RequestPage) => Promise<void>;
 
-/** Opens the request before a page is made. */
+/** Makes a handler that loads the request and verifies the CSRF token of a POST before it builds a page. */
 const opened = (handle: Handle) => ({
   ...PAGE,
   handle: async (deps: FlowDependencies, ctx: Context): Promise<void> => {
@@ -95,7 +89,8 @@ export const requestRoutes: RouteDeclarations<FlowDependencies> = {
 };
 
 /**
- * Completes the request with the login that it brings. @returns whether there was a valid one of this browser.
+ * Completes the request with its login ticket or transferred login.
+ * @returns whether there was a valid one for this browser.
  */
 async function useTicket(deps: FlowDependencies, ctx: Context, { pending }: RequestPage): Promise<boolean> {
   const { login_ticket: beside } = ctx.query;
@@ -159,7 +154,7 @@ async function showLogin(
   form?: string,
 ): Promise<void> {
   const login = await deps.loginPageOf(page);
-  // An error at the application instead of a page without a form.
+  // The application gets an error, because the page would have no form.
   if (login === undefined)
     return deps.interactions.answer(ctx, {
       error: 'invalid_request',

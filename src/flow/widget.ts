@@ -1,5 +1,5 @@
-// What the login widget loads, in an application's page or a customized login page (docs/wire/legacy-pages.md): public data
-// about one application.
+// The resources that the login widget loads, in an application's page or a customized login page
+// (docs/wire/legacy-pages.md): public data about one application.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { AuthError, oauthShape } from '../http/errors.ts';
@@ -11,13 +11,13 @@ import type { Config } from '../tenant/config.ts';
 export interface WidgetDependencies {
   baseUrl: string;
   config: Config;
-  /** What the widget is told of an application's connections, by strategy. */
+  /** Returns an application's connections as the widget expects them, by strategy. */
   describeConnections(clientId: string, organization?: string): Promise<readonly object[]>;
 }
 
 const api = { limit: 'other', cors: 'applications', errors: oauthShape } as const;
 
-/** Captcha requests: never required. */
+/** The route that asks whether a captcha is required. It never is. */
 const challenge = {
   ...api,
   summary: 'Whether a challenge is due: never',
@@ -65,19 +65,22 @@ export const widgetRoutes: RouteDeclarations<WidgetDependencies> = {
   'POST /passwordless/challenge': challenge,
 };
 
-/** The tenant's name for the widget: the first label of the host. */
+/** Returns the tenant's name for the widget: the first label of the host. */
 export function tenantName(baseUrl: string): string {
   return new URL(baseUrl).hostname.split('.')[0] ?? '';
 }
 
-/** The address below which the widget of a request finds its settings. @param organization that of the request, by id. */
+/**
+ * Returns the base URL of the widget's settings for a request.
+ * @param organization the id of the request's organization.
+ */
 export function settingsBase(baseUrl: string, organization: string | undefined): string {
   return organization === undefined
     ? `${baseUrl}/`
     : `${baseUrl}/organizations/${encodeURIComponent(organization)}/`;
 }
 
-/** `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
+/** Handles `GET /client/<client_id>.js`: the application's settings as a script, which pages of any origin load. */
 async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<void> {
   const clientId = /^(.+)\.js$/.exec(String(ctx.params.file))?.[1];
   const client = clientId === undefined ? undefined : await deps.config.client(clientId);
@@ -96,7 +99,8 @@ async function sendSettings(deps: WidgetDependencies, ctx: Context): Promise<voi
 }
 
 /**
- * `GET /user/ssodata`: whether to offer the logged-in user. Never: the page is only shown when the session does not suffice.
+ * Handles `GET /user/ssodata`: whether to offer the logged-in user. Always no, because a login page is only shown
+ * when the session does not suffice.
  */
 function sendLastLogin(ctx: Context): void {
   ctx.set('Cache-Control', 'no-store');
@@ -104,7 +108,8 @@ function sendLastLogin(ctx: Context): void {
 }
 
 /**
- * `GET /user/geoloc/country`: the default country of phone numbers, by the browser's language; addresses are not located.
+ * Handles `GET /user/geoloc/country`: the default country of phone numbers, by the browser's language. IP addresses
+ * are not located.
  */
 function sendCountry(ctx: Context): void {
   ctx.vary('Accept-Language');

@@ -24,14 +24,14 @@ interface BackChannelDependencies {
   outbound: Outbound;
 }
 
-/** Whom to tell of which session, where. */
+/** A logout token to deliver: the application, its URL, and the ended session. */
 interface LogoutNotice {
   clientId: string;
   address: string;
   session: Pick<EndedSession, 'sid' | 'userId'> & { metadata?: SessionMetadata | undefined };
 }
 
-/** Pauses between tries, milliseconds: four tries in about two minutes. */
+/** Pauses between attempts, milliseconds: four attempts in about two minutes. */
 const PAUSES = [1_000, 10_000, 110_000];
 const CONCURRENCY = 16;
 /** Logout tokens that this process holds; more wait in the store. */
@@ -39,7 +39,7 @@ const CAPACITY = 5_000;
 /** How long an application may take to answer, milliseconds. */
 const TIMEOUT = 5_000;
 
-/** The channel to applications with back-channel addresses. */
+/** Makes the channel to applications with back-channel logout URLs. */
 export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   const prepare = deps.deliveries.add(logoutTokens(deps));
   return {
@@ -49,7 +49,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
       const clients = found
         .filter((client) => client !== undefined)
         .filter((one) => isInitiator(one, reason));
-      // Read now: it goes with the session.
+      // Read now, because it is deleted with the session.
       const metadata = clients.some(takesSessionMetadata) ? await sessionMetadata(deps, sid) : undefined;
       const all = clients
         .flatMap((client) =>
@@ -66,7 +66,7 @@ export function backChannel(deps: BackChannelDependencies): LogoutChannel {
   };
 }
 
-/** How logout tokens are delivered. */
+/** Declares how logout tokens are delivered. */
 function logoutTokens(deps: BackChannelDependencies): DeliveryKind<LogoutNotice> {
   return {
     kind: 'logout-token',
@@ -96,7 +96,10 @@ function addressesOf({ oidc_logout, oidc_backchannel_logout }: Client): string[]
   return [...new Set(all)];
 }
 
-/** Whether the application asked for this reason; by default user logouts only, as at the hosted service. */
+/**
+ * Whether the application wants logout tokens for this reason; by default only for logouts by the user, as with the
+ * hosted service.
+ */
 function isInitiator({ oidc_logout }: Client, reason: SessionEnd): boolean {
   const initiators = oidc_logout?.backchannel_logout_initiators;
   if (initiators === undefined) return reason === 'rp-logout' || reason === 'idp-logout';
@@ -109,16 +112,16 @@ async function post(
   { clientId, address, session }: LogoutNotice,
 ): Promise<void> {
   const client = await config.client(clientId);
-  // The token would be for an application that is no more, or go where it no longer wants it.
+  // The application was deleted, or this URL was removed from it.
   if (client === undefined || !addressesOf(client).includes(address))
     throw new NotTaken('it is told there no more', false);
-  // Made for each try, because it is valid for two minutes.
+  // Made for each attempt, because it is valid for two minutes.
   const token = await signLogoutToken(client, session);
   const answer = await outbound
     .fetch(address, {
       method: 'POST',
       body: new URLSearchParams({ logout_token: token }),
-      // Not followed: the token is for this address alone.
+      // Redirects are not followed: the token is only for this URL.
       redirect: 'manual',
       timeout: TIMEOUT,
       headOnly: true,

@@ -1,4 +1,4 @@
-// The end of every logout: ends the session, tells its participants, and sends the browser on.
+// The end of every logout: ends the session, notifies its applications, and returns where the browser goes.
 import type { Context } from 'koa';
 import type { Sessions } from '../engine/sessions.ts';
 import type { Config } from '../tenant/config.ts';
@@ -8,9 +8,9 @@ import { frontChannelFrames } from './front-channel.ts';
 
 /** A logout request after validation. */
 export interface ValidLogout {
-  /** The client_id of the application that asked. */
+  /** The client_id of the application that sent the request. */
   clientId: string | undefined;
-  /** Where the browser goes in the end; undefined: our signed-out page. */
+  /** The URL where the browser goes in the end; undefined for our signed-out page. */
   returnTo: string | undefined;
   /** Whether to log out of the upstream identity provider, too. */
   federated: boolean;
@@ -23,11 +23,11 @@ export interface EndSessionDependencies extends FederatedDependencies {
   events: Events;
 }
 
-/** Where a logout leaves the browser. */
+/** The outcome of a logout for the browser. */
 export interface LoggedOut {
-  /** Where it goes now; undefined: the signed-out page is shown at once. */
+  /** The URL where the browser goes now; undefined when the signed-out page is shown at once. */
   to: string | undefined;
-  /** Front-channel logout addresses to load in frames first. */
+  /** Front-channel logout URLs to load in frames first. */
   frames: string[];
 }
 

@@ -1,4 +1,4 @@
-// Logging out.
+// Logout: its endpoints, its pages and the back channel.
 import { feature } from '../engine/feature.ts';
 import type { LogoutChannel } from '../engine/logout-channels.ts';
 import type { Limits } from '../records/limits.ts';

@@ -1,4 +1,4 @@
-// Logout at the upstream identity provider of a session (`federated`), and the way back.
+// Logout at the upstream identity provider of a session (`federated`), and the return from there.
 import type { UserSession } from '../engine/user-session.ts';
 import type { Challenges } from '../protection/challenges.ts';
 import { isHttpsOrLoopback } from '../records/logout.ts';
@@ -12,22 +12,22 @@ export interface FederatedDependencies {
   logoutAtProvider: LogoutAtProvider;
 }
 
-/** Where the browser is to come back to from a provider. */
+/** Where a provider sends the browser after its logout. */
 interface ProviderLogout {
-  /** The address, with `state` in its query. */
+  /** The URL, with `state` in its query. */
   returnTo: string;
-  /** The address without it, for protocols that carry a state themselves. */
+  /** The URL without it, for protocols that have a parameter for a state. */
   callback: string;
   state: string;
 }
 
 /**
- * The address at which a session is ended at the provider that it came from, as its connection's strategy has it.
+ * Returns the URL that ends a session at its provider, as the strategy of its connection defines it.
  * @returns undefined when there is none.
  */
 type LogoutAtProvider = (session: UserSession, back: ProviderLogout) => Promise<string | undefined>;
 
-/** Where identity providers send the browser back to; must be allowed there. */
+/** The path where identity providers send the browser back to; it must be allowed there. */
 export const CALLBACK = '/logout/callback';
 
 const PURPOSE = 'federated_logout';
@@ -35,10 +35,10 @@ const PURPOSE = 'federated_logout';
 const TTL = 3600;
 
 /**
- * The address at which the user logs out of the session's identity provider.
- * @param returnTo where the browser goes afterwards. Stored under a one-time `state`, never sent along, so that nobody
- *   can replace it.
- * @returns undefined when the session's connection has no logout address.
+ * Returns the URL at which the user logs out of the session's identity provider.
+ * @param returnTo where the browser goes afterwards. Stored under a one-time `state` and never sent along, so that
+ *   nobody can replace it.
+ * @returns undefined when the session's connection has no logout URL.
  */
 export async function federatedLogout(
   deps: FederatedDependencies,
@@ -60,7 +60,10 @@ export async function federatedLogout(
   return undefined;
 }
 
-/** Takes the browser back. @returns where it goes; undefined when `state` is unknown or was used. */
+/**
+ * Handles the return from a provider.
+ * @returns where the browser goes; undefined when `state` is unknown or was used.
+ */
 export async function returnFromProvider(
   { challenges }: FederatedDependencies,
   state: string | undefined,

@@ -1,9 +1,9 @@
-// Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): application addresses that the signed-out page
+// Front-channel logout (OpenID Connect Front-Channel Logout 1.0 §3): URLs of applications that the signed-out page
 // loads in frames, so that they end their own sessions in this browser.
 import type { UserSession } from '../engine/user-session.ts';
 import type { Config } from '../tenant/config.ts';
 
-/** The frames of a session's applications, with `iss` and `sid`. */
+/** Returns the front-channel logout URLs of a session's applications, with `iss` and `sid`. */
 export async function frontChannelFrames(
   config: Config,
   issuer: string,

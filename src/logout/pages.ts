@@ -14,13 +14,15 @@ export interface PageDependencies {
   users: Users;
 }
 
-/** Where the consent form posts. */
+/** The path that the consent form posts to. */
 export const CONSENT = '/oidc/logout/consent';
 
-/** Seconds after which the browser leaves the page with frames, whether they loaded or not. */
+/** Seconds after which the browser leaves the page with frames, whether or not they have loaded. */
 const FRAMES_WAIT = 5;
 
-/** Asks the user; the form repeats the request and names the session it was asked for. */
+/**
+ * Asks the user whether to log out. The form repeats the request and names the session that the question is about.
+ */
 export async function askToLogOut(
   { views, csrf, users }: PageDependencies,
   ctx: Context,
@@ -42,7 +44,7 @@ export async function askToLogOut(
       user: nameOf(user),
       ...(client === undefined ? {} : { client: { name: client.name, logo: client.logo_uri } }),
     },
-    // Upstream providers and SAML applications come before `returnTo`; form-action allows https anyway.
+    // Upstream providers and SAML applications may come before `returnTo`; form-action allows https anyway.
     { uiLocales: request.ui_locales, formAction: logout.returnTo ?? ctx.origin },
   );
 }
@@ -71,7 +73,7 @@ export async function finishLogout(
   ctx.body = 'OK';
 }
 
-/** Redirects to the exact address that was checked: koa's redirect would re-encode it. */
+/** Redirects to exactly the URL that was checked; koa's redirect would encode it again. */
 function redirect(ctx: Context, to: string): void {
   ctx.status = 302;
   ctx.set('Cache-Control', 'no-store');

@@ -1,11 +1,11 @@
-// Where a browser may be sent after a logout: addresses on the allow-lists only. Strings are compared, not parsed URLs,
-// so that two parsers cannot disagree about an address.
+// Decides where a browser may be sent after a logout: only to URLs on the allow-lists. Strings are compared, not
+// parsed URLs, so that two parsers cannot disagree about a URL.
 import { hasForbiddenScheme } from '../http/schemes.ts';
 
 /** Whether query and fragment are compared, too. */
 type Matching = 'whole' | 'without-query';
 
-/** An address taken apart as it is written; nothing is decoded or normalized. */
+/** The parts of a URL as it is written; nothing is decoded or normalized. */
 interface Address {
   scheme: string;
   host: string;
@@ -17,14 +17,14 @@ interface Address {
 
 const WEB = /^(https?):\/\/(\*\.)?([a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?(\/[^?#]*)?(\?[^#]*)?(#.*)?$/i;
 
-/** Characters that browsers strip or take for separators: control characters, white space, backslashes. */
+/** Characters that browsers strip or treat as separators: control characters, white space, backslashes. */
 const SLIPPERY = /[\p{Cc}\p{Cf}\p{Z}\\]/u;
 
 /**
- * Whether an address is in an allow-list. Scheme, host, port and path must equal the entry's, scheme and
- * host in any case; a leading `*.` of an entry stands for exactly one host label, with https only. An address with a
- * private-use scheme (`com.example.app://out`) must equal an entry exactly (RFC 8252 §7.1).
- * @param matching `whole`: query and fragment must be the entry's; `without-query`: they are ignored.
+ * Whether a URL is in an allow-list. Scheme, host, port and path must equal the entry's, scheme and host in any
+ * case; a leading `*.` of an entry stands for exactly one host label, with https only. A URL with a private-use
+ * scheme (`com.example.app://out`) must equal an entry exactly (RFC 8252 §7.1).
+ * @param matching `whole`: query and fragment must equal the entry's; `without-query`: they are ignored.
  */
 export function isAllowed(address: string, list: readonly string[], matching: Matching): boolean {
   if (SLIPPERY.test(address)) return false;
@@ -39,7 +39,7 @@ export function isAllowed(address: string, list: readonly string[], matching: Ma
   return list.some((entry) => matches(web, readWeb(entry), matching));
 }
 
-/** The first entry of an allow-list that is an address, not a pattern. */
+/** Returns the first entry of an allow-list that is a URL and no pattern. */
 export function firstUsable(list: readonly string[]): string | undefined {
   return list.find((entry) => isAllowed(entry, [entry], 'whole'));
 }
@@ -69,7 +69,7 @@ function matches(address: Address, entry: Address | undefined, matching: Matchin
   );
 }
 
-/** `*.example.test`: at least two labels after the wildcard, so that `*.com` matches nothing. */
+/** A wildcard such as `*.example.test`: at least two labels follow, so that `*.com` matches nothing. */
 const WILDCARD = /^\*(\.[a-z0-9-]+(?:\.[a-z0-9-]+)+)$/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 

@@ -1,4 +1,4 @@
-// The routes of logging out.
+// The routes of logout.
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { optional } from '../http/described.ts';
@@ -31,7 +31,7 @@ const rpParameters = z.object({
   ui_locales: optional('Languages of the pages, best first; the first must be enabled in the tenant.'),
 } satisfies Record<(typeof RP_PARAMETERS)[number], unknown>);
 
-/** The routes of logging out. */
+/** The routes of logout. */
 export const logoutRoutes: RouteDeclarations<LogoutDependencies> = {
   'GET /v2/logout': {
     ...endpoint,
@@ -73,7 +73,7 @@ async function v2Logout(deps: LogoutDependencies, ctx: Context): Promise<void> {
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout));
 }
 
-/** The browser comes back from the upstream provider. */
+/** Handles the return from the upstream provider. */
 async function comeBack(deps: LogoutDependencies, ctx: Context): Promise<void> {
   const { state } = queryFields(ctx, ['state']);
   await finishLogout(deps, ctx, { to: await returnFromProvider(deps, state), frames: [] });
@@ -93,14 +93,16 @@ async function rpLogout(
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
-/** The answer of the consent page. The request is validated again: the form could have been changed. */
+/**
+ * Handles the form of the consent page. The request is validated again, because the form could have been changed.
+ */
 async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   deps.csrf.verify(ctx);
   const { decision, session: asked } = postedFields(ctx, ['decision', 'session']);
   const request: RpRequest = postedFields(ctx, RP_PARAMETERS);
   const logout = await validateRpLogout(deps, request, 'POST');
   const session = await deps.sessions.current(ctx);
-  // Another user logged in meanwhile, who was not asked.
+  // Meanwhile another user has logged in, who was not asked.
   if (session !== undefined && session.sid !== asked) {
     return askToLogOut(deps, ctx, logout, request, session);
   }
@@ -108,7 +110,7 @@ async function answer(deps: LogoutDependencies, ctx: Context): Promise<void> {
   await finishLogout(deps, ctx, await endSession(deps, ctx, logout), request.ui_locales);
 }
 
-/** Records refused logouts as log events. */
+/** Wraps a handler so that refused logouts are logged. */
 function recorded(handle: (deps: LogoutDependencies, ctx: Context) => Promise<void>) {
   return async (deps: LogoutDependencies, ctx: Context): Promise<void> => {
     try {

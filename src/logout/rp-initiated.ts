@@ -31,12 +31,12 @@ export interface RpDependencies {
 export interface RpLogout extends ValidLogout {
   /** The application that asks, if known. */
   client: Client | undefined;
-  /** Whether the request identifies this session; if not, its user is asked. */
+  /** Whether the request identifies this session; if not, the user is asked. */
   names(session: UserSession): boolean;
 }
 
 /**
- * Validates a request; ends nothing.
+ * Validates a request, without ending a session.
  * @param method `federated` is a bare flag in a query and `true` or `false` in a form.
  * @throws AuthError 400 naming the broken rule.
  */
@@ -66,7 +66,7 @@ export async function validateRpLogout(
   };
 }
 
-/** Whether the ID token is of this session; one without `sid` need only be of its user. */
+/** Whether an ID token belongs to this session; one without `sid` has to belong only to its user. */
 function isOf({ userId, sid }: IdTokenHint, session: UserSession): boolean {
   return userId === session.userId && (sid === undefined || sid === session.sid);
 }
@@ -82,9 +82,9 @@ async function readHint(
 }
 
 /**
- * With client_id the application's allow-list applies. Without it the tenant's, and that of the hint's `aud`: OpenID
- * libraries send no client_id (RP-Initiated Logout 1.0 §2).
- * @throws AuthError 400 for an address on none of them.
+ * Returns the URL where the browser goes. With client_id the application's allow-list applies. Without it the
+ * tenant's applies, and that of the hint's `aud`: OpenID libraries send no client_id (RP-Initiated Logout 1.0 §2).
+ * @throws AuthError 400 for a URL on none of them.
  */
 function redirectTarget(
   config: Config,
@@ -117,7 +117,7 @@ function readFederated(value: string | undefined, method: 'GET' | 'POST'): boole
   return value === 'true';
 }
 
-/** The first of `ui_locales` must be enabled; `de` serves `de-AT` (RFC 4647 §3.4). */
+/** Checks that the first of `ui_locales` is enabled; `de` matches `de-AT` (RFC 4647 §3.4). */
 function checkLocales(uiLocales: string, enabled: readonly string[]): void {
   const [first] = uiLocales.split(' ').filter(Boolean);
   if (first === undefined) return;

@@ -9,9 +9,9 @@ export const V2_PARAMETERS = ['returnTo', 'client_id', 'federated'] as const;
 type V2Request = Partial<Record<(typeof V2_PARAMETERS)[number], string>>;
 
 /**
- * Validates a request: `returnTo` must be on the named application's allow-list, or the tenant's without `client_id`;
- * without `returnTo` the browser goes to the first address of that list.
- * @throws AuthError 400 for an address not on the list, or an unknown application.
+ * Validates a request. `returnTo` must be on the named application's allow-list, or on the tenant's without
+ * `client_id`; without `returnTo` the browser goes to the first URL of that list.
+ * @throws AuthError 400 for a URL that is not on the list, or an unknown application.
  */
 export async function validateV2Logout(config: Config, request: V2Request): Promise<ValidLogout> {
   const { client_id: clientId = '', returnTo = '', federated } = request;

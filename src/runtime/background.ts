@@ -1,15 +1,15 @@
-// Background work, such as looking up whether an account exists: its time must not show in the answer. It is finished
-// before the process ends.
+// Background work, such as looking up whether an account exists, whose time must not show in the response. It is
+// finished before the process ends.
 import type { Logger } from 'pino';
 
 export interface Background {
   /** Runs the work after the present turn; a failure is logged under `what`. */
   run(what: string, work: () => Promise<void>): void;
-  /** Waits for all of it. */
+  /** Waits for all background work. */
   flush(): Promise<void>;
 }
 
-/** Background work of one tenant. */
+/** Makes the background work of one tenant. */
 export function createBackground(log: Logger): Background {
   const open = new Set<Promise<void>>();
   return {

@@ -3,16 +3,18 @@
 /** Now, in epoch milliseconds. */
 export type Clock = () => number;
 
-/** The machine's clock; read through `Date` at each call, so that a test may move it. */
+/** The machine's clock. It calls `Date.now` each time, so that a test may replace it. */
 export const systemClock: Clock = () => Date.now();
 
-/** The same, which no test moves: what it is compared with was moved by as much as they differ. */
+/**
+ * The machine's clock, which no test replaces. Comparing with it tells by how much a test has moved the other one.
+ */
 export const unmovedClock: Clock = Date.now;
 
 /**
- * A clock that never goes back, so that what has expired stays expired when the machine's clock is set back. It then
- * runs ahead of the wall clock until that has caught up or the process ends. Use it for durations; dates of others (JWT,
- * SAML message, one-time password) are compared with the wall clock.
+ * Makes a clock that never goes back, so that what has expired stays expired when the machine's clock is set back.
+ * It then runs ahead of the wall clock until that has caught up or the process ends. Use it for durations; dates
+ * that others set (JWT, SAML message, one-time password) are compared with the wall clock.
  * @param wall epoch milliseconds.
  * @param elapsed monotonic milliseconds.
  */
@@ -26,12 +28,12 @@ export function steadyClock(wall: Clock, elapsed: () => number = () => performan
 }
 
 /**
- * How far the wall clock may be set back, seconds, without allowing a replay: used message ids are remembered so much
- * longer than they are valid.
+ * How far the wall clock may be set back without allowing a replay, seconds: ids of used messages are remembered so
+ * much longer than the messages are valid.
  */
 export const SET_BACK = 3600;
 
-/** Epoch seconds, rounded down, of a clock. */
+/** Returns the epoch seconds of a clock, rounded down. */
 export function epochSeconds(clock: Clock): number {
   return Math.floor(clock() / 1000);
 }

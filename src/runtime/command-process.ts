@@ -1,15 +1,15 @@
-// What a command has of the process that it runs in.
+// The interface of a command to the process that it runs in.
 import type { Readable, Writable } from 'node:stream';
 
-/** `process` itself, or what stands for it: commands read and write nothing else of their process. */
+/** `process` itself, or a substitute: commands use nothing else of their process. */
 export interface CommandProcess {
   env: Readonly<Record<string, string | undefined>>;
   stdin: Readable;
-  /** For the result alone. */
+  /** Only for the result. */
   stdout: Writable;
   stderr: Writable;
   exitCode?: NodeJS.Process['exitCode'];
-  /** Ends the process, whatever still goes on in it. */
+  /** Ends the process, whatever still runs in it. */
   exit(code: number): void;
 }
 

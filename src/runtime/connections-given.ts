@@ -1,8 +1,8 @@
-// Connections on their way to a worker. Node.js keeps one open until the worker says that it has it: of a worker that is killed
-// meanwhile nothing is heard, and whoever connected would wait for ever.
+// Connections on their way to a worker process. Node.js keeps each open until the worker acknowledges it. A worker
+// that is killed meanwhile never does, and the client would wait for ever.
 import type { Worker } from 'node:cluster';
 
-/** What Node.js sends with a connection: of which port it is, and the number that the worker acknowledges. */
+/** The message that Node.js sends with a connection: its port, and the number that the worker acknowledges. */
 interface Giving {
   cmd: 'NODE_CLUSTER';
   act: 'newconn';
@@ -15,15 +15,15 @@ interface Handle {
   close(): void;
 }
 
-/** How often it is looked whether all was read, milliseconds. */
+/** How often to check whether all messages of the worker were read, milliseconds. */
 const LOOK = 10;
 
 /**
- * Closes what was given to a worker when that ends before it has taken it. Node.js tells nobody which these are, so they are
- * noted as they are sent.
+ * Closes the connections that a worker has not acknowledged when it ends. Node.js does not tell which these are, so
+ * they are recorded as they are sent.
  */
 export function closeWhatIsNotTaken({ process: child }: Pick<Worker, 'process'>): void {
-  // A worker is given one connection of a port after the other.
+  // A worker gets the next connection of a port only after it has acknowledged the one before.
   const given = new Map<string, { seq: number; handle: Handle }>();
   const send = child.send.bind(child) as (...all: unknown[]) => boolean;
   child.send = (message: unknown, handle?: unknown, ...others: unknown[]) => {
@@ -34,12 +34,12 @@ export function closeWhatIsNotTaken({ process: child }: Pick<Worker, 'process'>)
     for (const [key, { seq }] of given) if (seq === ack) given.delete(key);
   });
   const close = () => {
-    // What it said last may be read after it has ended.
+    // Its last messages may be read after it has ended.
     if (child.connected) return void setTimeout(close, LOOK);
     for (const { handle } of given.values()) handle.close();
     given.clear();
   };
-  // Not the end of the channel, which is never told while a connection is on its way.
+  // Not 'disconnect', which is not emitted while a connection is on its way.
   child.once('exit', () => void setImmediate(close));
 }
 

@@ -3,11 +3,11 @@
 export interface Deadline {
   /** Milliseconds left; 0 when it has passed. */
   left(): number;
-  /** The deadline of a step that may use `part` (0 to 1) of what is left. */
+  /** Returns the deadline of a step that may use `part` (0 to 1) of what is left. */
   share(part: number): Deadline;
 }
 
-/** The deadline in so many milliseconds. */
+/** Returns the deadline that passes in so many milliseconds. */
 export function deadlineIn(ms: number): Deadline {
   const end = performance.now() + ms;
   const left = () => Math.max(0, end - performance.now());
@@ -15,8 +15,9 @@ export function deadlineIn(ms: number): Deadline {
 }
 
 /**
- * Waits for work until a deadline at most; the work itself goes on.
- * @returns whether it was done by then. @throws what the work throws by then.
+ * Waits for work, but not longer than until a deadline; the work itself continues.
+ * @returns whether it was done by then.
+ * @throws what the work throws by then.
  */
 export async function doneBy(deadline: Deadline, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,26 +1,26 @@
-// Memory that holds garbage. V8 collects it as new objects are made: a server with nothing to do would keep what it took at its
-// start, or under its last load.
+// Frees memory of an idle process. V8 collects garbage only as new objects are made: an idle server would keep the
+// memory that it took at its start, or under its last load.
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { collectGarbage } from './garbage.ts';
 
 /**
- * How long the process must have been quiet, milliseconds. V8 forgets code, too, that it made for objects that are gone: between
- * two bursts of requests it would have to be made again and again.
+ * How long the process has to be idle, milliseconds. A collection also discards code that V8 has compiled for
+ * objects that are gone, which would have to be compiled again between two bursts of requests.
  */
 const QUIET = 60_000;
-/**
- * The same until it was quiet once: the garbage of a start is the most there is, and little code has been made yet that would be
- * missed.
- */
+/** The same for the first time: a start leaves the most garbage, and little code has been compiled yet. */
 const QUIET_AT_FIRST = 10_000;
-/** The share of one processor that a quiet process takes at most. */
+/** The share of one processor that an idle process uses at most. */
 const BUSY = 0.02;
-/** How many times larger than it was left the heap must be: a collection holds requests up for a tenth of a second. */
+/**
+ * How many times larger than after the last collection the heap has to be: a collection delays requests by a tenth
+ * of a second.
+ */
 const GROWN = 1.5;
 
 /**
- * How much larger than what is in use the heap becomes before the garbage of its old generation is collected, per cent. V8 itself
- * lets it become several times as large where much is made.
+ * How much the heap may grow beyond what is in use before the garbage of its old generation is collected, per cent.
+ * V8 by default lets it grow several times as large when many objects are made.
  */
 const GROWTH = 40;
 
@@ -30,9 +30,9 @@ export function collectSooner(): void {
 }
 
 /**
- * Makes the heap as small as it can be whenever the process has been quiet and the heap has grown.
- * @param quiet for how long, milliseconds; tests ask for less.
- * @param first the same until the heap was made small for the first time.
+ * Makes the heap as small as possible whenever the process is idle and the heap has grown.
+ * @param quiet how long the process has to be idle, milliseconds; shorter in tests.
+ * @param first the same for the first time.
  */
 export function shrinkHeapWhenQuiet(quiet = QUIET, first = QUIET_AT_FIRST): void {
   let left = 0;

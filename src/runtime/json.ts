@@ -1,6 +1,6 @@
-// JSON of others, which may be none.
+// Parses JSON that may be invalid.
 
-/** The value of a text. @returns undefined for what is no JSON, which itself has no such value. */
+/** Parses a text. @returns undefined when it is not valid JSON; no JSON has that value. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,6 @@
-// Maps that keep what was put there last.
+// Maps that keep only the latest entries.
 
-/** Puts an entry last, and drops the first ones of the map beyond so many. */
+/** Adds an entry as the last one, and drops the first one if there are more than `most`. */
 export function keepLatest<V>(kept: Map<string, V>, most: number, key: string, value: V): void {
   kept.delete(key);
   kept.set(key, value);

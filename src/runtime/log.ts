@@ -19,13 +19,14 @@ const SECRETS: ReadonlySet<string> = new Set([
   'passwordHash',
 ]);
 
-/** How deep secrets are looked for: what is logged here is no deeper. */
+/** How deep secrets are searched for: no log entry is nested deeper. */
 const DEPTH = 3;
 
 /**
+ * Makes the log.
  * @param level one of pino's; others mean `info`, because the log exists before the settings are checked.
- * @param destination standard output unless said otherwise.
- * @param mixin what each line says besides.
+ * @param destination standard output by default.
+ * @param mixin returns further members for each line.
  */
 export function createLog(
   level: string | undefined,
@@ -42,7 +43,8 @@ export function createLog(
     },
     ...(destination === undefined ? [] : [destination]),
   );
-  // Its formatters do not see what all lines of a child say. Levels of a child's own, for which the method is generic, nobody has.
+  // pino's formatters do not see the bindings of a child. The method's type is generic for levels of a child's own,
+  // which are not used here.
   const child: (this: Logger, bindings: object, options?: object) => Logger = log.child;
   log.child = function censored(this: Logger, bindings: object, options?: object) {
     return child.call(this, withoutSecrets(bindings), options);
@@ -51,13 +53,13 @@ export function createLog(
 }
 
 /**
- * An entry without the values of secrets, copied where it has one. Not by pino's own `redact`, which takes longer than all
- * else of a line.
+ * Returns an entry without the values of secrets; copied if it has any. pino's own `redact` takes longer than all
+ * the rest of a line.
  */
 function withoutSecrets<T extends object>(entry: T, depth = DEPTH): T {
   let copy: Record<string, unknown> | undefined;
   for (const [name, value] of Object.entries(entry)) {
-    // What is written of an error its serializer says.
+    // The serializer decides what is logged of an error.
     const isOpen = depth > 1 && typeof value === 'object' && value !== null && !(value instanceof Error);
     const kept = SECRETS.has(name) ? '[secret]' : isOpen ? withoutSecrets(value, depth - 1) : value;
     if (kept === value) continue;
@@ -67,12 +69,12 @@ function withoutSecrets<T extends object>(entry: T, depth = DEPTH): T {
   return (copy ?? entry) as T;
 }
 
-/** A path without the interaction's id, which is part of what proves the browser. */
+/** Returns a path without the interaction's id, which is part of what proves the browser. */
 function withoutInteraction(path: unknown): string {
   return String(path).replace(/^\/(u|authorize)\/[^/]+/, '/$1/[secret]');
 }
 
-/** An error's name, message, stack and causes; its other members may hold secrets. */
+/** Returns an error's name, message, stack and causes; its other members may contain secrets. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return String(error);
   return {

@@ -1,21 +1,30 @@
-// What is measured while the server works. Nobody is told where metrics are off: each place has it as an optional member.
+// Metrics of the running server. Where metrics are off, the optional member of each dependency is undefined.
 
-/** Takes measurements; what a label may be is said where it would otherwise be without bound. Times are in seconds. */
+/**
+ * Records measurements. Labels whose values could be unbounded say which values they may have. Times are in
+ * seconds.
+ */
 export interface Measures {
   requestBegan(): void;
-  /** @param route the declared path (`/u/:name`), never the one that was sent; undefined where there is none. */
+  /** @param route the declared path (`/u/:name`), never the requested one; undefined when there is none. */
   requestEnded(request: { method: string; route: string | undefined; status: number }, seconds: number): void;
-  /** @param event of the tenant's log, recorded or left out; `strategy` is that of a connection that exists. */
+  /**
+   * @param type of a log event of the tenant, recorded or omitted.
+   * @param strategy that of an existing connection.
+   */
   event(type: string, strategy: string | undefined): void;
-  /** @param grantType one that is registered, or `implicit` for those of the authorization endpoint. */
+  /** @param grantType a registered one, or `implicit` for tokens from the authorization endpoint. */
   tokensIssued(grantType: string): void;
-  /** A password hash: how long it waited for its turn, and then took. */
+  /** Records a password hash. @param waited the time in the queue. @param took the time of the computation. */
   hashed(waited: number, took: number): void;
   storeOperation(operation: string, seconds: number): void;
-  /** A request or message that a limit refused. @param limit a declared one. */
+  /** Records a request or message that a limit refused. @param limit a declared one. */
   limited(limit: string): void;
-  /** Events that a log stream's receiver has taken. @param isGood false when it did not take the whole batch. */
+  /**
+   * Records events that were sent to the receiver of a log stream.
+   * @param isGood false when it did not accept the whole batch.
+   */
   streamed(events: number, isGood: boolean): void;
-  /** @param kind of the message, as templates have it. */
+  /** @param kind the name of the message's template. */
   message(kind: string, channel: 'email' | 'sms', outcome: 'sent' | 'failed'): void;
 }

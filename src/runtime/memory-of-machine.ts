@@ -1,7 +1,7 @@
-// How much memory this process may have.
+// The memory that this process may use.
 import { totalmem } from 'node:os';
 
-/** That of the machine, or of the container where it has less. Bytes. */
+/** Returns the memory of the machine, or of the container if that is less, in bytes. */
 export function memoryOfMachine(): number {
   const allowed = process.constrainedMemory();
   // 0 where the system knows of no such limit.

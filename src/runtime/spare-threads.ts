@@ -1,15 +1,16 @@
-// Threads for several servers in one process, one after the other: each starts and ends its own otherwise.
+// Worker threads that several servers in one process reuse one after the other; otherwise each starts and ends its
+// own.
 import type { Worker } from 'node:worker_threads';
 
-/** Keeps threads whose work has ended, and who know nothing of it any more, for others who have the same work. */
+/** Keeps threads that are idle and have no state, for later servers with the same work. */
 export interface SpareThreads {
   take(work: string): Worker | undefined;
   put(work: string, thread: Worker): void;
 }
 
-/** Gives a thread away: it is heard no more. */
+/** Puts a thread back, and removes our listeners from it. */
 export function putSpare(spare: SpareThreads, work: string, thread: Worker): void {
-  // Not all: Node.js has listeners of its own.
+  // Not all listeners: Node.js has some of its own.
   for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
   spare.put(work, thread);
 }

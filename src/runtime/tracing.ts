@@ -1,30 +1,29 @@
-// Spans of what the server does, for whoever collects traces. Nobody is told where tracing is off: each place has it as an
-// optional member.
+// Tracing of what the server does. Where it is off, the optional member of each dependency is undefined.
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What is told of a span: never what a stranger sent, and no secret. */
+/** Attributes of a span: never a value that a client sent, and no secret. */
 type Attributes = Readonly<Record<string, string | number>>;
 
 export interface Tracing {
   /**
-   * Runs the work on a request as a span, below that of the proxy before it where that is believed.
-   * @param parent headers to take it from; undefined where nobody is believed.
-   * @param answered what there is to tell when it has ended.
+   * Handles a request as a span, whose parent is the span of the reverse proxy if that is trusted.
+   * @param parent headers that name the parent; undefined when they are not trusted.
+   * @param answered returns what is recorded at the end.
    */
   request(
     parent: IncomingHttpHeaders | undefined,
     work: () => Promise<void>,
     answered: () => { method: string; route: string | undefined; status: number },
   ): Promise<void>;
-  /** Runs work as a span of its own, below that of what it is done for; its failure is the span's. */
+  /** Runs a function as a child span of the current one; an error is recorded on the span. */
   span<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T>;
-  /** For lines of the log: of the span that is under way. */
+  /** Returns the ids of the current span, for lines of the log. */
   ids(): Record<string, string>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Whether the environment asks for traces, in the words of the OpenTelemetry specification. */
+/** Whether the environment switches tracing on, by the variables of the OpenTelemetry specification. */
 export function isTracingAsked(env: Environment): boolean {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false;
   if (env.OTEL_TRACES_EXPORTER === 'none') return false;

@@ -1,17 +1,17 @@
-// What belongs together is told apart from what happens at the same time: the log events of a request, and of what it
-// begins in the background, bear its id, and those of all requests of one login that of the login.
+// Correlation of log events: the events of a request, and of what it starts in the background, have its id; the
+// events of all requests of one login have the id of the login.
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 export interface Trail {
-  /** Does what belongs together, such as to answer a request. @param id of it; no secret. */
+  /** Runs a function whose events get this id. @param id no secret. */
   around<T>(id: string, work: () => T): T;
-  /** What is done now belongs to something that has begun before. @param id of that; no secret. */
+  /** Gives the current work the id of something that began earlier. @param id no secret. */
   follow(id: string): void;
-  /** The id of what is done now; undefined outside {@link around}. */
+  /** Returns the current id; undefined outside {@link around}. */
   id(): string | undefined;
 }
 
-/** The trails of one tenant. */
+/** Makes the correlation of one tenant's log events. */
 export function createTrail(): Trail {
   const open = new AsyncLocalStorage<{ id: string }>();
   return {

@@ -1,13 +1,13 @@
 // Times that depend on how busy a machine is.
 
-/** How long is waited, milliseconds; what is not given is as in production. Injected by tests. */
+/** How long to wait, milliseconds; a missing member means the value of production. Tests inject their own. */
 export interface Waits {
-  /** For what a key that is kept outside signs. */
+  /** For a signature by an external key service. */
   signature?: number;
-  /** For a thread in which a script can run. */
+  /** For a free thread to run a script in. */
   scriptThread?: number;
-  /** Until a script that computes is ended, in time of the processor. */
+  /** Until a running script is ended, in processor time. */
   scriptCpu?: number;
-  /** For what is found in the store's file. */
+  /** For a search in the store's file. */
   search?: number;
 }

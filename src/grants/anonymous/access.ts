@@ -1,4 +1,4 @@
-// What visitors who have not logged in may ask of an API, and their access tokens.
+// Access tokens of anonymous sessions, and which API and scopes they may be for.
 import { anonymousGrant } from '../../engine/anonymous-access.ts';
 import { ANONYMOUS } from '../../engine/own-tokens.ts';
 import { AuthError } from '../../http/errors.ts';
@@ -9,18 +9,18 @@ import { signJwt } from '../../signing/jwt.ts';
 import type { Config } from '../../tenant/config.ts';
 import type { AnonymousSession, SessionDependencies } from './session-token.ts';
 
-/** What a token is for. */
+/** The API and scope of a token. */
 interface Access {
-  /** Undefined for a token without an API, which tells nothing but its subject. */
+  /** Undefined for a token without an API, which contains nothing but its subject. */
   api: ResourceServer | undefined;
   scope: string;
 }
 
 /**
- * What an application may have for its visitors.
+ * Returns the API and scope of a request.
  * @param audience the API's identifier.
- * @param asked scopes; all that are granted where there is none.
- * @throws AuthError 400 `invalid_target` for an API that does not take visitors, or not of this application;
+ * @param asked the requested scopes; without any, all that are granted.
+ * @throws AuthError 400 `invalid_target` for an API that does not accept anonymous sessions of this application;
  *   `invalid_scope` for scopes that are not granted.
  */
 export async function accessOf(
@@ -42,7 +42,7 @@ export async function accessOf(
   return { api, scope: (wanted.length > 0 ? [...new Set(wanted)] : granted).join(' ') };
 }
 
-/** The scopes of the client grant, as far as the API still has them. */
+/** Returns the scopes of the client grant, as far as the API still has them. */
 async function grantedScopes(
   config: Config,
   clientId: string,
@@ -50,19 +50,19 @@ async function grantedScopes(
 ): Promise<string[]> {
   const grant = api && (await anonymousGrant(config, await config.client(clientId), api));
   if (api === undefined || grant === undefined)
-    // One answer, whether there is such an API or not.
+    // The same answer, whether the API exists or not.
     throw new AuthError(400, 'invalid_target', 'The API takes no anonymous users of this client.');
   const all = api.scopes.map(({ value }) => value);
   return grant.allow_all_scopes === true ? all : all.filter((scope) => grant.scope.includes(scope));
 }
 
-/** Seconds of a token that is for no API. */
+/** Lifetime of a token that is for no API, seconds. */
 const FOR_NOTHING = 3600;
 
 /**
- * Makes an access token. It cannot be called back: it is as short as the API has its tokens in a browser, and ends with the
+ * Makes an access token. It cannot be revoked, so it has the API's shorter lifetime for browsers, and ends with the
  * session.
- * @returns it, and its seconds.
+ * @returns the token, and its lifetime in seconds.
  */
 export async function accessToken(
   { issuer, random, signing, wallClock }: SessionDependencies,
@@ -74,7 +74,8 @@ export async function accessToken(
   const lifetime = api === undefined ? FOR_NOTHING : Math.min(api.token_lifetime, api.token_lifetime_for_web);
   const seconds = Math.max(1, Math.min(lifetime, expiresAt - now));
   const alg = api?.signing_alg ?? 'RS256';
-  // The tenant file guarantees it; a store edited by hand must fail instead of signing with another key.
+  // The tenant file is checked for it; with a store that was edited by hand this fails instead of signing with
+  // another key.
   if (alg === 'HS256') throw new Error(`the API ${api?.identifier} has HS256, and takes anonymous users`);
   const rfc9068 = api?.token_dialect.startsWith('rfc9068') === true;
   const claims = {
@@ -90,7 +91,6 @@ export async function accessToken(
       permissions: scopeValues(scope),
     }),
   };
-  // Always typed `at+jwt` (RFC 9068 §2.1), whatever the API's token dialect, so that nobody takes it for an ID
-  // token.
+  // Always `at+jwt` (RFC 9068 §2.1), whatever the API's token dialect, so that nobody takes it for an ID token.
   return { token: await signJwt(signing, { alg, typ: 'at+jwt' }, claims), seconds };
 }

@@ -1,4 +1,4 @@
-// Anonymous sessions: tokens for visitors who have not logged in.
+// Anonymous sessions: tokens for users who have not logged in.
 import { feature } from '../../engine/feature.ts';
 import type { Limits } from '../../records/limits.ts';
 import { type AnonymousDependencies, anonymousRoutes } from './routes.ts';

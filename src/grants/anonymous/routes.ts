@@ -1,4 +1,4 @@
-// POST /anonymous/token and /anonymous/logout: tokens for visitors who have not logged in (docs/wire/anonymous.md).
+// POST /anonymous/token and /anonymous/logout: tokens of anonymous sessions (docs/wire/anonymous.md).
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { ANONYMOUS_TRANSFER, issueTransfer, TRANSFER_SECONDS } from '../../engine/anonymous-transfer.ts';
@@ -18,7 +18,9 @@ export interface AnonymousDependencies extends SessionDependencies {
   authenticateClient(ctx: Context): Promise<string>;
 }
 
-/** Bytes of the metadata as JSON: it is in every request that the application sends with the session. */
+/**
+ * The most bytes of the metadata as JSON, which is in every request that the application sends with the session.
+ */
 const LARGEST_METADATA = 1024;
 
 const metadata = z
@@ -95,7 +97,7 @@ async function giveTokens(
     ctx.body = await transferOf(deps, clientId, given);
     return;
   }
-  // First: what cannot be given begins no session.
+  // Before the session begins: a request that is refused must not begin one.
   const access = await accessOf(config, clientId, audience || undefined, scope);
   const begun = given ? undefined : await beginSession(deps, clientId, noted);
   const session = begun?.session ?? (await readSession(deps, clientId, given ?? ''));
@@ -114,7 +116,7 @@ async function giveTokens(
   };
 }
 
-/** Answers a ticket by which the visitor's session goes along with their login. */
+/** Issues a ticket that carries the session's metadata into a login. */
 async function transferOf(
   deps: AnonymousDependencies,
   clientId: string,
@@ -128,7 +130,9 @@ async function transferOf(
   };
 }
 
-/** SDKs do not authenticate here, nor do they send the session: they forget it once this is answered. */
+/**
+ * Answers a logout. SDKs neither authenticate here nor send the session token: they delete it after this answer.
+ */
 async function endSession(
   { config }: AnonymousDependencies,
   ctx: Context,

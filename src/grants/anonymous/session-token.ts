@@ -1,5 +1,5 @@
-// The session of a visitor who has not logged in. It is all in a token that we sign: nothing is stored, so that nobody can
-// fill the store by beginning sessions.
+// The session token of an anonymous session. The whole session is in this token, which we sign. Nothing is stored,
+// so nobody can fill the store by beginning sessions.
 import { randomUUID } from 'node:crypto';
 import { type JWTPayload, errors as joseErrors, jwtVerify } from 'jose';
 import { ANONYMOUS_SESSION } from '../../engine/own-tokens.ts';
@@ -18,33 +18,33 @@ export interface SessionDependencies {
   keys: PublishedKeys;
   random: Random;
   signing: Pick<Signing, 'sign' | 'current'>;
-  /** By which tokens end. */
+  /** The clock that `exp` of tokens is compared with. */
   wallClock: Clock;
 }
 
-/** A visitor's session. */
+/** An anonymous session. */
 export interface AnonymousSession {
-  /** Whom access tokens name: `anon@` and a UUID, which is the id of no user. */
+  /** The `sub` of its access tokens: `anon@` and a UUID, which is no user's id. */
   subject: string;
   /** Epoch seconds. */
   expiresAt: number;
   metadata?: Metadata | undefined;
 }
 
-/** The application's metadata of the visitor, set once when the session begins. */
+/** The application's metadata, set once when the session begins. */
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** Apart from access tokens and ID tokens (RFC 8725 §3.11). */
+/** A `typ` of its own, so that it cannot be mistaken for an access token or an ID token (RFC 8725 §3.11). */
 const TYP = 'anonymous-session+jwt';
 const ALG = 'RS256';
 
 /**
- * The endpoint that takes the token, rather than the issuer: an API could have the issuer as its identifier, and
- * take the token for its own.
+ * Returns the audience of session tokens: the endpoint that accepts them, not the issuer. An API could have the
+ * issuer as its identifier and accept the token as its own.
  */
 const audienceOf = (issuer: string) => `${issuer}anonymous/token`;
 
-/** Begins a session. @returns it, and the token that is it. */
+/** Begins a session. @returns the session, and its token. */
 export async function beginSession(
   { issuer, config, random, signing, wallClock }: SessionDependencies,
   clientId: string,
@@ -70,9 +70,9 @@ export async function beginSession(
 }
 
 /**
- * Reads the token of a session.
- * @throws AuthError 400 `session_expired`; `invalid_session_token` for one that is not ours, or another application's. SDKs
- *   begin a new session at either.
+ * Verifies a session token.
+ * @throws AuthError 400 `session_expired`; `invalid_session_token` for a token that is not ours, or another
+ *   application's. SDKs begin a new session at either.
  */
 export async function readSession(
   deps: SessionDependencies,

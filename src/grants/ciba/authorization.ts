@@ -24,12 +24,12 @@ import { requestId } from './request-id.ts';
 export interface AuthorizationDependencies extends HintDependencies, MailDependencies, BackchannelParameters {
   authenticateClient(ctx: Context): Promise<string>;
   challenges: Challenges;
-  /** Never goes back. */
+  /** The steady clock. */
   clock: Clock;
   config: Config;
-  /** The context classes that there are. */
+  /** The authentication context classes that the server supports. */
   acrValues: readonly string[];
-  /** The devices of a user. @returns what wakes them; undefined where there are none. */
+  /** Finds the devices of a user. @returns a function that notifies them; undefined when there are none. */
   devicesOf(userId: string): Promise<(() => Promise<void>) | undefined>;
   rateLimits: Pick<RateLimits, 'spend'>;
 }
@@ -63,19 +63,21 @@ export const authorizationAnswer = z.object({
 const FIELDS = Object.keys(PARAMETERS);
 const NOT_TAKEN = ['id_token_hint', 'login_hint_token'];
 
-/** How long a request waits for a device, and at most for an answer to an e-mail; seconds. */
+/**
+ * How long a request waits for a device, and the longest time that it waits for an answer to an e-mail; seconds.
+ */
 const DEVICE_SECONDS = 300;
 const LONGEST_SECONDS = 259_200;
-/** Characters of a scope: it is kept while the request waits. */
+/** The most characters of a scope, which is stored while the request waits. */
 const LONGEST_SCOPE = 2_000;
 
 /** Plain characters only, which cannot disguise what the message says (CIBA Core 1.0 §7.1). */
 const BINDING_MESSAGE = /^[\p{L}\p{N} +_.,:#-]{1,64}$/u;
 
 /**
- * Takes a request, and tells its user.
- * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client that may not, 400 for what is wrong with
- *   the request, 429 when the user was asked too often.
+ * Handles a request: stores it and notifies its user.
+ * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client that may not use CIBA, 400 when
+ *   the request is invalid, 429 when the user was asked too often.
  */
 export async function authorizeBackchannel(
   deps: AuthorizationDependencies,
@@ -91,7 +93,7 @@ export async function authorizeBackchannel(
     (await detailsAskedFor(deps.config, audience, fields.authorization_details));
   const acrValues = deps.acrValues.filter((one) => fields.acr_values?.split(' ').includes(one));
   const { user, connection } = await hintedUser(deps, client.client_id, requiredField(fields, 'login_hint'));
-  // A limit for each user, whichever application asks: people who are asked again and again agree in the end.
+  // One limit for each user, whichever application asks: users who are asked again and again agree in the end.
   if (!(await deps.rateLimits.spend('approvals', user.id)))
     throw new AuthError(429, 'too_many_requests', 'Too many requests to this user. Try again later.');
   const asks = audience !== undefined && asksEachTime(await deps.config.resourceServer(audience));
@@ -121,7 +123,10 @@ export async function authorizeBackchannel(
   };
 }
 
-/** Only first-party applications that authenticate: there is no page on which a user could be asked for consent. */
+/**
+ * Returns the client, which has to be a confidential first-party application with the grant: without a page no user
+ * can be asked for consent.
+ */
 async function allowedClient({ config }: AuthorizationDependencies, clientId: string): Promise<Client> {
   const client = await config.client(clientId);
   const isAllowed = client?.grant_types?.includes(CIBA_GRANT) === true;
@@ -177,9 +182,11 @@ async function organizationOf(
 }
 
 /**
- * How a user is told: on their devices, where they have some and it is soon enough; else by e-mail.
- * @param byPage whether the request needs the page that the e-mail leads to, or is better answered there.
- * @returns what wakes the devices; undefined for e-mail.
+ * Decides how a user is notified: on their devices if they have some and the request does not wait too long, or
+ * else by e-mail.
+ * @param byPage whether the request needs the page that the e-mail leads to (`only`), or is better answered there
+ *   (`rather`).
+ * @returns a function that notifies the devices; undefined for e-mail.
  */
 async function devicesFor(
   deps: AuthorizationDependencies,

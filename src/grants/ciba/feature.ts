@@ -1,5 +1,5 @@
-// Logins that a user approves elsewhere than at the application (OpenID Connect Client-Initiated Backchannel
-// Authentication Core 1.0), in poll mode.
+// Logins that a user approves on another device or page than the application's (OpenID Connect Client-Initiated
+// Backchannel Authentication Core 1.0), in poll mode.
 import { feature } from '../../engine/feature.ts';
 import { oauthShape } from '../../http/errors.ts';
 import type { Limits } from '../../records/limits.ts';

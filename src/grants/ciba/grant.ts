@@ -1,4 +1,4 @@
-// The grant of a request that its user approved (OpenID Connect CIBA Core 1.0 §10.1, §11).
+// The CIBA grant, for a request that its user has approved (OpenID Connect CIBA Core 1.0 §10.1, §11).
 import { z } from 'zod';
 import { toResource } from '../../engine/audience.ts';
 import { type PolledBackchannel, pollBackchannel } from '../../engine/backchannel-requests.ts';
@@ -18,20 +18,24 @@ import { readRequestId } from './request-id.ts';
 
 export interface CibaGrantDependencies {
   challenges: Challenges;
-  /** Never goes back. */
+  /** The steady clock. */
   clock: Clock;
   config: Config;
 }
 
-/** The interval that a client is told which polls too often, seconds. */
+/** The interval that a client gets when it polls too often, seconds. */
 const SLOWER = 10;
 
-/** The answers to who has to ask again, or never will get tokens. */
+/**
+ * The errors for a client that has to poll again, or will not get tokens. `isHeld`: whether a compliance level
+ * applies to the application.
+ */
 const REFUSALS: Readonly<
   Record<Exclude<PolledBackchannel['is'], 'approved'> | 'expired', (isHeld: boolean) => AuthError>
 > = {
   pending: () => new AuthError(400, 'authorization_pending', 'The end-user authorization is pending'),
-  // The standard's status (RFC 6749 §5.2) for who is held to it; that of the hosted service for others.
+  // The standard's status (RFC 6749 §5.2) for applications with a compliance level; the hosted service's for
+  // others.
   'too-fast': (isHeld) =>
     new AuthError(
       isHeld ? 400 : 429,
@@ -60,7 +64,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
   completes: true,
   authenticate: async (deps, { clientId, params, ctx }) => {
     const client = await deps.config.client(clientId);
-    // The user was asked for no consent: it may have become a third party's application while the request waited.
+    // The user was not asked for consent: the application may have become a third party's while the request waited.
     if (client?.is_first_party !== true || authenticationMethod(client) === 'none')
       throw new AuthError(
         403,
@@ -76,7 +80,7 @@ export const cibaGrant: GrantDeclaration<CibaGrantDependencies> = {
     const { scope, audience, organization, authorizationDetails } = polled.request;
     const { login, isRecorded } = polled;
     const api = audience === undefined ? undefined : await deps.config.resourceServer(audience);
-    // The API has its users asked each time only since this user approved, who was not shown what for.
+    // The API has come to require consent each time only after this user approved, who was not shown what for.
     if (asksEachTime(api) && polled.request.asksEachTime !== true) throw REFUSALS.unknown(isHeld);
     return {
       login,

@@ -14,13 +14,13 @@ const subject = z.object({
 export interface HintDependencies {
   issuer: string;
   users: Users;
-  /** Whether a connection is one of an application's. */
+  /** Whether a connection is enabled for an application. */
   hasRealm(clientId: string, realm: string): Promise<boolean>;
 }
 
 /**
- * The user of a hint, and the connection of the application that they belong to. One of other connections is as unknown
- * as one who is not there.
+ * Returns the user of a hint, and that connection of the user which is enabled for the application. A user of other
+ * connections counts as unknown.
  * @throws AuthError 400 `unknown_user_id`
  */
 export async function hintedUser(

@@ -10,7 +10,10 @@ export interface MailDependencies {
   messages: Pick<Messages, 'post'>;
 }
 
-/** Has it sent, in the background; what is written by then is not lost. @param about.ttlSeconds how long the request waits. */
+/**
+ * Queues the e-mail. It is stored when the promise resolves, and sent in the background.
+ * @param about.ttlSeconds how long the request waits.
+ */
 export async function mailApproval(
   { baseUrl, messages }: MailDependencies,
   about: { client: Client; user: User; ip: string; ttlSeconds: number },

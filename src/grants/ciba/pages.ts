@@ -1,4 +1,4 @@
-// /approval: where a user who was told by e-mail logs in and approves what an application asks for.
+// /approval: the page where a user who got an e-mail logs in and approves what an application asks for.
 import type { Context } from 'koa';
 import {
   answerBackchannel,
@@ -30,11 +30,11 @@ export interface ApprovalPageDependencies {
   views: Views;
 }
 
-/** The ticket that the form has of the login, and how long it may be filled in, seconds. */
+/** The purpose of the ticket in the form, which stands for the login, and how long the form is valid, seconds. */
 const PURPOSE = 'approval';
 const FORM_SECONDS = 600;
 
-/** Who answers. */
+/** The login of the user who answers, and the application. */
 interface Approver {
   clientId: string;
   login: Login;
@@ -65,14 +65,14 @@ async function finishLogin(deps: ApprovalPageDependencies, ctx: Context): Promis
   if (waiting === undefined) return deps.views.page(ctx, 'approval/none', {});
   const { acrValues = [] } = waiting;
   const isReached = acrValues.length === 0 || acrValues.some((one) => one === acr);
-  // The user is known only after the login, and with that the context classes that their requests ask for. They are
-  // asked for once, because `acr_values` is voluntary (CIBA Core §7.1).
+  // The user is only known after the login, and with the user the context classes that their requests ask for. The
+  // user is asked for them once, because `acr_values` is voluntary (CIBA Core §7.1).
   if (isReached || data.hasAsked === true) return askForAnswer(deps, ctx, approver, waiting);
   const params = { acr_values: acrValues.join(' ') };
   ctx.redirect(await deps.approvalLogins.begin(ctx, { clientId, params, data: { hasAsked: true } }));
 }
 
-/** Shows the newest of what waits for the user. */
+/** Shows the newest request that waits for the user. */
 async function askForAnswer(
   deps: ApprovalPageDependencies,
   ctx: Context,

@@ -30,13 +30,13 @@ export const authorizationAnswer = z.object({
 
 const FIELDS = [...Object.keys(CLIENT_FIELDS), 'scope', 'audience', 'resource', 'organization'];
 
-/** Characters of a scope or an identifier: they are kept while the code waits. */
+/** The most characters of a scope or an identifier, which are stored while the code waits. */
 const LONGEST = 2_000;
 
 /**
- * Begins a login for a device.
- * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client without the grant, 403 `access_denied`
- *   for an API that is not there.
+ * Handles a request: issues the codes for a device.
+ * @throws AuthError 401 `invalid_client`, 403 `unauthorized_client` for a client without the grant, 403
+ *   `access_denied` for an API that does not exist.
  */
 export async function authorizeDevice(
   deps: AuthorizationDependencies,

@@ -1,13 +1,13 @@
-// Where the logins end that are for a device.
+// The callbacks of logins for a device.
 import { addressesBelow, type OwnCallback } from '../../engine/own-callbacks.ts';
 
-/** RFC 8628 §3.4. */
+/** The grant type (RFC 8628 §3.4). */
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** Where a user code is typed. */
+/** Path of the page where a user code is typed. */
 export const ACTIVATE = '/activate';
 
-/** The callbacks of the tenant's applications on devices. @param baseUrl our public origin. */
+/** Returns the callbacks for applications with the device code grant. @param baseUrl our public origin. */
 export function deviceCallbacks(baseUrl: string): OwnCallback {
   return {
     isFor: ({ grant_types = [] }) => grant_types.includes(DEVICE_GRANT),

@@ -1,5 +1,5 @@
-// Device codes and their user codes (RFC 8628): the device holds a ticket, which is good once somebody who typed the
-// user code has logged in and allowed it.
+// Device codes and their user codes (RFC 8628): the device holds a ticket, which yields tokens once a user who
+// typed the user code has logged in and allowed the request.
 
 import type { Challenges } from '../../protection/challenges.ts';
 import { asksEachTime } from '../../records/apis.ts';
@@ -11,48 +11,51 @@ import { newUserCode, normalized } from './user-code.ts';
 
 const PURPOSE = 'device_code';
 
-/** How long a code may be typed, seconds. */
+/** How long a user code is valid, seconds. */
 export const CODE_SECONDS = 900;
-/** How long after that a polling device is still told that the code has expired, seconds. */
+/** How long after that a polling device still gets `expired_token`, seconds. */
 const TOLD_SECONDS = 900;
 /** Seconds between two polls. */
 export const INTERVAL = 5;
-/** Less than the interval: answers take their time, and the next request does not wait for that again. Milliseconds. */
+/**
+ * The shortest accepted pause between two polls, milliseconds. Less than the interval, because an answer takes its
+ * time and clients do not add that to the pause.
+ */
 const PAUSE = INTERVAL * 1000 - 500;
 /**
- * How often a user code is drawn anew because it is taken. Several times in a row happens only if far too many
- * wait.
+ * How many user codes are tried until a free one is found. Several taken ones in a row happen only if far too many
+ * requests wait.
  */
 const DRAWS = 5;
 
 export interface CodeDependencies {
   challenges: Challenges;
   config: Config;
-  /** Never goes back. */
+  /** The steady clock. */
   clock: Clock;
   random: Random;
 }
 
-/** What a device asks for. */
+/** A request of a device. */
 interface DeviceRequest {
   clientId: string;
   scope: string;
-  /** The identifier of an API. */
+  /** The identifier of the API. */
   audience?: string;
-  /** As it was sent: an id or a name. */
+  /** The organization as sent: an id or a name. */
   organization?: string;
-  /** Where the device is. */
+  /** The address of the device. */
   ip: string;
 }
 
 /** A request that waits, as its user sees it. */
 export interface WaitingDevice extends DeviceRequest {
   id: string;
-  /** As it is shown. */
+  /** The user code as the device shows it. */
   userCode: string;
 }
 
-/** A request that was allowed: by which login, and with which organization. */
+/** The login that has allowed a request, and its organization. */
 interface Allowed {
   login: Login;
   /** The session of the login. Tokens that were not fetched yet end with it. */
@@ -69,7 +72,10 @@ interface Kept extends DeviceRequest {
   allowed?: Allowed;
 }
 
-/** Whether users are asked for consent: by a third party's application, or for an API that has them asked each time. */
+/**
+ * Whether the user has to be asked for consent: for a third-party application, or for an API that requires consent
+ * each time.
+ */
 export async function needsConsent(
   { config }: Pick<CodeDependencies, 'config'>,
   { clientId, audience }: Pick<DeviceRequest, 'clientId'> & { audience?: string | undefined },
@@ -78,7 +84,7 @@ export async function needsConsent(
   return audience !== undefined && asksEachTime(await config.resourceServer(audience));
 }
 
-/** Makes both codes. @throws Error when no code is free. */
+/** Issues both codes. @throws Error when no user code is free. */
 export async function issueCodes(
   deps: CodeDependencies,
   request: DeviceRequest,
@@ -103,7 +109,7 @@ export async function issueCodes(
   throw new Error('no user code is free');
 }
 
-/** The request of a user code that somebody typed; undefined when none waits under it any more. */
+/** Returns the request of a typed user code; undefined when none waits with it any more. */
 export async function findWaiting(deps: CodeDependencies, typed: string): Promise<WaitingDevice | undefined> {
   const subject = normalized(typed);
   if (subject === '') return undefined;
@@ -114,9 +120,9 @@ export async function findWaiting(deps: CodeDependencies, typed: string): Promis
 }
 
 /**
- * Ends the waiting of a request, once.
- * @param allowed undefined: it is refused.
- * @returns false when it waits no more.
+ * Records the user's decision on a request, once.
+ * @param allowed the login that allows it; undefined when the user refuses.
+ * @returns false when the request does not wait any more.
  */
 export async function decide(
   deps: CodeDependencies,
@@ -128,26 +134,26 @@ export async function decide(
   return deps.challenges.decide(PURPOSE, normalized(userCode), id, state, allowed && { allowed });
 }
 
-/** What a device that polls is told. */
+/** The result of a poll. */
 export type Polled =
   | { is: 'pending' | 'too-fast' | 'expired' | 'rejected' | 'unknown' }
   | { is: 'allowed'; request: DeviceRequest; allowed: Allowed };
 
 /**
- * Asks for a device code. One that was allowed is used up: of any number of racers one gets it. One of another client
- * is unknown to this one, and stays as it is.
+ * Polls a device code. An allowed request is used up: of any number of concurrent polls one gets its login. The
+ * code of another client counts as unknown and stays valid.
  */
 export async function poll(deps: CodeDependencies, deviceCode: string, clientId: string): Promise<Polled> {
   const { challenges } = deps;
   const found = await challenges.find<Kept>(PURPOSE, deviceCode);
   const kept = found?.data;
   if (kept === undefined || kept.clientId !== clientId) return { is: 'unknown' };
-  // A login that was made in time can be fetched as long as the ticket lives.
+  // A request that was allowed in time yields tokens as long as the ticket exists.
   if (isOver(deps, kept) && found?.state === 'pending')
     return (await challenges.end(PURPOSE, deviceCode)) ? { is: 'expired' } : { is: 'unknown' };
   const outcome = await challenges.use(PURPOSE, deviceCode, undefined);
   if (outcome !== 'accepted') return { is: outcome === 'wrong' ? 'unknown' : outcome };
-  // Read again: it may have been allowed after it was read.
+  // Read again: the approval may have come after the first read.
   const used = await challenges.find<Kept>(PURPOSE, deviceCode);
   const allowed = used?.data.allowed;
   return allowed === undefined ? { is: 'unknown' } : { is: 'allowed', request: kept, allowed };

@@ -1,4 +1,4 @@
-// The grant of a device code (RFC 8628 §3.4, §3.5): the login that was made for it at our pages.
+// The device code grant (RFC 8628 §3.4, §3.5), for a login that was made at our pages.
 import { z } from 'zod';
 import { toResource } from '../../engine/audience.ts';
 import { completedRequest } from '../../engine/second-factor.ts';
@@ -9,7 +9,7 @@ import { AuthError } from '../../http/errors.ts';
 import { DEVICE_GRANT } from './callbacks.ts';
 import { type CodeDependencies, INTERVAL, needsConsent, type Polled, poll } from './codes.ts';
 
-/** The answers to who has to ask again, or never will get tokens. */
+/** The errors for a device that has to poll again, or will not get tokens. */
 const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthError>> = {
   pending: () => new AuthError(403, 'authorization_pending', 'User has yet to authorize device code.'),
   'too-fast': () =>
@@ -24,7 +24,7 @@ const REFUSALS: Readonly<Record<Exclude<Polled['is'], 'allowed'>, () => AuthErro
 };
 
 export interface DeviceGrantDependencies extends CodeDependencies {
-  /** Whether a session is there still. */
+  /** @see Sessions.isOpen */
   isOpen(sessionUid: string): Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ export const deviceGrant: GrantDeclaration<DeviceGrantDependencies> = {
     const { scope, audience } = polled.request;
     const { login, organization, hasConsent, sessionUid } = polled.allowed;
     if (!(await deps.isOpen(sessionUid))) throw REFUSALS.unknown();
-    // It may have become a third party's application since its user was asked for no consent.
+    // The application may have become a third party's after its user was not asked for consent.
     if (!hasConsent && (await needsConsent(deps, { clientId, audience }))) throw REFUSALS.unknown();
     return {
       login,

@@ -1,4 +1,5 @@
-// /activate: where a user types the code of a device, sees what it asks for, and logs in for it (RFC 8628 §3.3).
+// /activate: the page where a user types the code of a device, sees what it asks for, and logs in for it (RFC 8628
+// §3.3).
 import type { Context } from 'koa';
 import { toResource } from '../../engine/audience.ts';
 import type { DelegatedLogins, DelegatedOutcome } from '../../flow/delegated-login.ts';
@@ -24,7 +25,7 @@ export interface DevicePageDependencies extends CodeDependencies {
   views: Views;
 }
 
-/** Characters that are read of what somebody types for a code. */
+/** The most characters of a typed code that are read. */
 const LONGEST_CODE = 50;
 
 /** The routes of the pages. */
@@ -88,7 +89,7 @@ async function takeDecision(deps: DevicePageDependencies, ctx: Context): Promise
   );
 }
 
-/** The login has ended: the device gets what it is worth. */
+/** Handles the end of the login: the device gets its tokens or an error. */
 async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<void> {
   const { clientId, data, login } = await deps.deviceLogins.finish(ctx, String(ctx.params.client));
   const { id, userCode } = data.device as Pick<WaitingDevice, 'id' | 'userCode'>;
@@ -110,8 +111,8 @@ async function finishLogin(deps: DevicePageDependencies, ctx: Context): Promise<
 }
 
 /**
- * Whether a login was for what the device asks for: its request passed through the browser, where it can be changed,
- * and a login for another API or organization may have been asked for less.
+ * Whether a login was for the API and the organization that the device asks for. The login request passed through
+ * the browser, where it can be changed, and a login for another API or organization may have required less.
  */
 async function isAsAsked(
   { config }: DevicePageDependencies,
@@ -135,7 +136,7 @@ async function refuse(
   await deps.views.page(ctx, 'device/denied', {});
 }
 
-/** Why a code leads nowhere: a message, and the status of the answer. */
+/** The error for a typed code: a message key, and the status of the answer. */
 interface Fault {
   alert: string;
   status: number;
@@ -144,8 +145,8 @@ interface Fault {
 const GONE: Fault = { alert: 'device.wrong', status: 400 };
 
 /**
- * The request of a code that was typed. Codes that are wrong are counted, by address, by network and over all: they are short enough
- * to be guessed (RFC 8628 §5.1).
+ * Returns the request of a typed code. Wrong codes are counted by address, by network and overall, because codes
+ * are short enough to be guessed (RFC 8628 §5.1).
  */
 async function lookUp(
   { rateLimits, ...deps }: DevicePageDependencies,

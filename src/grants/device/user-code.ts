@@ -1,17 +1,23 @@
-// The code that a device shows and a person types (RFC 8628 §6.1).
+// The user code, which a device shows and a user types (RFC 8628 §6.1).
 import type { DeviceFlowSettings } from '../../records/tenant-settings.ts';
 import type { Random } from '../../runtime/random.ts';
 
-/** Letters that are taken for no other letter or digit, and make no words; and digits, for what has only those. */
+/**
+ * `base20`: letters that cannot be mistaken for others or for digits, and that form no words. `digits`: for devices
+ * and users with a numeric keypad.
+ */
 const CHARSETS = { base20: 'BCDFGHJKLMNPQRSTVWXZ', digits: '0123456789' };
 
-/** A new code, as it is shown. @param settings the tenant's: `*` in the mask is a character of the code. */
+/**
+ * Makes a new code in the form in which it is shown.
+ * @param settings the tenant's: each `*` of the mask becomes a character of the code.
+ */
 export function newUserCode({ charset, mask }: DeviceFlowSettings, random: Random): string {
   const characters = CHARSETS[charset];
   return mask.replaceAll('*', () => randomOf(characters, random));
 }
 
-/** Bytes that would favour some characters are drawn again. */
+/** Draws a random character. Bytes that would favour some characters are drawn again. */
 function randomOf(characters: string, random: Random): string {
   const fair = 256 - (256 % characters.length);
   for (;;) {
@@ -19,7 +25,7 @@ function randomOf(characters: string, random: Random): string {
   }
 }
 
-/** A code however it is typed: in any case, and with or without what stands between its characters. */
+/** Normalizes a typed code: upper case, without the characters between its letters and digits. */
 export function normalized(typed: string): string {
   return typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
 }
