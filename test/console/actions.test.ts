@@ -1,4 +1,4 @@
-// The pages of actions at the console.
+// The pages of actions in the console.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
@@ -11,11 +11,11 @@ const ACTIONS = '/console/actions';
 const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(2)</script>'`;
 const PLAN = 'https://example.com/plan';
 
-/** Code that sets a claim. */
+/** Returns the code of an action that sets a claim. */
 const claim = (value: string) =>
   `exports.onExecutePostLogin = async (event, api) => {\n  api.idToken.setCustomClaim('${PLAN}', ${value});\n};\n`;
 
-describe('the actions of the console', () => {
+describe('actions in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   beforeEach(async () => {
@@ -36,7 +36,7 @@ describe('the actions of the console', () => {
     new RegExp(`name="${name}" value="([^"]*)"`).exec((await owner.get(path)).text)?.[1] ?? '';
   const saveDraft = async (path: string, code: string, more: Record<string, string> = {}) =>
     owner.post(`${path}/draft`, { stamp: await hidden(path, 'stamp'), code, dependencies: '', ...more });
-  /** The order at a trigger, and what a form of it is bound to. */
+  /** Returns the order of a trigger's actions, and the stamp of its form. */
   const order = async () => {
     const { text } = await owner.get(ACTIONS);
     const card = text.slice(text.indexOf('id="post-login"'), text.indexOf('id="credentials-exchange"'));
@@ -50,7 +50,7 @@ describe('the actions of the console', () => {
   };
   const claimed = async () => payload((await spaTokens(createAgent(server), server)).id_token)[PLAN];
 
-  it('begin with a template of their trigger, run once deployed and bound, in the order that was set', async () => {
+  it('start from a template of their trigger, and run once deployed and bound, in the chosen order', async () => {
     const [first, second] = [await make('First'), await make('Second')];
     expect((await owner.get(first.path)).text).to.contain('exports.onExecutePostLogin');
     await saveDraft(first.path, claim(`'first'`));
@@ -86,7 +86,7 @@ describe('the actions of the console', () => {
       expect((await owner.post(`${ACTIONS}/order`, { ...form, ...wrong })).status).to.equal(400);
   });
 
-  it('save a draft that runs nowhere, as it was written, unless somebody else saved one meanwhile', async () => {
+  it('save a draft without running it, unless somebody else has saved one meanwhile', async () => {
     const { path } = await make('Draft');
     const stamp = await hidden(path, 'stamp');
     const code =
@@ -107,7 +107,7 @@ describe('the actions of the console', () => {
     expect((await saveDraft(path, '\u20ac'.repeat(99_999))).status).to.equal(303);
   });
 
-  it('write secrets and never show them, and keep those that are not written anew', async () => {
+  it('store secrets without showing them, and keep those that are not entered again', async () => {
     const { path } = await make('Secrets');
     await owner.post(`${path}/secrets`, { name: 'ONE', value: 'value-of-one' });
     await owner.post(`${path}/secrets`, {
@@ -133,7 +133,7 @@ describe('the actions of the console', () => {
     expect(JSON.stringify(records)).to.not.contain('value-of-');
   });
 
-  it('are tried with an event: what they asked for, printed and used, and why they failed', async () => {
+  it('run with a test event, and show commands, output, usage and errors', async () => {
     const { path } = await make('Tried');
     await saveDraft(
       path,
@@ -150,7 +150,7 @@ describe('the actions of the console', () => {
     }
   });
 
-  it('are shown which claims no token would have, beside those that it would', async () => {
+  it('mark the claims that no token would contain', async () => {
     const { path } = await make('Claims');
     await saveDraft(
       path,
@@ -166,7 +166,7 @@ describe('the actions of the console', () => {
     ]);
   });
 
-  it('show what a deployment changes, keep each version, and go back to one', async () => {
+  it('show what a deployment changes, keep each version, and can return to one', async () => {
     const { path, id } = await make('Versions');
     await saveDraft(path, claim(`'one'`));
     await owner.post(`${path}/deploy`);
@@ -186,7 +186,7 @@ describe('the actions of the console', () => {
     expect((await owner.post(`${path}/versions`, { version: 'nothing' })).status).to.equal(404);
   });
 
-  it('show the runs in logins, with their failures', async () => {
+  it('list their runs in logins, with errors', async () => {
     const { path, id } = await make('Failing');
     await saveDraft(
       path,
@@ -197,12 +197,12 @@ describe('the actions of the console', () => {
     await logIn(createAgent(server), server, spaRequest(pkce().challenge));
     const until = Date.now() + PATIENCE;
     let page = await owner.get(`${path}/runs`);
-    // Runs are noted in the background.
+    // Runs are stored in the background.
     while (!page.text.includes('out of order') && Date.now() < until) page = await owner.get(`${path}/runs`);
     expect(page.text).to.contain('Failed').and.to.contain('out of order &lt;b&gt;');
   });
 
-  it('are removed with the consequences named: one that is bound only when that is ticked', async () => {
+  it('are deleted after a warning; a bound one only when the box is ticked', async () => {
     const { path, id } = await make('Guard');
     await owner.post(`${path}/deploy`);
     await change(id, 'bind');
@@ -213,7 +213,7 @@ describe('the actions of the console', () => {
     expect((await order()).names).to.deep.equal([]);
   });
 
-  it('are refused without a name, with one that is taken, and of a trigger that does not run', async () => {
+  it('are not created without a name, with a taken name, or for an unknown trigger', async () => {
     await make(HOSTILE);
     const list = await owner.get(ACTIONS);
     expect(list.text)
@@ -232,7 +232,7 @@ describe('the actions of the console', () => {
     }
   });
 
-  it('let a viewer look, but see no code, and support not even that', async () => {
+  it('show a viewer no code, and support nothing', async () => {
     const { path, id } = await make('Seen');
     const viewer = await openConsole(server, 'viewer');
     const support = await openConsole(server, 'support');
@@ -255,7 +255,7 @@ describe('the actions of the console', () => {
       .and.to.not.contain(`${ACTIONS}/order`);
   });
 
-  it('take no form of another page, and for what decides over logins a login of the last minutes', async () => {
+  it('reject forms of other pages, and require a recent login for all that affects logins', async () => {
     const { path, id } = await make('Own');
     for (const form of ['draft', 'secrets', 'deploy', 'versions', 'test', 'delete']) {
       const foreign = await owner.agent.request(`${path}/${form}`, { form: { code: 'x', _csrf: 'guessed' } });

@@ -1,4 +1,4 @@
-// Who the administrators are: invited, given other roles, removed, by owners alone.
+// Owners invite administrators, change their roles, and remove them.
 import { expect } from 'chai';
 import { removeMember } from '../../src/console/administrators/members.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -41,7 +41,7 @@ describe('administrators of the console', () => {
       return records.some(({ description, user_name }) => user_name === who && description === what);
     });
 
-  it('are invited by a link, which works once, for the address and the role that it was made for', async () => {
+  it('are invited by a link that works once, for its address and role', async () => {
     const link = await invite('grace@example.test', 'support');
     const { answer } = await accept(link, { ...NEW, email: 'mallory@example.test', role: 'owner' });
     expect(answer.status).to.equal(303);
@@ -57,7 +57,7 @@ describe('administrators of the console', () => {
     await isLogged('grace@example.test', 'became an administrator: grace@example.test');
   });
 
-  it('are one of any number who use a link at once', async () => {
+  it('are created once when a link is used concurrently', async () => {
     const link = await invite('grace@example.test', 'viewer');
     const answers = await Promise.all(Array.from({ length: 6 }, () => accept(link)));
     expect(answers.filter(({ answer }) => answer.status === 303)).to.have.length(1);
@@ -65,7 +65,7 @@ describe('administrators of the console', () => {
     expect(await server.administrators.withEmail('grace@example.test')).to.have.length(1);
   });
 
-  it('come by no link that was withdrawn, has expired, was replaced, or is of an owner who is one no more', async () => {
+  it('cannot join by a link that was withdrawn, has expired, was replaced, or was made by a former owner', async () => {
     const withdrawn = await invite('a@example.test', 'owner');
     const [link] = (await server.store.collection('administrators').get('administrators'))?.links ?? [];
     await owner.post(`${ROOT}/links/${link?.id}/withdraw`);
@@ -91,7 +91,7 @@ describe('administrators of the console', () => {
     expect((await accept(other)).answer.status).to.equal(400);
   });
 
-  it('have their role changed, from the next request on', async () => {
+  it('have a changed role with the next request', async () => {
     const editor = await openConsole(server, 'editor');
     expect((await editor.agent.get(ROOT)).status).to.equal(403);
     await owner.post(`${ROOT}/${await idOf(addressOf('editor'))}/role`, { role: 'owner' });
@@ -100,14 +100,14 @@ describe('administrators of the console', () => {
     expect((await editor.agent.get(ROOT)).status).to.equal(403);
   });
 
-  it('are gone with their session when they are removed', async () => {
+  it('lose their session when they are removed', async () => {
     const editor = await openConsole(server, 'editor');
     await owner.post(`${ROOT}/${await idOf(addressOf('editor'))}/remove`);
     expect((await editor.agent.get('/console')).status).to.equal(303);
     expect(await server.administrators.withEmail(addressOf('editor'))).to.deep.equal([]);
   });
 
-  it('can be invited anew at the address of one whose removal a crash has cut short', async () => {
+  it('can be invited again after a crash has interrupted their removal', async () => {
     await accept(await invite('grace@example.test', 'editor'));
     const [before] = await server.administrators.withEmail('grace@example.test');
     const [first] = await server.administrators.withEmail(addressOf('owner'));
@@ -120,12 +120,12 @@ describe('administrators of the console', () => {
     const [after] = await server.administrators.withEmail('grace@example.test');
     expect(after?.id).to.not.equal(before?.id);
     expect((await membersOf()).find(({ user_id }) => user_id === after?.id)?.role).to.equal('viewer');
-    // Nobody who has a role goes by it.
+    // An administrator with a role is not affected.
     expect((await owner.post(ROOT, { email: 'other@example.test', role: 'viewer' })).status).to.equal(400);
     expect(await server.administrators.withEmail('other@example.test')).to.have.length(1);
   });
 
-  it('always have an owner: the last one is neither removed nor given another role, also of two at once', async () => {
+  it('always include an owner: the last one cannot be removed or demoted, even by concurrent requests', async () => {
     const id = await idOf(addressOf('owner'));
     expect((await owner.post(`${ROOT}/${id}/remove`)).status).to.equal(400);
     expect((await owner.post(`${ROOT}/${id}/role`, { role: 'editor' })).status).to.equal(400);
@@ -136,7 +136,7 @@ describe('administrators of the console', () => {
     expect((await membersOf()).filter(({ role }) => role === 'owner')).to.have.length(1);
   });
 
-  it('have their sessions ended, and a new password by a link, after which the one of before is good no more', async () => {
+  it('lose their sessions on request, and their old password when they set a new one by a link', async () => {
     const editor = await openConsole(server, 'editor');
     const id = await idOf(addressOf('editor'));
     await owner.post(`${ROOT}/${id}/sessions`);
@@ -155,7 +155,7 @@ describe('administrators of the console', () => {
     expect(old).to.equal('out');
   });
 
-  it('set a new password themselves, with a fresh login', async () => {
+  it('set a new password themselves after a recent login', async () => {
     const viewer = await openConsole(server, 'viewer');
     const form = { password: NEW.password, repeat: NEW.repeat };
     const link = linkIn((await owner.post(`${ROOT}/${await idOf(addressOf('viewer'))}/link`)).text);
@@ -164,11 +164,11 @@ describe('administrators of the console', () => {
     expect((await viewer.post('/console/password', form)).location).to.contain('/authorize');
     const fresh = await openConsole(server, 'viewer');
     expect((await fresh.post('/console/password', form)).location).to.contain('/console');
-    expect((await accept(link)).answer.status, 'a link of before').to.equal(400);
+    expect((await accept(link)).answer.status, 'an earlier link').to.equal(400);
     expect((await viewer.agent.get('/console')).status).to.equal(303);
   });
 
-  it('are changed by a fresh login alone', async () => {
+  it('can only be changed after a recent login', async () => {
     server.tick(11 * 60_000);
     const answer = await owner.post(ROOT, { email: 'grace@example.test', role: 'owner' });
     expect(answer.status).to.equal(303);
@@ -178,7 +178,7 @@ describe('administrators of the console', () => {
     ).to.deep.equal([]);
   });
 
-  it('are none for an address that is no address, or is one of theirs, or for a role that there is not', async () => {
+  it('are rejected for an invalid address, an address in use, or an unknown role', async () => {
     for (const email of ['', 'x', addressOf('viewer'), addressOf('viewer').toUpperCase()])
       expect((await owner.post(ROOT, { email, role: 'owner' })).status, email).to.equal(400);
     for (const role of ['', 'root', '__proto__'])

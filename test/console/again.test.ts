@@ -1,4 +1,4 @@
-// What was filled in at the console when a fresh login was asked for: it is there afterwards, and for nobody else.
+// A form that needs a recent login is kept, and shown to its sender after the login.
 import { expect } from 'chai';
 import type { Answer } from '../support/agent.ts';
 import { readForm } from '../support/agent.ts';
@@ -11,7 +11,7 @@ import { sendForm } from './forms.ts';
 const AGAIN = '/console/again';
 const NEW_PASSWORD = 'Quite-Another-Horse-9';
 
-describe('what was filled in when a fresh login was asked for', () => {
+describe('a form of the console that needs a recent login', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   let user: string;
@@ -28,7 +28,10 @@ describe('what was filled in when a fresh login was asked for', () => {
     server.tick(11 * 60_000);
   });
 
-  /** Logs in where a form has led, as who has the page's own address filled in, and comes to the page after it. */
+  /**
+   * Logs in where a form was redirected to, with the user name that the page has filled in, and returns the next
+   * page.
+   */
   const logIn = (asked: Answer, who = owner) => {
     expect(asked.status).to.equal(303);
     expect(asked.location).to.contain('prompt=login');
@@ -41,7 +44,7 @@ describe('what was filled in when a fresh login was asked for', () => {
   };
   const tenantName = async () => (await server.store.collection('tenant').list({ limit: 10 })).records;
 
-  it('is shown after the login, and carried out when it is sent from there, once', async () => {
+  it('is shown after the login, and carried out once when it is sent from there', async () => {
     const shown = await logIn(await sendTenant());
     expect(shown.text).to.contain('Send what you had filled in?').and.to.contain('Renamed tenant');
     expect(readForm(shown, '_again').action).to.equal('/console/security/tenant/tenant');
@@ -55,14 +58,14 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect((await owner.agent.get(AGAIN)).location).to.match(/\/console$/);
   });
 
-  it('is said to be empty, or switched off, where the page does not list it', async () => {
+  it('is shown with the remark that fields not listed are empty or off', async () => {
     const asked = await owner.post('/console/security/factors', { policy: 'never' });
     const shown = await logIn(asked);
     expect(shown.text).to.contain('<code>policy</code>').and.to.not.contain('factor-otp');
     expect(shown.text).to.contain('that are not listed here are empty, and switches are off');
   });
 
-  it('is kept sealed, and no secret of it is on a page or in an address', async () => {
+  it('is stored encrypted, and its secrets are not shown on a page or in an address', async () => {
     const asked = await owner.post(`${user}/password`, { password: NEW_PASSWORD });
     expect(asked.location).to.not.contain(NEW_PASSWORD);
     const kept = (await server.store.collection('challenges').list({ limit: 1000 })).records;
@@ -79,7 +82,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect(await server.users.verifyPassword(found?.id ?? '', NEW_PASSWORD)).to.not.equal(undefined);
   });
 
-  it('goes nowhere but where it was sent to', async () => {
+  it('can only be sent to the address that it was first sent to', async () => {
     await logIn(await sendTenant());
     const elsewhere = await owner.post(`${user}/delete`, { _again: '1' });
     expect(elsewhere.status).to.equal(400);
@@ -87,7 +90,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect((await owner.post('/console/security/tenant/tenant', { _again: '1' })).status).to.equal(400);
   });
 
-  it('is for nobody who logs in as another, nor for another session, nor after a quarter of an hour', async () => {
+  it('is not shown to another administrator, to another session, or after 15 minutes', async () => {
     const asked = await sendTenant();
     const { pathname, search } = new URL(asked.location);
     const login = await follow(owner.agent, await owner.agent.get(pathname + search), server.url);
@@ -106,7 +109,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect((await logIn(late, second)).text).to.not.contain('Send what you had filled in?');
   });
 
-  it('is kept where the eight hours of the session were over, and nothing else is done by that session', async () => {
+  it('is also kept when the session has expired, which permits nothing else', async () => {
     const page = await owner.get('/console/security/tenant');
     const roles = '/console/create/roles';
     const { _csrf = '' } = readForm(page, '_csrf').fields;
@@ -122,7 +125,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     const before = await waits();
     expect((await send(_csrf, { _again: '1' })).location).to.contain('prompt=login');
     expect(await waits()).to.equal(before);
-    // One that asks for no fresh login, too.
+    // A form that needs no recent login is kept, too.
     const shown = await logIn(await send(_csrf));
     expect(shown.text).to.contain('Send what you had filled in?').and.to.contain('Late role');
     expect((await server.store.collection('roles').list()).records).to.have.length(0);
@@ -130,7 +133,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect(next.status, next.text).to.be.oneOf([200, 303]);
   });
 
-  it('is not kept of a session that was ended, nor of one that was over a day ago', async () => {
+  it('is not kept when the session was ended, or expired more than a day ago', async () => {
     const ended = await openConsole(server);
     for (const [who, end] of [
       [owner, async () => server.tick(24 * 3_600_000)],
@@ -142,7 +145,7 @@ describe('what was filled in when a fresh login was asked for', () => {
         form: { policy: 'never', _csrf },
       });
       expect(asked.location).to.contain('prompt=login').and.to.not.contain('login_hint');
-      // One that may have long texts, which is not read; a script is told.
+      // The body of a form with long texts is not read; a script gets an error.
       const send = (more: Record<string, string> = {}) =>
         who.agent.request('/console/branding/template', {
           form: { template: 'a long text', _csrf },
@@ -155,7 +158,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     }
   });
 
-  it('is one form of each administrator, the last', async () => {
+  it('is kept once per administrator, the last one', async () => {
     const other = await openConsole(server);
     server.tick(11 * 60_000);
     const first = await sendTenant();
@@ -166,7 +169,7 @@ describe('what was filled in when a fresh login was asked for', () => {
     expect(of.filter(({ purpose, spent }) => purpose === 'console_form' && !spent)).to.have.length(1);
   });
 
-  it('is a file, too', async () => {
+  it('may contain a file', async () => {
     const token =
       /name="console-token" content="([^"]+)"/.exec((await owner.get('/console')).text)?.[1] ?? '';
     const connection =

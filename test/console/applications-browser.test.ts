@@ -1,4 +1,4 @@
-// An application in a real browser: made, tried, and changed, as a person would do it.
+// An application in a real browser: created, tried, changed and deleted.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
@@ -6,7 +6,7 @@ import { openConsolePage, startConsole } from '../support/console.ts';
 import { USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('an application at the console, in a browser', () => {
+describe('an application in the console, in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let page: Page;
@@ -20,7 +20,7 @@ describe('an application at the console, in a browser', () => {
     await server.stop();
   });
 
-  it('is made in two clicks, tried by a login, changed after the change was seen, and deleted', async () => {
+  it('is created in two clicks, tried by a login, changed after a review, and deleted', async () => {
     await openConsolePage(page, server, { path: '/console/applications' });
     await page.getByRole('link', { name: 'Create an application' }).click();
     await page.locator('button[value="spa"]').click();

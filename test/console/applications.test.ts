@@ -1,4 +1,4 @@
-// The console's own pages of applications.
+// The console's application pages.
 import { expect } from 'chai';
 import { KINDS } from '../../src/console/applications/kinds.ts';
 import { snippetsOf } from '../../src/console/applications/snippets.ts';
@@ -11,7 +11,7 @@ import { expectFaultAt, sendForm } from './forms.ts';
 const HOSTILE = `"><img src=x onerror=alert(1)>'); {{ 7919 | times: 6101 }}`;
 const NEW = '/console/new-application';
 
-describe('applications at the console', () => {
+describe('applications in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   beforeEach(async () => {
@@ -33,7 +33,7 @@ describe('applications at the console', () => {
       ({ client_id }) => client_id === id,
     );
 
-  it('are made by a name and a kind, with what its SDKs need, and users of the databases log in to them', async () => {
+  it('are created from a name and a kind, with the settings that SDKs need, and enabled for the databases', async () => {
     const spa = await make('spa', { name: 'Harbour Books', callback: 'https://books.example.test/in' });
     expect(await clientOf(spa)).to.deep.include({
       name: 'Harbour Books',
@@ -58,7 +58,7 @@ describe('applications at the console', () => {
     expect(found.text).to.contain('Nightly').and.not.to.contain('Harbour Books');
   });
 
-  it('are not made where something typed is wrong, which is said and kept', async () => {
+  it('are not created from invalid values, which the form shows again with the fault', async () => {
     const count = async () => (await server.store.collection('clients').list({ limit: 1000 })).records.length;
     const before = await count();
     const refused = await sendForm(owner, await owner.get(NEW), NEW, { kind: 'spa', name: 'a <b>' });
@@ -74,7 +74,7 @@ describe('applications at the console', () => {
     expect(await count()).to.equal(before);
   });
 
-  it('have connections as switches', async () => {
+  it('switch connections on and off', async () => {
     const id = idOf(await make('spa'));
     const at = `/console/applications/${id}/connections`;
     const page = await owner.get(at);
@@ -89,7 +89,7 @@ describe('applications at the console', () => {
     expect((await owner.post(at, { connection: 'con_none', on: 'true' })).status).to.equal(404);
   });
 
-  it('have APIs as switches: with all scopes, of the application’s own tokens', async () => {
+  it('get a client grant with all scopes when an API is switched on', async () => {
     const id = idOf(await make('non_interactive'));
     const at = `/console/applications/${id}/apis`;
     expect((await owner.post(at, { api: API, on: 'true' })).status).to.equal(303);
@@ -107,7 +107,7 @@ describe('applications at the console', () => {
     expect((await owner.post(at, { api: 'https://none.example.test/', on: 'true' })).status).to.equal(404);
   });
 
-  it('are for the roles that may change them, from the console’s own forms', async () => {
+  it("can only be changed by roles that may do so, with the console's own forms", async () => {
     const id = idOf(await make('non_interactive'));
     const viewer = await openConsole(server, 'viewer');
     const at = `/console/applications/${id}`;
@@ -125,7 +125,7 @@ describe('applications at the console', () => {
     expect(await grantsOf(id)).to.deep.equal([]);
   });
 
-  it('show no secret in a quickstart, and what is hostile in a record as it is written', async () => {
+  it('show no secret in a quickstart, and show hostile values as text', async () => {
     const { client_secret: secret = 'none' } = (await server.store.collection('clients').get('web')) ?? {};
     expect((await owner.get('/console/applications/web')).text).not.to.contain(secret);
     await server.store.collection('clients').update('web', (one) => ({
@@ -143,7 +143,7 @@ describe('applications at the console', () => {
   });
 });
 
-describe('the programs of quickstarts', () => {
+describe('quickstart programs', () => {
   const values = {
     domain: 'login.example.test',
     issuer: 'https://login.example.test/',
@@ -155,8 +155,8 @@ describe('the programs of quickstarts', () => {
   const all = KINDS.flatMap((kind) => snippetsOf(kind, values).map((snippet) => ({ kind, ...snippet })));
 
   for (const { kind, package: name, code } of all.filter((one) => one.package !== undefined))
-    it(`name what ${name} has, for ${kind}`, async () => {
-      // Of a package that has several entries, the one that the program takes.
+    it(`use existing members of ${name}, for ${kind}`, async () => {
+      // For a package with several entries, the one that the program imports.
       const [, entry = name] = new RegExp(`from '(${name}[^']*)'`).exec(code) ?? [];
       const module = (await import(entry ?? '')) as Record<string, unknown>;
       const read = (object: unknown, member: string) => (object as Record<string, unknown>)[member];
@@ -164,7 +164,7 @@ describe('the programs of quickstarts', () => {
         for (const member of members.split(', '))
           expect(read(await import(from), member), member).to.be.a('function');
       expect(code).to.contain(`'my-client'`);
-      // Its hook is of use within a page alone: a browser runs it in the tests of published SDKs.
+      // Its hook only works inside a page; the tests of published SDKs run it in a browser.
       if (name === '@auth0/auth0-react') return;
       const usesAll = code.includes('import * as ');
       const [, type] = /new (?:auth0\.)?(\w+Client|WebAuth|Auth0Lock)\(/.exec(code) ?? [];
@@ -188,9 +188,9 @@ describe('the programs of quickstarts', () => {
       for (const member of called) expect(read(holder, member), member).to.be.a('function');
     });
 
-  it('are programs, whatever is in a value, and hold no secret', async () => {
+  it('are valid programs for any values, and contain no secret', async () => {
     const { parse } = await import('acorn');
-    // JSX is not parsed here: what a value may not do is to end its text.
+    // JSX is not parsed; the check is that no value can end its string.
     const withoutTexts = (code: string) => code.replaceAll(/'(?:[^'\\\n\u2028]|\\.)*'/g, "''");
     const [{ code: plainReact = '' } = {}] = all.filter(({ language }) => language === 'jsx');
     const nasty = `it's \\ "a" \` $\{x} \u2028 </script>`;

@@ -1,4 +1,4 @@
-// Branding in a real browser: the preview follows what is typed, and the page that users meet follows what is saved.
+// Branding in a real browser: the preview follows the form, and the login page follows what is saved.
 import { expect } from 'chai';
 import type { Page, Response } from 'playwright-core';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
@@ -7,7 +7,7 @@ import type { TestServer } from '../support/server.ts';
 
 const SOON = { timeout: 20_000 };
 
-describe('branding at the console, in a browser', () => {
+describe('branding in the console, in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let page: Page;
@@ -21,7 +21,7 @@ describe('branding at the console, in a browser', () => {
     await server.stop();
   });
 
-  it('shows the real page as it is typed, dark and from right to left, and keeps it once it is saved', async () => {
+  it('previews the real page while typing, also dark and from right to left, and saves it', async () => {
     const said: string[] = [];
     page.on('pageerror', (error) => said.push(String(error)));
     await openConsolePage(page, server, { path: '/console/branding' });

@@ -1,4 +1,4 @@
-// Branding at the console: the look with its preview, messages, and texts; by whom, and what comes of hostile values.
+// Branding in the console: look with preview, messages and texts; roles; hostile values.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { addressOf, type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
@@ -10,7 +10,7 @@ import { expectFaultAt } from './forms.ts';
 const HOSTILE = '</style></textarea><script>alert(1)</script>"><img src=x onerror=alert(2)>';
 const PATH = '/console/branding';
 
-describe('branding at the console', () => {
+describe('branding in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   let viewer: ConsoleAgent;
@@ -50,8 +50,8 @@ describe('branding at the console', () => {
   const tokenOf = async (who: ConsoleAgent) =>
     /name="_csrf" value="([^"]+)"/.exec((await who.get('/console')).text)?.[1] ?? '';
 
-  describe('has the look', () => {
-    it('as a form, whose changes are on the pages once they are saved', async () => {
+  describe('the look', () => {
+    it('is changed by a form, and then used by the pages', async () => {
       const page = await owner.get(PATH);
       expect(page.status).to.equal(200);
       expect(page.headers['content-security-policy']).to.contain("frame-src 'self'");
@@ -61,7 +61,7 @@ describe('branding at the console', () => {
       expect(await server.store.collection('documents').findBy('kind', 'theme')).to.have.length(0);
     });
 
-    it('with a theme, made, changed and removed, of which other members stay', async () => {
+    it('includes a theme, which can be created, changed and deleted, keeping its other members', async () => {
       await owner.post(PATH, {
         'theme.colors.widget_background': '#fafafa',
         'theme.widget.logo_height': '40',
@@ -85,7 +85,7 @@ describe('branding at the console', () => {
       expect(await server.store.collection('documents').findBy('kind', 'theme')).to.have.length(0);
     });
 
-    it('and shows the real pages as they would be, which changes nothing', async () => {
+    it('is previewed on the real pages without changing anything', async () => {
       const before = (await tenantNow()).branding;
       const drafted = await owner.post(`${PATH}/preview`, {
         'brand.colors.primary': '#654321',
@@ -100,7 +100,7 @@ describe('branding at the console', () => {
       expect((await tenantNow()).branding).to.deep.equal(before);
     });
 
-    it('whose preview runs and sends nothing, and is framed by the console alone', async () => {
+    it('is previewed in a frame of the console only, without scripts or forms', async () => {
       const token = await tokenOf(owner);
       for (const page of [
         'login',
@@ -119,12 +119,12 @@ describe('branding at the console', () => {
         expect(policy).to.contain('sandbox allow-same-origin').and.not.contain('script-src');
         expect(shown.headers['x-frame-options']).to.equal('SAMEORIGIN');
       }
-      // All other pages are framed by nobody.
+      // Other pages cannot be framed.
       expect((await owner.get(PATH)).headers['content-security-policy']).to.contain("frame-ancestors 'none'");
       expect((await loginPage()).headers['content-security-policy']).to.contain("frame-ancestors 'none'");
     });
 
-    it('whose frame is for who brings the token of the console, and is there', async () => {
+    it("is previewed only for an administrator with the console's token", async () => {
       const framed = { 'sec-fetch-dest': 'iframe' };
       expect((await owner.agent.get(`${PATH}/preview`, framed)).status).to.equal(403);
       expect((await createAgent(server).get(`${PATH}/preview`)).status).to.equal(303);
@@ -134,7 +134,7 @@ describe('branding at the console', () => {
       expect(posted.status).to.equal(403);
     });
 
-    it('in which hostile values become neither markup nor a rule', async () => {
+    it('turns hostile values into neither markup nor style rules', async () => {
       const { text } = await owner.post(`${PATH}/preview`, {
         'brand.colors.primary': HOSTILE,
         'brand.logo_url': `https://x.example.test/${HOSTILE}`,
@@ -146,7 +146,7 @@ describe('branding at the console', () => {
       expect(scripted.text).to.not.contain('javascript:');
     });
 
-    it('within the page template, which is kept', async () => {
+    it('is shown inside the page template, which the form keeps', async () => {
       const source =
         '<!doctype html><html><head>{%- auth0:head -%}</head><body><b>Framed</b>{%- auth0:widget -%}</body></html>';
       expect((await owner.post(`${PATH}/template`, { source: '<html>', order: 'save' })).status).to.equal(
@@ -163,17 +163,17 @@ describe('branding at the console', () => {
     });
   });
 
-  describe('has messages', () => {
+  describe('messages', () => {
     const AT = `${PATH}/messages/verify_email`;
     const written = { from: '', subject: 'Hello {{ user.name }}', body: '<p>Go: {{ url }}</p>' };
 
-    it('that are listed, each with whose words it has', async () => {
+    it('are listed, with those of connections', async () => {
       const { text } = await owner.get(`${PATH}/messages`);
       expect(text).to.contain(AT).and.contain('Code by SMS: texts').and.contain('Code by e-mail: mails');
       expect((await owner.get(`${PATH}/messages/change_password`)).status).to.equal(404);
     });
 
-    it('that are written, and go back to ours', async () => {
+    it('can be replaced, switched off, and reset to the default', async () => {
       expect((await owner.post(AT, { ...written, order: 'save' })).status).to.equal(303);
       const find = async () =>
         (await tenantNow()).emailTemplates?.find(({ template }) => template === 'verify_email');
@@ -185,13 +185,13 @@ describe('branding at the console', () => {
       expect(await find()).to.not.have.any.keys('subject', 'body');
     });
 
-    it('that cannot be kept where they are broken, and say why', async () => {
+    it('are not saved when their template is broken, and show the fault', async () => {
       const broken = await owner.post(AT, { ...written, body: '{% if %', order: 'save' });
       expect(broken.status).to.equal(400);
       expectFaultAt(broken, 'body', 'not closed');
     });
 
-    it('whose preview runs nothing, whatever is in them', async () => {
+    it('are previewed without scripts, whatever they contain', async () => {
       const shown = await owner.post(`${AT}/preview`, {
         ...written,
         body: '<script>alert(1)</script>{{ user.name }}',
@@ -208,7 +208,7 @@ describe('branding at the console', () => {
       expect(editor.text).to.not.contain('<script>alert').and.not.contain('<img src=x');
     });
 
-    it('that are sent to the administrator alone, and not without end', async () => {
+    it('are sent to the administrator only, up to a limit', async () => {
       const before = (await messagesTo(server, addressOf('owner'))).length;
       const sent = await owner.post(AT, { ...written, to: 'somebody@example.test', order: 'send' });
       expect(await messagesTo(server, 'somebody@example.test')).to.deep.equal([]);
@@ -225,7 +225,7 @@ describe('branding at the console', () => {
       ).to.equal(undefined);
     });
 
-    it('of connections, in their options, of which the others stay', async () => {
+    it('of connections are stored in the options, keeping the others', async () => {
       const [sms] = await server.store.collection('connections').findBy('name', 'texts');
       const at = `${PATH}/messages/${sms?.id}`;
       expect((await owner.get(at)).text).to.contain('Your code: {{ code }}');
@@ -237,7 +237,7 @@ describe('branding at the console', () => {
       expect(after?.options).to.deep.equal({ ...sms?.options, template: 'New: {{ code }}' });
     });
 
-    it('that are sent by SMS to the number that is typed, by those who may change them, and not without end', async () => {
+    it('are sent by SMS to an entered number, by administrators who may change them, up to a limit', async () => {
       const [sms] = await server.store.collection('connections').findBy('name', 'texts');
       const at = `${PATH}/messages/${sms?.id}`;
       const number = '+15550100199';
@@ -259,16 +259,19 @@ describe('branding at the console', () => {
       for (let n = 0; n < 3; n++) statuses.push((await owner.post(at, { ...draft, number })).status);
       expect(statuses).to.deep.equal([200, 200, 429]);
       const editor = await openConsole(server, 'editor');
-      expect((await editor.post(at, { ...draft, number })).status, 'of all administrators').to.equal(429);
+      expect(
+        (await editor.post(at, { ...draft, number })).status,
+        'limit shared by all administrators',
+      ).to.equal(429);
       expect((await editor.post(at, { ...draft, number: '+15550100198' })).status).to.equal(200);
       expect(await messagesTo(server, number)).to.have.length(3);
     });
   });
 
-  describe('has texts', () => {
+  describe('texts', () => {
     const AT = `${PATH}/texts/login/de`;
 
-    it('of the pages, with ours beside them, in each language', async () => {
+    it('are shown with the default texts, in each language', async () => {
       const { text } = await owner.get(AT);
       expect(text).to.contain('name="text.login.title"').and.contain('${clientName}');
       expect((await owner.get(`${PATH}/texts?language=ar`)).text).to.contain(`${PATH}/texts/login/ar`);
@@ -276,7 +279,7 @@ describe('branding at the console', () => {
       expect((await owner.get(`${PATH}/texts/nothing/de`)).status).to.equal(404);
     });
 
-    it('that are on the pages once they are saved, as text; an empty one is ours again', async () => {
+    it('are used by the pages as text, and restored to the default by an empty field', async () => {
       await server.store.collection('documents').put({
         id: 'custom-text/login/en',
         kind: 'custom-text',
@@ -300,7 +303,7 @@ describe('branding at the console', () => {
     });
   });
 
-  it('is for who may see or change it alone, and for no other site', async () => {
+  it("is limited to roles that may see or change it, and to the console's own forms", async () => {
     const changes: [string, Record<string, string>][] = [
       [PATH, { 'brand.colors.primary': '#000000' }],
       [`${PATH}/template`, { source: 'x', order: 'save' }],

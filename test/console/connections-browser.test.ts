@@ -1,4 +1,4 @@
-// A connection in a real browser: made, given its script, tried with a login of which each step is seen.
+// A connection in a real browser: created, given a script, and tried by a login whose steps are shown.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
@@ -6,7 +6,7 @@ import { openConsolePage, startConsole } from '../support/console.ts';
 import { type OAuth2Provider, profileScript, startProvider } from '../support/oauth2-provider.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('a connection at the console, in a browser', () => {
+describe('a connection in the console, in a browser', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   let browser: TestBrowser;
@@ -23,7 +23,7 @@ describe('a connection at the console, in a browser', () => {
     await provider?.stop();
   });
 
-  it('is made for a provider, given a script, and tried by a login whose steps, profile and console are shown', async () => {
+  it('is created for a provider, given a script, and tried by a login whose steps, profile and output are shown', async () => {
     await openConsolePage(page, server, { path: '/console/connections' });
     await page.getByRole('link', { name: 'New connection' }).click();
     await page.locator('a[href="/console/connections/new/oauth2"]').click();
@@ -33,7 +33,7 @@ describe('a connection at the console, in a browser', () => {
     await page.getByLabel('Authorization endpoint').fill(`${provider.url}/authorize`);
     await page.getByLabel('Token endpoint').fill(`${provider.url}/token`);
     await page.getByLabel('Scopes').fill('profile email');
-    // By the keyboard alone, as everything here can be done.
+    // By keyboard only, as every action here can be done.
     await page.getByRole('button', { name: 'Create', exact: true }).focus();
     await page.keyboard.press('Enter');
     await page.getByText(`${server.url}/login/callback`, { exact: true }).first().waitFor();

@@ -1,4 +1,5 @@
-// "Try connection" for the ways in beside OAuth 2.0: OpenID and SAML providers, directories, and databases elsewhere.
+// "Try connection" for OpenID and SAML providers, directories and custom databases. connections.test.ts tests it for
+// OAuth 2.0.
 import { inflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import {
@@ -31,7 +32,7 @@ import type { TestServer } from '../support/server.ts';
 
 const SECRET = 'upstream-secret-of-thirty-two-bytes!';
 
-describe('connections that are tried at the console', () => {
+describe('trying a connection in the console', () => {
   let provider: OpenIdProvider;
   let legacy: LegacyDatabase;
   let server: TestServer;
@@ -78,7 +79,7 @@ describe('connections that are tried at the console', () => {
     return `/console/connections/${found?.id}`;
   };
 
-  it('show what an OpenID provider publishes and answers, without its tokens', async () => {
+  it('shows the metadata and answers of an OpenID provider, without its tokens', async () => {
     const before = await server.store.collection('users').count();
     const page = await owner.post(`${await pathOf('acme')}/try`);
     const [, href = ''] = /class="button primary" href="([^"]+)" rel/.exec(page.text) ?? [];
@@ -93,7 +94,7 @@ describe('connections that are tried at the console', () => {
     expect(await server.store.collection('users').count()).to.equal(before);
   });
 
-  /** Begins a try at a SAML provider. @returns the ID of its request, and what is sent back with the answer. */
+  /** Begins a login at a SAML provider. @returns the ID of its request, and the RelayState to return. */
   const toIdp = async (name: string) => {
     const page = await owner.post(`${await pathOf(name)}/try`);
     const [, href = ''] = /class="button primary" href="([^"]+)" rel/.exec(page.text) ?? [];
@@ -115,19 +116,19 @@ describe('connections that are tried at the console', () => {
     return owner.get(back.location);
   };
 
-  it('show what a SAML provider says of a user, of whom nothing is made', async () => {
+  it('shows the profile from a SAML provider, and creates no user', async () => {
     const before = await server.store.collection('users').count();
     const { id, RelayState } = await toIdp('works');
     const SAMLResponse = answerOf(id);
     const { text } = await bringBack({ SAMLResponse, RelayState });
     expect(text).to.contain('The login is good').and.contain('<li class="profile">');
     expect(text).to.contain('grace@idp.test').and.contain('grace.1');
-    // What was brought back is a proof, as a code is.
+    // The response is as confidential as a code.
     expect(text).to.not.contain(SAMLResponse.slice(0, 60)).and.not.contain('<b>navy');
     expect(await server.store.collection('users').count()).to.equal(before);
   });
 
-  it('tell why the answer of a SAML provider is not taken: another key, another request', async () => {
+  it('shows why a SAML response is rejected: another key, another request', async () => {
     const first = await toIdp('works');
     const key = await makeCertificate();
     const forged = await bringBack({
@@ -141,14 +142,14 @@ describe('connections that are tried at the console', () => {
     expect(foreign.text).to.contain('The login failed').and.not.contain('<li class="profile">');
   });
 
-  it('go to a SAML provider by a form where it wants one', async () => {
+  it('sends a form to a SAML provider that requires the POST binding', async () => {
     const page = await owner.post(`${await pathOf('posting')}/try`);
     expect(page.status).to.equal(200);
     expect(page.text).to.contain(`action="${SIGN_IN}"`).and.contain('name="SAMLRequest"');
     expect(String(page.headers['content-security-policy'])).to.contain(new URL(SIGN_IN).origin);
   });
 
-  it('ask a directory, and tell of whom it found or why it could not be asked', async () => {
+  it('shows the user whom a directory has found, or why it could not be asked', async () => {
     const before = await server.store.collection('users').count();
     const typed = { identifier: 'ada', password: 'Ein-Passwort-2' };
     const right = await owner.post(`${await pathOf('corp')}/try`, typed);
@@ -164,7 +165,7 @@ describe('connections that are tried at the console', () => {
     expect(await server.store.collection('users').count()).to.equal(before);
   });
 
-  it('ask a database elsewhere by its script, and make nobody of who is there', async () => {
+  it('asks a custom database by its script, and creates no user', async () => {
     const before = await server.store.collection('users').count();
     const typed = { identifier: 'grace@old.test', password: 'Correct-Horse-9' };
     const right = await owner.post(`${await pathOf('old')}/try`, typed);

@@ -1,4 +1,4 @@
-// Connections at the console: what is listed and changed, and by whom; "try connection"; scripts.
+// Connections in the console: listing and changing them, roles, "Try connection", and scripts.
 import { expect } from 'chai';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
 import { tenant, USER } from '../support/flows.ts';
@@ -20,7 +20,7 @@ const FLEXIBLE = {
   password_options: { complexity: { min_length: 12, character_types: ['number'] } },
 };
 
-describe('connections at the console', () => {
+describe('connections in the console', () => {
   let provider: OAuth2Provider;
   let server: TestServer;
   let owner: ConsoleAgent;
@@ -68,7 +68,7 @@ describe('connections at the console', () => {
   };
   const pathOf = async (name: string) => `${PATH}/${(await recordOf(name)).id}`;
 
-  it('are listed by strategy, without a hostile name becoming markup', async () => {
+  it('are listed by strategy, with hostile names as text', async () => {
     const { status, text } = await owner.get(PATH);
     expect(status).to.equal(200);
     for (const name of ['acme', 'works', 'codes']) expect(text).to.contain(name);
@@ -79,14 +79,14 @@ describe('connections at the console', () => {
       .and.not.contain('>acme<');
   });
 
-  it('offer every strategy that can be made', async () => {
+  it('offer every available strategy', async () => {
     const { text } = await owner.get(`${PATH}/new`);
     for (const strategy of ['auth0', 'oauth2', 'oidc', 'samlp', 'ad', 'github', 'email'])
       expect(text).to.contain(`${PATH}/new/${strategy}"`);
     expect((await owner.get(`${PATH}/new/nothing`)).status).to.equal(404);
   });
 
-  it('are made by a form of their strategy, and what is refused is said beside what was typed', async () => {
+  it('are created with a form of their strategy, which shows faults beside the entered values', async () => {
     const form = {
       name: 'made',
       'option.client_id': 'their-client',
@@ -114,7 +114,7 @@ describe('connections at the console', () => {
     expect(Object.keys(options)).to.have.members(['client_id', 'client_secret', 'discovery_url']);
   });
 
-  it('are changed at the fields that were changed alone; no secret is shown, and an empty one stays', async () => {
+  it('keep unchanged options and secrets, and show no secret', async () => {
     const path = await pathOf('acme');
     const before = (await recordOf('acme')).options;
     const page = await owner.get(path);
@@ -138,7 +138,7 @@ describe('connections at the console', () => {
     });
   });
 
-  it('of a database keep what it says of names, codes and passwords, and change it as it is typed', async () => {
+  it('of databases keep settings of identifiers, codes and passwords, and change them as entered', async () => {
     const path = await pathOf('flexible');
     const said = async () => {
       const options: Record<string, unknown> = (await recordOf('flexible')).options;
@@ -179,7 +179,7 @@ describe('connections at the console', () => {
     expect((await recordOf('flexible')).display_name).to.equal('Flexible');
   });
 
-  it('tell a SAML provider our addresses', async () => {
+  it('show the addresses that a SAML provider needs', async () => {
     const { text } = await owner.get(await pathOf('works'));
     expect(text).to.contain(`${server.url}/login/callback?connection&#61;works`.replace('&#61;', '='));
     expect(text).to.contain(`${server.url}/samlp/metadata?connection=works`);
@@ -187,7 +187,7 @@ describe('connections at the console', () => {
     expect(text).to.contain('signingCert');
   });
 
-  it('are switched on for applications, those of the form alone', async () => {
+  it('are enabled for applications, changing only those of the form', async () => {
     const path = await pathOf('codes');
     const form = { 'was.spa': 'false', 'application.spa': 'true', 'was.web': 'false' };
     expect((await owner.post(`${path}/applications`, form)).status).to.equal(303);
@@ -198,7 +198,7 @@ describe('connections at the console', () => {
     expect((await recordOf('codes')).enabled_clients).to.deep.equal([]);
   });
 
-  it('go with their users, after what goes was named', async () => {
+  it('are deleted after a warning', async () => {
     await owner.post(`${PATH}/new/email`, { name: 'doomed' });
     const path = await pathOf('doomed');
     expect((await owner.get(`${path}/delete`)).text).to.contain('Delete doomed?');
@@ -206,7 +206,7 @@ describe('connections at the console', () => {
     expect((await owner.get(path)).status).to.equal(404);
   });
 
-  it('are for who may see or change them alone, and for no other site', async () => {
+  it("are limited to roles that may see or change them, and to the console's own forms", async () => {
     const path = await pathOf('acme');
     const seen = await viewer.get(path);
     expect(seen.status).to.equal(200);
@@ -225,15 +225,18 @@ describe('connections at the console', () => {
     expect((await recordOf('acme')).display_name).to.not.equal('x');
   });
 
-  describe('are tried', () => {
-    /** Begins a try. @returns the address of the provider that the page leads to. */
+  describe('trying one', () => {
+    /** Begins a trial. @returns the page, and the address of the provider that it links to. */
     const begin = async (name: string) => {
       const page = await owner.post(`${await pathOf(name)}/try`);
       expect(page.status).to.equal(200);
       const [, href = ''] = /class="button primary" href="([^"]+)" rel/.exec(page.text) ?? [];
       return { page, href: href.replaceAll('&amp;', '&') };
     };
-    /** Goes to the provider, and comes back to our callback. @returns where that leads. */
+    /**
+     * Logs in at the provider, and follows its response to the callback.
+     * @returns the address that the callback redirects to.
+     */
     const comeBack = async (href: string, as = owner) => {
       const gone = await fetch(href, { redirect: 'manual' });
       const back = await as.agent.get(gone.headers.get('location') ?? '');
@@ -246,7 +249,7 @@ describe('connections at the console', () => {
       identities: await server.store.collection('identities').count(),
     });
 
-    it('with a real login at the provider, of which each step is shown and nothing is made', async () => {
+    it('runs a real login at the provider, shows each step, and creates nothing', async () => {
       const before = await everything();
       const { page, href } = await begin('acme');
       expect(href).to.contain(`${provider.url}/authorize?`);
@@ -261,14 +264,14 @@ describe('connections at the console', () => {
       expect(await everything()).to.deep.equal(before);
     });
 
-    it('once: the page is over when it was shown', async () => {
+    it('shows the outcome once', async () => {
       const { href } = await begin('acme');
       const at = await comeBack(href);
       expect((await owner.get(at)).status).to.equal(200);
       expect((await owner.get(at)).status).to.equal(400);
     });
 
-    it('in the session alone that began it, which another one does not use up', async () => {
+    it('shows the outcome only to the session that began it, and other sessions do not use it up', async () => {
       const { href } = await begin('acme');
       const editor = await openConsole(server, 'editor');
       const at = await comeBack(href, editor);
@@ -278,7 +281,7 @@ describe('connections at the console', () => {
       expect((await owner.get(at)).text).to.contain('The login is good');
     });
 
-    it('with a state that is good for one answer', async () => {
+    it('accepts a state for one response', async () => {
       const { href } = await begin('acme');
       const gone = await fetch(href, { redirect: 'manual' });
       const back = gone.headers.get('location') ?? '';
@@ -286,7 +289,7 @@ describe('connections at the console', () => {
       expect((await owner.agent.get(back)).status).to.equal(400);
     });
 
-    it('and what fails is told at its step', async () => {
+    it('shows a failure at its step', async () => {
       provider.token = (response) =>
         response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
       const { href } = await begin('acme');
@@ -295,7 +298,7 @@ describe('connections at the console', () => {
       expect(tried.text).to.contain('<li class="error">').and.not.contain('<li class="profile">');
     });
 
-    it('and a hostile profile is text', async () => {
+    it('shows a hostile profile as text', async () => {
       provider.user = { id: HOSTILE, name: HOSTILE, email: HOSTILE };
       const { href } = await begin('acme');
       const tried = await owner.get(await comeBack(href));
@@ -305,13 +308,13 @@ describe('connections at the console', () => {
         .and.not.contain('<img src=x');
     });
 
-    it('where one is unfinished, and told so', async () => {
+    it('reports an unfinished connection', async () => {
       const { page, href } = await begin('works');
       expect(href).to.equal('');
       expect(page.text).to.contain('<li class="error">');
     });
 
-    it('with a name and a password, for nobody; wrong ones are counted as of every login', async () => {
+    it('checks an identifier and a password without logging in, and counts wrong ones as any login does', async () => {
       const path = await pathOf('users');
       const before = await everything();
       const tryWith = (password: string) => owner.post(`${path}/try`, { identifier: USER.email, password });
@@ -325,7 +328,7 @@ describe('connections at the console', () => {
       expect(JSON.stringify(records)).to.contain('"fp"').and.not.contain('Wrong-1-wrong');
     });
 
-    it('with no code that would be sent to somebody', async () => {
+    it('sends no code', async () => {
       expect((await owner.get(`${await pathOf('codes')}/try`)).text).to.not.contain(
         '<form class="card fields"',
       );
@@ -333,7 +336,7 @@ describe('connections at the console', () => {
     });
   });
 
-  describe('have scripts', () => {
+  describe('scripts', () => {
     const edit = async (more: Record<string, string>) =>
       owner.post(`${await pathOf('hostile')}/scripts/fetchUserProfile`, {
         source: `function (accessToken, context, callback) {
@@ -345,7 +348,7 @@ describe('connections at the console', () => {
         ...more,
       });
 
-    it('that are run once as they were typed, with result, console and what they used, as text', async () => {
+    it('run once as entered, and show result, output and usage as text', async () => {
       const { text, status } = await edit({ order: 'run' });
       expect(status).to.equal(200);
       expect(text).to.contain('given').and.contain('/ 20000').and.contain('info: &lt;script&gt;');
@@ -354,7 +357,7 @@ describe('connections at the console', () => {
       expect(JSON.stringify(options)).to.not.contain('configuration.key');
     });
 
-    it('whose failure is told, and whose secrets are not', async () => {
+    it('show their failure, but not their secrets', async () => {
       const source =
         "function (a, c, callback) { console.log('upstream-secret'); callback(new Error('no: upstream-secret')); }";
       const { text } = await edit({ order: 'run', source });
@@ -363,13 +366,13 @@ describe('connections at the console', () => {
       expect(text.slice(text.indexOf('run-outcome'))).to.not.contain('upstream-secret');
     });
 
-    it('whose arguments must be JSON', async () => {
+    it('require arguments in JSON', async () => {
       const refused = await edit({ order: 'run', 'argument.context': '{' });
       expect(refused.status).to.equal(400);
       expectFaultAt(refused, 'argument-context', 'Line 1, column 2');
     });
 
-    it('that are kept, and leave the other options as they are', async () => {
+    it('are saved, keeping the other options', async () => {
       const before = (await recordOf('hostile')).options;
       expect((await edit({ order: 'save' })).status).to.equal(303);
       const { options } = await recordOf('hostile');
@@ -378,14 +381,14 @@ describe('connections at the console', () => {
       expect((scripts as Record<string, string>).fetchUserProfile).to.contain('configuration.key');
     });
 
-    it('of the strategies alone that have any', async () => {
+    it('exist only for strategies that have them', async () => {
       expect((await owner.get(`${await pathOf('hostile')}/scripts/login`)).status).to.equal(404);
       expect((await owner.get(`${await pathOf('works')}/scripts/fetchUserProfile`)).status).to.equal(404);
     });
   });
 });
 
-/** What the forms of a page would send, without their token. */
+/** Returns what the forms of a page would send, without their token. */
 function fieldsOf(html: string): Record<string, string> {
   const plain = (text: string) =>
     text

@@ -1,4 +1,4 @@
-// How tests fill in the console's forms: with all that a browser would send of them.
+// Helpers that fill in the console's forms and send what a browser would.
 import { expect } from 'chai';
 import type { Answer } from '../support/agent.ts';
 import type { ConsoleAgent } from '../support/console.ts';
@@ -17,7 +17,7 @@ const attribute = (tag: string, name: string): string | undefined => {
   return found === undefined ? undefined : unescaped(found);
 };
 
-/** The fields of the form that posts to an address, as a browser would send them, the token apart. */
+/** Returns the fields of the form that posts to an address, as a browser would send them, without the token. */
 export function fieldsOf(page: Answer, action: string): [string, string][] {
   const forms = [...page.text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)];
   const inside = forms.find(([, tag = '']) => attribute(tag, 'action') === action)?.[2];
@@ -38,7 +38,7 @@ export function fieldsOf(page: Answer, action: string): [string, string][] {
   return fields.filter(([name]) => name !== '' && name !== '_csrf');
 }
 
-/** Sends a form of a page. @param typed what is put into it, in place of what is there. */
+/** Sends a form of a page. @param typed the values that replace those of the page. */
 export function sendForm(
   who: ConsoleAgent,
   page: Answer,
@@ -52,7 +52,9 @@ export function sendForm(
   return who.post(action, [...others, ...own]);
 }
 
-/** That a refused form says what is wrong at a field, and leads to it from the alert, which has the focus. */
+/**
+ * Expects that a refused form shows a fault at its field, and links to the field from an alert that has the focus.
+ */
 export function expectFaultAt({ text }: Answer, id: string, said: string): void {
   const tag = new RegExp(`<(?:input|select|textarea)[^>]*\\bid="${id}"[^>]*>`).exec(text)?.[0] ?? '';
   expect(tag, id).to.contain('aria-invalid="true"');

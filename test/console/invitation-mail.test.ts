@@ -1,4 +1,4 @@
-// The mail by which an administrator is invited, as a mail server takes it.
+// The mail that invites an administrator, as a mail server receives it.
 import { expect } from 'chai';
 import type { Email } from 'postal-mime';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -35,7 +35,7 @@ describe('the invitation of an administrator by mail', () => {
   };
   const linksIn = ({ text = '' }: Email) => text.match(/https?:\/\/\S+/g) ?? [];
 
-  it('goes to whom it is for alone, with a link that is shown nowhere else and works once', async () => {
+  it('goes to the invited address only, with a link that is shown nowhere else and works once', async () => {
     const answer = await invite('grace@example.test');
     expect(answer.status).to.equal(303);
     const message = await mailTo('grace@example.test');
@@ -64,14 +64,14 @@ describe('the invitation of an administrator by mail', () => {
     expect(await accept()).to.equal(400);
   });
 
-  it('leads to the console’s own address, whatever host the request names', async () => {
+  it('links to the console’s own address, whatever host the request names', async () => {
     for (const [at, headers] of [
       { host: FORGED },
       { 'x-forwarded-host': FORGED, 'x-forwarded-proto': 'http' },
       { forwarded: `host=${FORGED}` },
     ].entries()) {
       const address = `forged-${at}@example.test`;
-      // One that is of no host of ours is refused, or answered as ever: no mail names that host.
+      // A request that names another host may be refused; otherwise the mail must not name that host.
       if ((await invite(address, headers as Record<string, string>)).status !== 303) continue;
       const [link = ''] = linksIn(await mailTo(address));
       expect(new URL(link).origin, JSON.stringify(headers)).to.equal(new URL(server.url).origin);
@@ -85,7 +85,7 @@ describe('the invitation of an administrator by mail', () => {
     de: ['Sie sind zur Verwaltung von', 'Einladung annehmen'],
     ar: ['أنت مدعو لإدارة', 'قبول الدعوة'],
   }))
-    it(`has words of ours in ${language}, the language of who invites`, async () => {
+    it(`is in ${language}, the language of the inviting administrator`, async () => {
       const address = `${language}@example.test`;
       expect((await invite(address, { 'accept-language': language })).status).to.equal(303);
       const message = await mailTo(address);

@@ -1,4 +1,4 @@
-// The pages of the console by the keyboard alone: Tab comes to each control, in the order of the page, and shows where it is.
+// The console by keyboard only: Tab reaches each control in the order of the page, and the focus is visible.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { sidewaysScroll, WIDE } from '../support/accessibility.ts';
@@ -10,7 +10,7 @@ import { logIn, pkce, spaRequest, tenant, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { UNLIMITED } from '../support/unlimited.ts';
 
-/** What a person could click or fill, numbered in the order of the page; radio buttons of one name are one stop. */
+/** Numbers the controls of a page in their order; radio buttons with one name are one control. */
 const NUMBER = `(() => {
   const all = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, iframe')];
   const seen = new Set();
@@ -25,7 +25,7 @@ const NUMBER = `(() => {
   return stops.length;
 })()`;
 
-/** Which has the focus now, and whether that is seen: on it, or on what stands for it. */
+/** Returns the control that has the focus, and whether the focus is visible on it or on an element beside it. */
 const FOCUSED = `(() => {
   const one = document.activeElement;
   if (one === null || one === document.body) return undefined;
@@ -43,7 +43,7 @@ const FOCUSED = `(() => {
   return { stop: first.dataset.stop, isSeen, is: one.outerHTML.slice(0, 160), name: name.replace(/\\s+/g, ' ').trim() };
 })()`;
 
-/** How much deeper buttons end than the fields before them, pixels, each difference once. */
+/** Returns how much lower buttons end than the fields before them, pixels, without duplicates. */
 const BESIDE = `(() => {
   const buttons = document.querySelectorAll('.filters > .field + button, form.inline > .field + button');
   const bottom = (one) => one.getBoundingClientRect().bottom;
@@ -51,16 +51,16 @@ const BESIDE = `(() => {
   return [...new Set([...buttons].map((one) => Math.round(bottom(one) - bottom(fields(one)))))];
 })()`;
 
-/** Where the focus is. */
+/** The control that has the focus. */
 interface Focused {
   stop?: string;
   isSeen: boolean;
   is: string;
-  /** What the control is called. */
+  /** The accessible name of the control. */
   name: string;
 }
 
-describe('the pages of the console, by the keyboard', () => {
+describe('the console by keyboard', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let page: Page;
@@ -83,7 +83,7 @@ describe('the pages of the console, by the keyboard', () => {
     const count = (await page.evaluate(NUMBER)) as number;
     expect(count, path).to.be.greaterThan(5);
     const order: number[] = [];
-    // Some stops are none of these, as a table that scrolls is.
+    // Other elements can have the focus, too, for example a table that scrolls.
     for (let presses = 0; presses < 2 * count + 20 && !order.includes(count - 1); presses += 1) {
       await page.keyboard.press('Tab');
       const at = (await page.evaluate(FOCUSED)) as Focused | undefined;
@@ -110,9 +110,9 @@ describe('the pages of the console, by the keyboard', () => {
     '/console/administrators',
     '/console/password',
   ])
-    it(`come to each control of ${path}`, () => walk(path === 'the user' ? user : path));
+    it(`reaches each control of ${path}`, () => walk(path === 'the user' ? user : path));
 
-  /** Goes on by Tab to a control of a page, whose focus is seen on the way. */
+  /** Presses Tab until a control has the focus, which must be visible all the way. */
   const tabTo = async (at: Page, name: string) => {
     const passed: string[] = [];
     while (passed.length < 150) {
@@ -125,7 +125,7 @@ describe('the pages of the console, by the keyboard', () => {
     }
     throw new Error(`Tab does not come to "${name}" at ${at.url()}, but to ${passed.join(' | ')}`);
   };
-  /** Does what controls do, one after the other, each on the page that the one before it leads to. */
+  /** Activates controls by keyboard one after the other, waiting for the next page after each. */
   const press = async (at: Page, ...names: string[]) => {
     for (const name of names) {
       await tabTo(at, name);
@@ -134,7 +134,7 @@ describe('the pages of the console, by the keyboard', () => {
       await answered;
     }
   };
-  /** What the focus is on, as after a form was sent: what was done, or what is wrong. */
+  /** Waits until the focus is on a text, as on the message after a form. */
   const told = (at: Page, text: string) => at.locator(':focus', { hasText: text }).waitFor();
   const typeIn = async (at: Page, name: string, text: string) => {
     await tabTo(at, name);
@@ -147,7 +147,7 @@ describe('the pages of the console, by the keyboard', () => {
     await at.keyboard.press('Enter');
   };
 
-  it('show buttons at the height of the field beside them, all of a phone, and a way back from an error', async () => {
+  it('shows buttons at the height of their field, fits on a phone, and links back from an error', async () => {
     const paths = ['/console/users', '/console/applications', '/console/security/blocked', `${user}/roles`];
     for (const path of paths) {
       await page.goto(`${server.url}${path}`);
@@ -162,7 +162,7 @@ describe('the pages of the console, by the keyboard', () => {
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
-  it('make an application, copy its client ID, try it, and log out', async () => {
+  it('creates an application, copies its client ID, tries it, and logs out', async () => {
     const context = await browser.newContext({ reducedMotion: 'reduce' });
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const own = await context.newPage();
@@ -185,7 +185,7 @@ describe('the pages of the console, by the keyboard', () => {
     await own.locator('#username:focus').waitFor();
   });
 
-  it('find a user, block and unblock, send a link, end a session, and delete', async () => {
+  it('finds a user, blocks and unblocks, mails a link, ends a session, and deletes', async () => {
     const email = 'keys@example.test';
     const password = 'Another-Horse-2';
     const outcome = await server.users.create(databaseUser({ email, password, connection: 'users' }));
@@ -209,12 +209,12 @@ describe('the pages of the console, by the keyboard', () => {
     expect(await server.users.withEmail(email)).to.deep.equal([]);
   });
 
-  it('edit an action, deploy, test and bind it, rotate a key, and are led to what is wrong', async () => {
+  it('edits, deploys, tests and binds an action, rotates a key, and moves the focus to faults', async () => {
     await page.goto(`${server.url}/console/actions`);
     await press(page, 'New action');
     await typeIn(page, 'Name', 'Keys');
     await press(page, 'Make the action');
-    // The tab is called so, too.
+    // The tab has the same name as the editor.
     for (const name of ['Code', 'Code']) await tabTo(page, name);
     await page.keyboard.press('ControlOrMeta+A');
     await page.keyboard.insertText('exports.onExecutePostLogin = async () => console.log("by keys");');

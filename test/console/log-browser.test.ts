@@ -1,10 +1,10 @@
-// The log of the console in a real browser: what happens while somebody looks.
+// The log of the console in a real browser, while events are recorded.
 import { expect } from 'chai';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { openConsolePage, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('the log of the console in a browser', () => {
+describe('the log of the console, in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
 
@@ -17,7 +17,7 @@ describe('the log of the console in a browser', () => {
     await server?.stop();
   });
 
-  it('is followed live, with what strangers write as text, and leads to the story of an event', async () => {
+  it('shows new events live, hostile values as text, and the related events of one', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     const dialogs: string[] = [];

@@ -1,4 +1,4 @@
-// /console/log: what happened, in words; and a login as a story.
+// /console/log: events as sentences, and the related events of one.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { wordsOf } from '../../src/console/log/words.ts';
@@ -19,7 +19,7 @@ const english = JSON.parse(
 );
 
 describe('the log of the console', () => {
-  it('has a sentence for every type of event, which all languages then have', () => {
+  it('has a sentence for every type of event', () => {
     for (const type of Object.keys(EVENTS))
       expect(english, type).to.have.property(`console.log.event.${type}`);
   });
@@ -34,7 +34,7 @@ describe('the log of the console', () => {
   });
   after(() => server.stop());
 
-  /** Writes an event of some time ago. @returns its id. */
+  /** Inserts an event of some time ago. @returns its id. */
   const logged = async (ago: number, event: Partial<LogEventRecord>): Promise<string> => {
     const at = Date.now() - ago;
     const id = `${eventIdAt(at)}${(++written).toString(16).padStart(24, '0')}`;
@@ -44,13 +44,16 @@ describe('the log of the console', () => {
   };
   const page = async (query: Record<string, string> = {}) =>
     console.get(`/console/log?${new URLSearchParams(query)}`);
-  /** The types of the events on a page, in their order. */
+  /** Returns the types of the events on a page, in their order. */
   const typesOf = (text: string) =>
     [...text.matchAll(/<tr>[\s\S]*?<span class="tag[^"]*">(\w+)<\/span>/g)].map(([, type]) => type);
-  /** The events of one person, so that tests do not see one another's. */
+  /**
+   * Returns the types of the events found by a query. Each test has a user of its own, so that tests do not
+   * interfere.
+   */
   const typesFor = async (query: Record<string, string>) => typesOf((await page(query)).text);
 
-  it('says in a sentence what happened, to whom, and why, in the language of who reads', async () => {
+  it("describes an event in a sentence in the reader's language", async () => {
     const user_name = 'sentence@example.test';
     await logged(1_000, {
       type: 'fp',
@@ -68,7 +71,7 @@ describe('the log of the console', () => {
     expect(arabic.text).to.contain('dir="rtl"').and.to.contain('كلمة مرور');
   });
 
-  it('says of a type that has no words what it was declared to mean', () => {
+  it('describes an event without a message by its declaration', () => {
     const locale = { text: () => '', has: () => false };
     const event = { type: 'new_type', log_id: '1', date: '' };
     expect(wordsOf(event, locale, { new_type: 'Something new happened.' })).to.equal(
@@ -77,7 +80,7 @@ describe('the log of the console', () => {
     expect(wordsOf(event, locale, {})).to.equal('new_type');
   });
 
-  it('is filtered by what happened, who, where and when', async () => {
+  it('is filtered by type, user, application, connection, address and time', async () => {
     const user_name = 'filter@example.test';
     const more = { user_name, client_id: 'web', connection: 'users' };
     await logged(30 * HOUR, { type: 's', ...more, ip: '198.51.100.1' });
@@ -100,14 +103,14 @@ describe('the log of the console', () => {
     expect(await typesFor({ user, type: 'nothing' })).to.deep.equal([]);
   });
 
-  it('finds by an address what names the user by the id alone', async () => {
+  it("finds by an e-mail address events that only contain the user's id", async () => {
     const user = await server.users.findInConnection({ name: 'users' }, USER.email);
     await logged(5 * HOUR, { type: 'gd_unenroll', user_id: user!.id });
     expect(await typesFor({ user: USER.email, type: 'gd_unenroll' })).to.deep.equal(['gd_unenroll']);
     expect(await typesFor({ user: user!.id, type: 'gd_unenroll' })).to.deep.equal(['gd_unenroll']);
   });
 
-  it('goes on to older events, each of them once', async () => {
+  it('continues with older events, each of them once', async () => {
     const user_name = 'pages@example.test';
     for (let n = 0; n < 120; n += 1) await logged(HOUR + n * 1_000, { type: 'fp', user_name, ip: `n${n}` });
     const seen: string[] = [];
@@ -120,14 +123,14 @@ describe('the log of the console', () => {
     expect(seen).to.deep.equal(Array.from({ length: 120 }, (_, n) => `n${n}`));
   });
 
-  it('says what is wrong with a query that cannot be read, and keeps it in the form', async () => {
+  it('shows the error of a malformed query, and keeps the query in the form', async () => {
     const { status, text } = await page({ q: '((type:s' });
     expect(status).to.equal(400);
     expect(text).to.contain('Invalid search query.');
     expect(text).to.contain('value="((type:s"');
   });
 
-  it('shows what strangers wrote as text, in the list, in the filter and in one event', async () => {
+  it('shows hostile values as text, in the list, in the filter and for one event', async () => {
     const about = { user_name: HOSTILE, description: HOSTILE, connection: HOSTILE, ip: HOSTILE };
     const id = await logged(1_000, {
       type: 'fu',
@@ -147,13 +150,13 @@ describe('the log of the console', () => {
     }
   });
 
-  it('puts a hostile name into the query as a text, and never as a query', async () => {
+  it('quotes hostile values in queries', async () => {
     expect(await typesFor({ user: '" OR type:*' })).to.deep.equal([]);
     expect(await typesFor({ client: 'x\\" OR type:s OR "' })).to.deep.equal([]);
     expect((await page({ before: '0} OR type:s', from: '* TO *] OR type:s', ip: '*' })).status).to.equal(200);
   });
 
-  it('tells a login in the browser as a story, from the wrong password to the end', async () => {
+  it('shows the events of a login in the browser, from a wrong password to its end', async () => {
     const agent = createAgent(server);
     const opened = await openPage(agent, server, webRequest());
     const again = await submitLogin(agent, server, opened, { email: USER.email, password: 'wrong' });
@@ -170,7 +173,7 @@ describe('the log of the console', () => {
     expect(at[1]).to.be.greaterThan(at[0]!);
   });
 
-  it('tells why a login was refused', async () => {
+  it('shows why a login was refused', async () => {
     await byPassword(createAgent(server), server, webRequest(), 'blocked@example.test');
     await server.tenant.close();
     const [, path = ''] =
@@ -178,7 +181,7 @@ describe('the log of the console', () => {
     expect((await console.get(path)).text).to.contain('did not get in: user is blocked');
   });
 
-  it('puts the requests together by which an app logs a user in, and nothing of others', async () => {
+  it('combines the requests of one login in an application, without those of others', async () => {
     const about = { user_id: 'auth0|app', user_name: 'app@example.test', client_id: 'web', ip: '192.0.2.1' };
     const id = await logged(60_000, { type: 'mfar', ...about, transaction: 'run-1' });
     await logged(50_000, { type: 'gd_auth_failed', ...about, transaction: 'run-2' });
@@ -193,7 +196,7 @@ describe('the log of the console', () => {
     expect(text).to.contain('app@example.test got in.');
   });
 
-  it('has each request of the token endpoint with what it led to', async () => {
+  it('shows each request of the token endpoint with its outcome', async () => {
     const web = { client_id: 'web', client_secret: 'web-secret', scope: 'openid' };
     const grant = { grant_type: 'password', username: USER.email, password: 'wrong' };
     await token(createAgent(server), { ...web, ...grant });
@@ -206,7 +209,7 @@ describe('the log of the console', () => {
       .and.to.contain('No tokens were given for a password');
   });
 
-  it('leads from an event to its user, and nowhere where there is no such user', async () => {
+  it('links an event to its user, unless there is no such user', async () => {
     const opened = async (user_id: string) =>
       (await console.get(`/console/log/${await logged(1_000, { user_id, user_name: 'x' })}`)).text;
     const user = (await server.users.withEmail(USER.email))[0]?.id ?? '';
@@ -217,10 +220,10 @@ describe('the log of the console', () => {
       expect(await opened(gone)).not.to.contain('href="/console/users/');
   });
 
-  it('says that there is no such event', async () => {
+  it('answers 404 for an unknown event', async () => {
     const { status, text } = await console.get('/console/log/2026nothing');
     expect(status).to.equal(404);
-    // Within the console, from which one goes on.
+    // Inside the console's layout, with its navigation.
     expect(text).to.contain('<h1>There is nothing here</h1>').and.to.contain('href="/console/users"');
   });
 
@@ -234,7 +237,7 @@ describe('the log of the console', () => {
   });
 
   for (const role of ['owner', 'editor', 'viewer', 'support'] as const) {
-    it(`is for the role ${role}`, async () => {
+    it(`can be read by the role ${role}`, async () => {
       const other = await openConsole(server, role);
       expect((await other.get('/console/log')).status).to.equal(200);
       const id = await logged(1_000, { type: 's', user_name: 'role@example.test' });
@@ -242,7 +245,7 @@ describe('the log of the console', () => {
     });
   }
 
-  it('is for nobody who is not there', async () => {
+  it('redirects to the login without a session', async () => {
     const answer = await createAgent(server).get('/console/log');
     expect(answer.status).to.equal(303);
   });

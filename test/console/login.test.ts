@@ -1,18 +1,18 @@
-// The way in to the console, and who is there.
+// Logging in to the console, and its sessions.
 import { expect } from 'chai';
 import { createAgent, readForm } from '../support/agent.ts';
 import { addressOf, openConsole, PASSWORD, startConsole } from '../support/console.ts';
 import { authorize, follow, pkce, spaRequest, submitLogin, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('the way in to the console', () => {
+describe('the login to the console', () => {
   let server: TestServer;
   beforeEach(async () => {
     server = await startConsole();
   });
   afterEach(() => server.stop());
 
-  it('is a login, after which the page is shown that was asked for', async () => {
+  it('returns to the requested page', async () => {
     const { get } = await openConsole(server);
     const page = await get('/console');
     expect(page.status).to.equal(200);
@@ -22,7 +22,7 @@ describe('the way in to the console', () => {
     expect(page.headers['cache-control']).to.equal('no-store');
   });
 
-  it('is in the hands of no other page, whose scripts may be the tenant’s', async () => {
+  it('isolates its window from other pages, which may have scripts of the tenant', async () => {
     const agent = createAgent(server);
     const asked = await follow(agent, await agent.get('/console'), server.url);
     expect(asked.text).to.contain('name="password"');
@@ -31,7 +31,7 @@ describe('the way in to the console', () => {
     expect(other.headers['cross-origin-opener-policy']).to.equal('unsafe-none');
   });
 
-  it('lets no user of the tenant in, by their password, nor by a session that they have', async () => {
+  it('rejects users of the tenant, with their password or an existing session', async () => {
     const agent = createAgent(server);
     const login = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);
     await submitLogin(agent, server, login, USER);
@@ -44,7 +44,7 @@ describe('the way in to the console', () => {
     expect((await agent.get('/console')).status).to.equal(303);
   });
 
-  it('lets no administrator in to an application, by their password, nor by a session', async () => {
+  it('gives administrators no login at applications, with their password or a session', async () => {
     const { agent } = await openConsole(server);
     const asked = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);
     const { action, fields } = readForm(asked, 'password');
@@ -55,21 +55,21 @@ describe('the way in to the console', () => {
     expect(silent.location).to.contain('login_required');
   });
 
-  it('is not ended by who logs in to an application in the same browser', async () => {
+  it("keeps the console's session when a user logs in to an application in the same browser", async () => {
     const { agent } = await openConsole(server);
     const login = await follow(agent, await authorize(agent, spaRequest(pkce().challenge)), server.url);
     await submitLogin(agent, server, login, USER);
     expect((await agent.get('/console')).status).to.equal(200);
   });
 
-  it('leads to no other site after it', async () => {
+  it('redirects to no other site', async () => {
     const agent = createAgent(server);
     const asked = await agent.get('/console?to=//evil.example');
     expect(asked.status).to.equal(303);
     expect(new URL(asked.location).origin).to.equal(server.url);
   });
 
-  it('is over with a logout, a new password, a block, and a role that is gone', async () => {
+  it('ends with a logout, a new password, a block, and the loss of the role', async () => {
     const one = await openConsole(server, 'editor');
     await one.post('/console/logout');
     expect((await one.agent.get('/console')).status).to.equal(303);
@@ -91,7 +91,7 @@ describe('the way in to the console', () => {
     expect((await viewer.agent.get('/console')).status).to.equal(303);
   });
 
-  it('takes no form but its own, and no request of a script or a frame without its token', async () => {
+  it('rejects foreign forms, and requests of scripts and frames without the token', async () => {
     const { agent } = await openConsole(server);
     const { fields } = readForm(await agent.get('/console'), '_csrf');
     for (const _csrf of ['', 'x', agent.cookies().find(({ name }) => name.endsWith('console'))?.value ?? ''])

@@ -1,4 +1,4 @@
-// /console: the numbers of the tenant, and what needs attention.
+// /console: the activity of the tenant, and what needs attention.
 import { expect } from 'chai';
 import type { AdministratorRole } from '../../src/records/administrators.ts';
 import type { LogEventRecord } from '../../src/records/log-events.ts';
@@ -28,7 +28,7 @@ describe('the overview of the console', () => {
   };
   const page = async (role: AdministratorRole = 'owner', path = '/console') =>
     (await (await openConsole(server, role)).get(path)).text;
-  /** The total of a chart, and the numbers of its table. */
+  /** Returns the total of a chart, and the values of its table. */
   const chart = (text: string, name: string) => {
     const [found = ''] =
       new RegExp(`<section class="card overview-chart ${name}"[\\s\\S]*?</section>`).exec(text) ?? [];
@@ -39,7 +39,7 @@ describe('the overview of the console', () => {
   const attention = (text: string) =>
     /<section aria-labelledby="attention"[\s\S]*?<\/section>/.exec(text)?.[0] ?? '';
 
-  it('counts logins, failures, people, codes and locks of a day, a week and a month', async () => {
+  it('counts logins, failures, active users, codes and lockouts of a day, a week and a month', async () => {
     await start();
     for (const [ago, user_id] of [
       [2 * HOUR, 'a'],
@@ -48,7 +48,7 @@ describe('the overview of the console', () => {
       [20 * DAY, 'c'],
     ] as const)
       await logged(ago, { type: 's', user_id });
-    // What the console's own administrators do is none of the tenant's numbers, however long ago it was.
+    // The console's own administrators are never counted.
     await logged(2 * HOUR, { type: 's', user_id: 'gatehouse|1', connection: 'gatehouse:console' });
     await logged(5 * HOUR, { type: 'fp' });
     await logged(5 * HOUR, { type: 'fu', details: { left_out: 8 } });
@@ -74,7 +74,7 @@ describe('the overview of the console', () => {
     expect(month).to.not.contain('style=');
   });
 
-  it('leads from a number to the events that it counts', async () => {
+  it('links each number to its events', async () => {
     await start();
     await logged(HOUR, { type: 'fp', user_name: 'counted@example.test' });
     await logged(40 * HOUR, { type: 'fp', user_name: 'earlier@example.test' });
@@ -91,7 +91,7 @@ describe('the overview of the console', () => {
     expect((await get(logins.replaceAll('&amp;', '&'))).text).to.contain('active@example.test');
   });
 
-  it('says that messages and Actions fail, how often, and why the last time', async () => {
+  it('reports failing messages and Actions, how often they failed, and the last error', async () => {
     await start();
     await logged(3 * HOUR, { type: 'fn', description: 'The mail server did not answer.' });
     await logged(2 * HOUR, { type: 'fn', description: '535 Authentication failed' });
@@ -104,7 +104,7 @@ describe('the overview of the console', () => {
     expect(attention(await page())).to.not.contain('could not be sent');
   });
 
-  it('says that a connection does not work, and which', async () => {
+  it('reports a connection that does not work', async () => {
     const gone = {
       name: 'gone',
       strategy: 'oidc',
@@ -131,7 +131,7 @@ describe('the overview of the console', () => {
     await found();
     const german = attention((await owner.get('/console', { 'accept-language': 'de' })).text);
     expect(german).to.contain('Der Anbieter ist nicht erreichbar:').and.contain('<span lang="en" dir="ltr">');
-    // One that is changed is asked anew at once: nobody is told for ten minutes of what they have mended, or not of what they broke.
+    // A changed connection is checked again at once, so that the report is never about an older state.
     const [{ id = '' } = {}] = (
       await server.store.collection('connections').list({ limit: 100 })
     ).records.filter(({ name }) => name === 'gone');
@@ -143,7 +143,7 @@ describe('the overview of the console', () => {
     await found();
   });
 
-  it('says when a key that signs is old', async () => {
+  it('reports an old signing key', async () => {
     await start();
     expect(attention(await page())).to.not.contain('signing key');
     server.tick(190 * DAY);
@@ -151,7 +151,7 @@ describe('the overview of the console', () => {
     expect(attention(await page('support'))).to.not.contain('signing key');
   });
 
-  it('says when a credential of an application ends, and when it has ended', async () => {
+  it('reports a credential of an application that expires soon or has expired', async () => {
     const at = (days: number) => new Date(Date.now() + days * DAY).toISOString();
     await start();
     const web = await server.store.collection('clients').get('web');
@@ -169,19 +169,19 @@ describe('the overview of the console', () => {
     expect(attention(await page())).to.contain('has expired');
   });
 
-  it('tells owners alone which administrators have no second factor', async () => {
-    // On in the example tenant, too: everybody with an address has it, and no login to the console asks for it.
+  it('reports administrators without a second factor, to owners only', async () => {
+    // The tenant's e-mail factor is enabled, but logins to the console do not use it.
     await start({ guardianFactors: [{ name: 'email', enabled: true }] });
     expect(attention(await page())).to.contain('owner@console.example.test');
     expect(attention(await page('editor'))).to.not.contain('owner@console.example.test');
   });
 
-  it('says that nothing needs attention where that is so', async () => {
+  it('reports that nothing needs attention', async () => {
     await start();
     expect(attention(await page('viewer'))).to.contain('Nothing needs your attention.');
   });
 
-  it('shows what strangers wrote as text', async () => {
+  it('shows hostile values as text', async () => {
     await start();
     await logged(HOUR, { type: 'fn', description: HOSTILE });
     const text = await page();
@@ -189,7 +189,7 @@ describe('the overview of the console', () => {
     expect(text).to.not.contain('<img src=x').and.to.not.contain('<script>alert');
   });
 
-  it('shows numbers to whoever may see them', async () => {
+  it('shows numbers to the roles that may see them', async () => {
     await start();
     for (const role of ['owner', 'editor', 'viewer'] as const)
       expect(await page(role), role).to.contain('overview-chart');
@@ -197,7 +197,7 @@ describe('the overview of the console', () => {
     expect(support).to.contain('Needs attention').and.to.not.contain('overview-chart');
   });
 
-  it('is in the language of who reads it', async () => {
+  it("is in the reader's language", async () => {
     await start();
     const { get } = await openConsole(server);
     expect((await get('/console?range=30d', { 'accept-language': 'de' })).text).to.contain('Anmeldungen');

@@ -1,4 +1,5 @@
-// The console at a host of its own. 127.0.0.1 and localhost are two hosts, which one certificate of the tests names.
+// The console with a host of its own. 127.0.0.1 and localhost are two hosts; the tests' certificate is valid for
+// both.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { createAgent } from '../support/agent.ts';
@@ -7,7 +8,7 @@ import { addressOf, PASSWORD, startConsole } from '../support/console.ts';
 import { freePort } from '../support/free-port.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('a console at a host of its own', () => {
+describe('a console with a host of its own', () => {
   let server: TestServer;
   let console: TestServer;
   let browser: TestBrowser | undefined;
@@ -30,7 +31,7 @@ describe('a console at a host of its own', () => {
     await page.locator('form button[type="submit"]').first().click();
   };
 
-  it('is at no other host, however that one is spelled', async () => {
+  it('is not reachable by any other host name', async () => {
     const { host } = new URL(console.url);
     for (const path of [
       '/console',
@@ -44,7 +45,7 @@ describe('a console at a host of its own', () => {
       expect(await statusOf(console, '/console', { host: name }), name).to.be.oneOf([400, 404]);
   });
 
-  it('shares its host with nothing that the tenant shapes, and with no API', async () => {
+  it('shares its host with no page of the tenant, and with no API', async () => {
     for (const path of [
       ...[
         '/',
@@ -61,7 +62,7 @@ describe('a console at a host of its own', () => {
     expect(await statusOf(console, '/healthz')).to.equal(200);
   });
 
-  it('sends administrators to log in where everybody does, and takes them back', async () => {
+  it('logs administrators in at the other host, and returns', async () => {
     browser = await launchBrowser(server.ca);
     const context = await browser.newContext({ ignoreHTTPSErrors: true, reducedMotion: 'reduce' });
     const page = await context.newPage();
@@ -70,7 +71,7 @@ describe('a console at a host of its own', () => {
     await logIn(page);
     await page.getByRole('heading', { level: 1, name: 'Applications' }).waitFor();
     expect(page.url()).to.equal(`${console.url}/console/applications`);
-    // A form that needs a fresh login leads there and back, too.
+    // A form that needs a recent login goes there and back, too.
     server.tick(3_600_000);
     await page.goto(`${console.url}/console/administrators`);
     await page.locator('form input[name="email"]').first().fill('new@console.example.test');

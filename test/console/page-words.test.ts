@@ -1,5 +1,5 @@
-// The words of every page of the console, its options, errors and answers to forms among them: each is a message of the reader's
-// language, and what is none is a name, or code and marked as such, or was forgotten.
+// Every text on the console's pages, including options, errors and responses to forms, must come from a message in
+// the reader's language, or be a known name, or be marked as code.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,33 +14,33 @@ import { UNLIMITED } from '../support/unlimited.ts';
 
 const LOCALES = fileURLToPath(new URL('../../views/locales', import.meta.url));
 
-/** What is code or somebody's own text, with what is in it. */
+/** Elements with code or user-supplied text, and their content. */
 const APART = /<(head|script|style|svg|code|pre|bdi|textarea|time)\b[^>]*>.*?<\/\1>/gs;
-/** An element without others in it that says in which direction its text is written. */
+/** An element without child elements that sets the direction of its text. */
 const OWN_DIRECTION = /<(\w+)\b[^>]* dir="(?:ltr|auto)"[^>]*>[^<]*<\/\1>/g;
 
 const NAMES: ReadonlySet<string> = new Set([
   ...kindsByGroup().flatMap(({ kinds }) => kinds.map(({ label }) => label ?? '')),
   ...['OpenID Connect', 'SAML 2.0', 'ADFS', 'PingFederate', 'SCIM', 'JSON', 'https://', 'English', 'Deutsch'],
   ...['العربية', 'CSV', 'EdDSA', 'A256GCM', 'All Applications', 'Gatehouse'],
-  // Of the example applications and APIs.
+  // Names of the example applications and APIs.
   ...[tenant.tenant?.friendly_name ?? '', ...tenant.clients.map(({ name }) => name)],
   ...tenant.resourceServers.map(({ name }) => name),
   ...['Auth0 Management API', 'Auth0 My Account API'],
 ]);
-/** As the API names its members and values. */
+/** Names of members and values of the API. */
 const OF_THE_API = /^[a-z0-9_.-]+$/;
-/** A word, and no abbreviation. */
+/** A word, as opposed to an abbreviation. */
 const WORD = /\p{L}{3}/u;
 
-/** What titles end with: the tenant's name, and ours where a form has taken that away. */
+/** The end of titles: the name of the tenant, or ours after a form has reset it. */
 const TITLE = / \| (?:Test tenant|Gatehouse)$/;
-/** How the schemas' own words begin, which are those of their library. */
+/** Beginnings of messages that come from the schema library. */
 const OF_SCHEMAS = /^(?:Ungültig|Zu klein|Zu groß)/;
 
-/** An address or a name that a message has in it. */
+/** An address or a name inside a message. */
 const ADDRESS = /https?:\/\/\w[^\s"]*|[\w.]+@[\w.]+|\u2068[^\u2069]*\u2069|code-only/gu;
-/** A value of the API beside words, such as an event's type or a scope, and a time of a chart. */
+/** A value of the API beside a text, such as an event type or a scope, or a time in a chart. */
 const BESIDE =
   /[\p{L}0-9 ]+: [a-z]+(?::[a-z_]+)*$|\([a-z0-9_]+\)|\b[a-zA-Z0-9]+(?:[_.-][a-zA-Z0-9]+)+\b|\p{L}+\.?,? \d\d:\d\d(?: \p{L}+)? UTC/gu;
 
@@ -51,7 +51,7 @@ const unescaped = (text: string) =>
       : { amp: '&', lt: '<', gt: '>', quot: '"' }[name as 'amp' | 'lt' | 'gt' | 'quot'],
   );
 
-/** The texts of a page that are to be messages. */
+/** Returns the texts of a page that must come from messages. */
 function textsIn(html: string): string[] {
   const title = /<title>([^<]*)/.exec(html)?.[1] ?? '';
   const plain = html.replaceAll(APART, '<i>').replaceAll(OWN_DIRECTION, '<i>');
@@ -61,13 +61,13 @@ function textsIn(html: string): string[] {
     .filter((text) => WORD.test(text) && !NAMES.has(text) && !OF_THE_API.test(text));
 }
 
-/** What of a text no message of a language says. */
+/** Returns a function that removes everything from a text that is in a message of a language. */
 function foreignTo(tag: string): (text: string) => string {
   const messages = readdirSync(LOCALES, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.json') && parse(path).name === tag)
     .flatMap((path) => Object.values<Message>(JSON.parse(readFileSync(join(LOCALES, path), 'utf8'))))
     .flatMap((message) => (typeof message === 'string' ? [message] : Object.values(message)))
-    // What is around its places must be words, or it would say anything.
+    // Only messages with words around their placeholders: others would match anything.
     .filter((text) => WORD.test(text.replaceAll(/\{\w+\}/g, '')))
     .sort((a, b) => b.length - a.length);
   const whole = new Set(messages.filter((text) => !text.includes('{')));
@@ -78,10 +78,10 @@ function foreignTo(tag: string): (text: string) => string {
   return (text) => (whole.has(text) ? '' : patterns.reduce((rest, one) => rest.replaceAll(one, ''), text));
 }
 
-/** Forms that would take away what others are tried with. */
+/** Forms that would remove what other forms are tested with. */
 const ENDS = /logout|delete|remove|rotate|revoke|end$|ended|password|sessions|administrators/;
 
-/** The forms of a page that are sent, each by its address with the fields that it has, none of them filled in. */
+/** Returns the forms of a page that post, each with its address and its empty fields. */
 function formsOf(html: string, path: string): [action: string, fields: [string, string][]][] {
   return [...html.matchAll(/<form\b([^>]*)>(.*?)<\/form>/gs)].flatMap(([, attributes = '', within = '']) => {
     if (!/method="post"/.test(attributes)) return [];
@@ -99,7 +99,7 @@ function formsOf(html: string, path: string): [action: string, fields: [string, 
   });
 }
 
-describe('the words of the console’s pages', () => {
+describe('the texts of the console’s pages', () => {
   let server: TestServer;
   before(async () => {
     const { rateLimits } = UNLIMITED.attackProtection;
@@ -107,7 +107,7 @@ describe('the words of the console’s pages', () => {
   });
   after(() => server.stop());
 
-  it('are in the reader’s language, on every page that a link leads to', async () => {
+  it('are in the reader’s language, on every page that is reachable by links', async () => {
     const { agent } = await openConsole(server);
     const met = { de: new Map<string, string>(), ar: new Map<string, string>() };
     const tags = Object.keys(met) as (keyof typeof met)[];
@@ -127,7 +127,8 @@ describe('the words of the console’s pages', () => {
       return html;
     });
     expect(found.length).to.be.greaterThan(150);
-    // What a form is answered with that nothing was filled in: a message of one language is one of all (test/http/locales.test.ts).
+    // Empty forms are posted in one language; test/http/locales.test.ts ensures that all languages have the same
+    // messages.
     const answers = new Set<string>();
     for (const { path } of found) {
       for (const [action, fields] of formsOf((await open(path, 'de')).text, path)) {

@@ -1,4 +1,4 @@
-// Nobody becomes an administrator, or takes one over, by what the Management API, the tenant's own code or a stranger can do.
+// The Management API, the tenant's own code and strangers cannot make or take over an administrator.
 import { expect } from 'chai';
 import type { CallRules } from '../../src/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
@@ -13,7 +13,7 @@ import type { TestServer } from '../support/server.ts';
 const WIDE = { capacity: 1e6, perMinute: 1e6 };
 const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
 
-/** What of people is kept, and what it is kept for. */
+/** The collections with data of administrators and their authenticators. */
 const OF_PEOPLE: CollectionName[] = [
   'administrators',
   'administratorUsers',
@@ -24,7 +24,7 @@ const OF_PEOPLE: CollectionName[] = [
   'browsers',
 ];
 
-describe('the reach of the Management API', () => {
+describe('administrators behind the Management API', () => {
   let server: TestServer;
   let token: string;
   let ownerId: string;
@@ -67,12 +67,12 @@ describe('the reach of the Management API', () => {
       ),
     );
 
-  it('has no collection of theirs in the hands of any call', () => {
+  it('are stored in collections of their own', () => {
     expect(Object.keys(collections).filter((name) => name.startsWith('administrator'))).to.have.length(4);
   });
 
   for (const { method, path } of CALLS.filter((one) => /:(id|user_id|userId)\b/.test(one.path))) {
-    it(`does not come to an administrator: ${method} ${path}`, async () => {
+    it(`cannot be read or changed by ${method} ${path}`, async () => {
       const before = await kept();
       const there = path.replaceAll(/:(\w+)/g, (_all, name: string) =>
         encodeURIComponent(/authentic|enrollment/.test(path) && name !== 'id' ? 'totp|dev_owner' : ownerId),
@@ -86,7 +86,7 @@ describe('the reach of the Management API', () => {
     });
   }
 
-  it('lists, counts and exports none', async () => {
+  it('are not listed, counted or exported', async () => {
     for (const path of [
       '/users?per_page=100',
       `/users-by-email?email=${encodeURIComponent(addressOf('owner'))}`,
@@ -103,7 +103,7 @@ describe('the reach of the Management API', () => {
     }
   });
 
-  it('makes none, and changes nothing of how they log in', async () => {
+  it('cannot be created, and their login cannot be changed', async () => {
     const before = await kept();
     const [ada] = await server.users.withEmail(USER.email);
     const adaId = encodeURIComponent(ada?.id ?? '');
@@ -143,7 +143,7 @@ describe('the reach of the Management API', () => {
     expect((await get('/console')).status).to.equal(200);
   });
 
-  it('leads no other connection to the console', async () => {
+  it('cannot log in by another connection', async () => {
     const [users] = JSON.parse((await call('GET', '/connections?name=users')).text) as { id: string }[];
     await call('PATCH', `/connections/${users?.id}`, { enabled_clients: [CONSOLE_CLIENT, 'web', 'spa'] });
     const agent = createAgent(server);
@@ -154,7 +154,7 @@ describe('the reach of the Management API', () => {
     expect(answer.text + answer.location).not.to.contain('name="password"');
   });
 
-  it('is not helped by what strangers may ask for', async () => {
+  it('cannot be attacked by endpoints that are open to strangers', async () => {
     const before = await kept();
     const agent = createAgent(server);
     const client = { client_id: CONSOLE_CLIENT };

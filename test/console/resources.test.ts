@@ -1,4 +1,4 @@
-// The console's pages of what the Management API declares: whatever it is, a new one is tried here without a line more.
+// The console's pages generated from the Management API. New resources are tested without a change here.
 import { expect } from 'chai';
 import { filled, placesOf } from '../../src/console/resources/declared.ts';
 import { operationsOf } from '../../src/console/resources/operations.ts';
@@ -10,11 +10,11 @@ import { API, tenant, USER } from '../support/flows.ts';
 import type { TestServer } from '../support/server.ts';
 import { fieldsOf, sendForm } from './forms.ts';
 
-/** Enough for a test that opens everything. */
+/** Limits for a test that opens every page. */
 const WIDE = { capacity: 1e6, perMinute: 1e6 };
 const PLACES = placesOf();
 
-describe('every resource at the console', () => {
+describe('every resource in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   before(async () => {
@@ -31,7 +31,7 @@ describe('every resource at the console', () => {
       ...Object.fromEntries([...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'])),
     });
     if (read !== undefined)
-      it(`opens ${path}`, async () => {
+      it(`has a page: ${path}`, async () => {
         const page = await owner.get(`/console/resources${at}`);
         expect(page.status, page.text).to.be.oneOf(path.includes(':') ? [200, 400, 404] : [200, 404]);
         if (page.status === 200) expect(page.text).to.contain('class="console"');
@@ -46,7 +46,7 @@ describe('every resource at the console', () => {
   }
 });
 
-/** What can be done anywhere, as the console has it. */
+/** Every operation of the console. */
 const DONE = [...PLACES.values()].flatMap((place) => {
   const names = [...place.path.matchAll(/:(\w+)/g)].map(([, name]) => [name, 'unknown1'] as const);
   const at = filled(place.path, Object.fromEntries(names));
@@ -57,7 +57,7 @@ const DONE = [...PLACES.values()].flatMap((place) => {
   }));
 });
 
-describe('what is done with resources at the console', () => {
+describe('operations on resources in the console', () => {
   let server: TestServer;
   const tokens = new Map<string, string>();
   const agents = new Map<string, ConsoleAgent>();
@@ -80,7 +80,7 @@ describe('what is done with resources at the console', () => {
     const all = DONE.filter((one) => one.operation === operation);
 
     for (const role of ['viewer', 'support'] as const)
-      it(`is for ${role} what the scopes of that role allow: ${operation}`, async () => {
+      it(`are limited to the scopes of the role ${role}: ${operation}`, async () => {
         const scopes = scopesOf(role, [
           ...new Set(DONE.flatMap(({ call }) => [...call.scopes, ...(call.allScopes ?? [])])),
         ]);
@@ -96,7 +96,7 @@ describe('what is done with resources at the console', () => {
         }
       });
 
-    it(`is done by no form but the console’s own: ${operation}`, async () => {
+    it(`reject forms of other pages: ${operation}`, async () => {
       for (const { path } of all) expect((await send('owner', path, 'guessed'))?.status, path).to.equal(403);
     });
   }
@@ -104,7 +104,7 @@ describe('what is done with resources at the console', () => {
 
 const HOSTILE = `"><script>alert(1)</script>'{{ 7919 | times: 6101 }}`;
 
-describe('resources at the console', () => {
+describe('resources in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   beforeEach(async () => {
@@ -114,7 +114,7 @@ describe('resources at the console', () => {
   afterEach(() => server.stop());
 
   const pathOf = ({ location }: Answer) => new URL(location).pathname;
-  /** Makes a role by its form. @returns the address of its page. */
+  /** Creates a role with its form. @returns the path of its page. */
   const makeRole = async (name: string, description = ''): Promise<string> => {
     const form = await owner.get('/console/create/roles');
     const made = await sendForm(owner, form, '/console/create/roles', { name, description });
@@ -125,7 +125,7 @@ describe('resources at the console', () => {
   const removeOf = (at: string) => at.replace('/resources/', '/remove/');
   const revealOf = (at: string) => at.replace('/resources/', '/reveal/');
 
-  it('are made by a form, and changed after the change was looked at; the log says who, what, before and after', async () => {
+  it('are created by a form and changed after a review; the log has the administrator and the state before and after', async () => {
     const at = await makeRole('Readers', 'They read');
     const form = await owner.get(changeOf(at));
     const review = await sendForm(owner, form, changeOf(at), { description: 'They read all' });
@@ -145,7 +145,7 @@ describe('resources at the console', () => {
     expect(event).to.have.nested.property('details.after.description', 'They read all');
   });
 
-  it('say at the field what is wrong, and keep what was typed', async () => {
+  it('show faults at their fields, and keep the entered values', async () => {
     const form = await owner.get('/console/create/resource-servers');
     const typed = { identifier: 'https://new.example.test/', name: 'A new API', token_lifetime: '99999999' };
     const refused = await sendForm(owner, form, '/console/create/resource-servers', typed);
@@ -167,7 +167,7 @@ describe('resources at the console', () => {
     expect(page.text).to.contain('A new API').and.to.contain('read:it');
   });
 
-  it('say it in the language of the page', async () => {
+  it('show faults in the language of the page', async () => {
     const path = '/console/create/resource-servers';
     const [token] = [readForm(await owner.get('/console'), '_csrf').fields._csrf ?? ''];
     const form = { _csrf: token, name: 'x', token_lifetime: '99999999' };
@@ -182,7 +182,7 @@ describe('resources at the console', () => {
     }
   });
 
-  it('refuse what another has as well, and say so on the form', async () => {
+  it('show a conflict on the form', async () => {
     await makeRole('Readers');
     const form = await owner.get('/console/create/roles');
     const again = await sendForm(owner, form, '/console/create/roles', { name: 'Readers' });
@@ -190,7 +190,7 @@ describe('resources at the console', () => {
     expect(again.text).to.contain('role="alert"').and.to.contain('value="Readers"');
   });
 
-  it('are not changed over what somebody else has changed meanwhile', async () => {
+  it('are not changed when somebody else has changed them meanwhile', async () => {
     const at = await makeRole('Readers', 'first');
     const mine = await sendForm(owner, await owner.get(changeOf(at)), changeOf(at), { description: 'mine' });
     const editor = await openConsole(server, 'editor');
@@ -204,7 +204,7 @@ describe('resources at the console', () => {
     expect((await owner.get(at)).text).to.contain('theirs');
   });
 
-  it('are edited as JSON, whose difference is shown first; what is taken out is taken away', async () => {
+  it('are edited as JSON after a review; a removed member is deleted', async () => {
     const at = await makeRole('Readers', 'They read');
     const form = await owner.get(`${changeOf(at)}?as=json`);
     const [, json = ''] = fieldsOf(form, changeOf(at)).find(([name]) => name === '$') ?? [];
@@ -216,7 +216,7 @@ describe('resources at the console', () => {
     expect(page.text).to.contain('Writers').and.not.to.contain('They read');
   });
 
-  it('are listed page by page, searched, and sorted by a column', async () => {
+  it('are listed in pages, searched, and sorted by a column', async () => {
     for (let index = 0; index < 30; index += 1)
       await makeRole(`Role ${String(index).padStart(2, '0')}`, index % 2 === 0 ? 'even' : 'odd');
     const rolesOn = ({ text }: Answer) => [...text.matchAll(/>(Role \d\d)<\/a>/g)].map(([, name]) => name);
@@ -238,7 +238,7 @@ describe('resources at the console', () => {
     expect(apis.text).to.contain('Nothing is like that');
   });
 
-  it('are filtered by what says which are meant, and not by how the API is to answer', async () => {
+  it('are filtered by parameters that select records, not by those that format the answer', async () => {
     const lists = [...placesOf().values()].filter(({ path, read }) => read?.query && !path.includes(':'));
     expect(lists.map(({ path }) => path)).to.include.members(['/organizations', '/forms']);
     for (const { path } of lists) {
@@ -247,7 +247,7 @@ describe('resources at the console', () => {
     }
   });
 
-  it('are listed to their end where the API does not count them', async () => {
+  it('are listed completely when the API returns no total', async () => {
     const made = await owner.post('/console/create/organizations', { name: 'harbour' });
     const at = `${pathOf(made)}/invitations`;
     const organization_id = decodeURIComponent(pathOf(made).split('/').at(-1) ?? '');
@@ -277,7 +277,7 @@ describe('resources at the console', () => {
     expect(searched.text).to.contain('uinv_50').and.to.contain('1–1');
   });
 
-  it('are removed after it was said what goes with them, by who has just logged in', async () => {
+  it('are deleted after a warning, and only after a recent login', async () => {
     const at = await makeRole('Readers');
     const role = decodeURIComponent(at.split('/').at(-1) ?? '');
     const [user] = await server.users.withEmail(USER.email);
@@ -301,7 +301,7 @@ describe('resources at the console', () => {
     expect((await owner.get('/console/resources/roles')).text).not.to.contain('Readers');
   });
 
-  it('keep their secrets off the page, until somebody who may see them asks for them by a form', async () => {
+  it('hide secrets until an administrator who may see them asks for them by a form', async () => {
     const at = '/console/resources/clients/web';
     const secret = (await server.store.collection('clients').get('web'))?.client_secret ?? '';
     expect(secret).not.to.equal('');
@@ -322,7 +322,7 @@ describe('resources at the console', () => {
     expect(stale.text).not.to.contain(secret);
   });
 
-  it('keep a secret that was hidden where a record is edited as JSON, and take none from elsewhere', async () => {
+  it('keep hidden secrets when a record is edited as JSON, and reject a hidden secret that was moved', async () => {
     const made = await owner.post('/console/create/connections', {
       name: 'elsewhere',
       strategy: 'oidc',
@@ -355,7 +355,7 @@ describe('resources at the console', () => {
     expect(moved.text).to.contain('type it anew');
   });
 
-  it('give no record of a list the secret of another that has gone', async () => {
+  it('keep secrets with their records when a list is edited', async () => {
     const [user] = await server.users.withEmail(USER.email);
     const keys = [
       { id: 'a', api_key: 'the-key-of-a' },
@@ -380,7 +380,7 @@ describe('resources at the console', () => {
     expect(after?.app_metadata).to.deep.equal({ keys: [keys[1]] });
   });
 
-  it('show a new secret once, where no page shows it again', async () => {
+  it('show a new secret once', async () => {
     const rotated = await owner.post('/console/create/clients/web/rotate-secret');
     const secret = (await server.store.collection('clients').get('web'))?.client_secret ?? 'none';
     expect(rotated.status).to.equal(200);
@@ -391,7 +391,7 @@ describe('resources at the console', () => {
     expect((await server.store.collection('clients').get('web'))?.client_secret).to.equal(secret);
   });
 
-  it('set nothing that a form does not have, nor what the API does not take', async () => {
+  it("cannot be set beyond the form's fields and the API's schema", async () => {
     const made = await owner.post('/console/create/roles', {
       name: 'Readers',
       id: 'rol_mine',
@@ -422,7 +422,7 @@ describe('resources at the console', () => {
     }
   });
 
-  it('show what strangers have written as it is written', async () => {
+  it('show hostile values as text', async () => {
     const [user] = await server.users.withEmail(USER.email);
     await server.store.collection('users').update(user?.id ?? '', (one) => ({
       ...one,
@@ -443,7 +443,7 @@ describe('resources at the console', () => {
     expect((await owner.get(asked)).text).not.to.contain('<script>alert');
   });
 
-  it('are for the roles that the API allows them to, and their forms for the console’s own pages', async () => {
+  it('are limited to roles that the API permits, and to the console’s own forms', async () => {
     const at = await makeRole('Readers');
     const viewer = await openConsole(server, 'viewer');
     const page = await viewer.get(at);
@@ -469,7 +469,7 @@ describe('resources at the console', () => {
       .and.not.to.contain('Others');
   });
 
-  it('say what is not there, and open by name what no list leads to', async () => {
+  it('answer 404 for unknown records, and open records by id that no list leads to', async () => {
     expect((await owner.get('/console/resources/roles/rol_none')).status).to.equal(404);
     expect((await owner.get('/console/resources/nothing')).status).to.equal(404);
     const index = await owner.get('/console/resources');
@@ -486,7 +486,7 @@ describe('resources at the console', () => {
       expect((await owner.agent.get(`/console/open?at=${encodeURIComponent(at)}`)).status, at).to.equal(404);
   });
 
-  it('are ended by a form of their own where a call takes nothing, by who has just logged in', async () => {
+  it('are ended by a form without fields, and only after a recent login', async () => {
     expect((await owner.post('/console/create/keys/signing/rotate')).status).to.be.oneOf([200, 303]);
     const keys = server.store.collection('signingKeys');
     const before = (await keys.list({ limit: 10 })).records.find(({ state }) => state === 'previous');
@@ -502,7 +502,7 @@ describe('resources at the console', () => {
     expect(await keys.get(before?.id ?? '')).to.equal(undefined);
   });
 
-  it('are single settings, too', async () => {
+  it('include single settings', async () => {
     const at = '/console/resources/attack-protection/brute-force-protection';
     const change = changeOf(at);
     const form = await owner.get(change);

@@ -1,4 +1,4 @@
-// What holds for every address of the console, whichever it is: a new one is tried here without a line more.
+// Rules for all routes of the console. New routes are tested without a change here.
 import { expect } from 'chai';
 import { consoleRoutes } from '../../src/console/feature.ts';
 import { rulesOf } from '../../src/console/page.ts';
@@ -14,7 +14,7 @@ import type { TestServer } from '../support/server.ts';
 const WIDE = { capacity: 1e6, perMinute: 1e6 };
 const ALL = managementApi('https://x.example/').scopes.map(({ value }) => value);
 
-/** Those that nobody is logged in to: where a login ends, and where a link leads. */
+/** Routes without a session: the callback of the login, and the page that links lead to. */
 const OPEN = ['GET /console/callback', 'GET /console/link', 'POST /console/link'];
 
 const ROUTES = Object.entries(consoleRoutes).map(([key, route]) => {
@@ -29,8 +29,8 @@ const ROUTES = Object.entries(consoleRoutes).map(([key, route]) => {
 
 const tried = new Map<string, number>();
 /**
- * One piece of code judges where a request comes from, for all addresses: what is tried is tried in full at the first address of
- * each kind and part, and one of it, another in turn, at all others.
+ * Selects the cases to test for a route. The same code checks the origin of requests for all routes, so the first
+ * route of each kind and section is tested with all cases, and every other one with one of them in turn.
  */
 function inTurn<T>({ method, path, rules }: (typeof ROUTES)[number], all: readonly T[]): readonly T[] {
   const isFile = rules?.file !== undefined;
@@ -40,29 +40,29 @@ function inTurn<T>({ method, path, rules }: (typeof ROUTES)[number], all: readon
   return turn === 0 ? all : all.filter((_, index) => index === turn % all.length);
 }
 
-/** The pages that are framed. */
+/** Pages that are framed. */
 const PREVIEWS = ['GET /console/branding/preview', 'GET /console/branding/messages/:message/preview'];
 
-/** A form with a token, as a browser sends it: with a file where the address takes one. */
+/** Returns a form with a token as a browser sends it, multipart where the route takes a file. */
 function formWith(rules: ReturnType<typeof rulesOf>, _csrf: string): AgentRequest {
   if (rules?.file === undefined) return { form: { _csrf } };
   const body = `--x\r\nContent-Disposition: form-data; name="_csrf"\r\n\r\n${_csrf}\r\n--x--\r\n`;
   return { method: 'POST', body, headers: { 'content-type': 'multipart/form-data; boundary=x' } };
 }
 
-/** Whoever is not logged in is sent to log in; what is no page, or takes much, tells them so. */
+/** Expects a redirect to the login, or 401. */
 function expectNobody({ status, location }: Answer): void {
   if (status === 401) return;
   expect(status).to.equal(303);
   expect(location).to.contain('/authorize?client_id=gatehouse-console');
 }
 
-describe('every address of the console', () => {
+describe('every route of the console', () => {
   let server: TestServer;
   let people: Record<(typeof ROLES)[number], ConsoleAgent>;
-  /** What their forms have. */
+  /** The CSRF tokens of the roles' sessions. */
   let tokens: Record<(typeof ROLES)[number], string>;
-  /** The owner in another browser, whose login is too old for what is dangerous. */
+  /** A session of the owner whose login is too old for dangerous actions. */
   let old: { agent: Agent; token: string };
   const tokenOf = async ({ get }: ConsoleAgent) =>
     readForm(await get('/console'), '_csrf').fields._csrf ?? '';
@@ -81,9 +81,9 @@ describe('every address of the console', () => {
   });
   after(() => server.stop());
 
-  it('is below /console, is a page or a form, and says whom it is for', () => {
+  it('is below /console, is a page or a form, and declares its requirements', () => {
     for (const { key, path, method, rules } of ROUTES) {
-      // Where a tried login ends stands beside it: what is below it are callbacks of the console's own login.
+      // The callback of trial logins is beside /console: below it are callbacks of the console's own login.
       expect(path, key).to.match(/^\/console(-try)?(\/|$)/);
       expect(['GET', 'POST'], key).to.include(method);
       if (!OPEN.includes(key)) expect(rules, key).to.not.equal(undefined);
@@ -97,7 +97,7 @@ describe('every address of the console', () => {
     ['POST', '/console/nothing', 404],
     ['POST', '/console/log', 405],
   ] as const)
-    it(`has its own page where there is nothing, for who is there: ${method} ${path}`, async () => {
+    it(`shows administrators an error page in the console's layout: ${method} ${path}`, async () => {
       const stranger = await createAgent(server).request(path, { method, headers: html });
       for (const { agent } of Object.values(people)) {
         const page = await agent.request(path, { method, headers: html });
@@ -113,7 +113,7 @@ describe('every address of the console', () => {
       expect(stranger.text).to.not.contain('console-').and.not.contain('href="/console');
     });
 
-  it('leaves every other address that is not there to the error page', async () => {
+  it('leaves other unknown paths to the normal error page', async () => {
     const { text, status } = await people.owner.agent.request('/consoles/nothing', { headers: html });
     expect(status).to.equal(404);
     expect(text).to.not.contain('console-nav');
@@ -122,7 +122,7 @@ describe('every address of the console', () => {
   for (const route of ROUTES.filter((one) => !OPEN.includes(one.key))) {
     const { key, method, path, rules } = route;
 
-    it(`is for who may see it: ${key}`, async () => {
+    it(`requires a session and the scopes: ${key}`, async () => {
       expectNobody(await createAgent(server).request(path, method === 'GET' ? {} : formWith(rules, 'x')));
       for (const role of ROLES) {
         const scopes = scopesOf(role, ALL);
@@ -134,13 +134,13 @@ describe('every address of the console', () => {
       }
     });
 
-    it(`comes from the console alone: ${key}`, async () => {
+    it(`rejects requests that are not from the console: ${key}`, async () => {
       const { agent } = people.owner;
       if (method === 'GET') {
         for (const dest of inTurn(route, ['empty', 'iframe', 'script']))
           expect((await agent.get(path, { 'sec-fetch-dest': dest })).status, dest).to.equal(403);
         const page = await agent.get(path);
-        // What shows how something will look is framed by the console's own page; nothing in it runs.
+        // Previews are framed by the console's own page, and cannot run scripts.
         const isFramed = PREVIEWS.includes(key) && page.status === 200;
         expect(page.headers['x-frame-options'] ?? 'DENY').to.equal(isFramed ? 'SAMEORIGIN' : 'DENY');
         const policy = page.headers['content-security-policy'];
@@ -161,7 +161,7 @@ describe('every address of the console', () => {
   }
 
   for (const { key, method, path, rules } of ROUTES.filter((one) => one.rules?.isDangerous)) {
-    it(`asks for a fresh login: ${key}`, async () => {
+    it(`requires a recent login: ${key}`, async () => {
       expect(method).to.equal('POST');
       const { location, status } = await old.agent.request(path, formWith(rules, old.token));
       expect(rules?.isDangerous).to.equal(true);
@@ -170,7 +170,7 @@ describe('every address of the console', () => {
     });
   }
 
-  it('is over when its session was ended elsewhere', async () => {
+  it('rejects a session that was ended elsewhere', async () => {
     const { agent } = await openConsole(server, 'editor');
     const [editor] = await server.administrators.withEmail('editor@console.example.test');
     await server.store.collection('challenges').deleteBy('user', editor?.id ?? '');

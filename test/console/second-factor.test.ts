@@ -1,4 +1,4 @@
-// Second factors of administrators: set up at the account page, asked for at the console.
+// Second factors of administrators: set up on the account page, required at the console.
 import { expect } from 'chai';
 import { codeOf, factors } from '../factors/tenant.ts';
 import { createAgent, readForm } from '../support/agent.ts';
@@ -24,7 +24,7 @@ describe('second factors of administrators', () => {
     await server.stop();
   });
 
-  it('are set up by themselves, and asked for from then on, whatever the tenant asks of its users', async () => {
+  it("are set up by administrators, and then required whatever the tenant's policy", async () => {
     await start('otp');
     browser = await launchBrowser(server.ca);
     const context = await browser.newContext({ reducedMotion: 'reduce' });
@@ -52,7 +52,7 @@ describe('second factors of administrators', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   });
 
-  it('are asked for at the console once they are enrolled; an address alone is none', async () => {
+  it('are required at the console once enrolled; an e-mail address does not count as one', async () => {
     await start('otp', 'email');
     const before = await openConsole(server);
     expect((await before.get('/console')).status).to.equal(200);
@@ -82,7 +82,7 @@ describe('second factors of administrators', () => {
     expect(done.text).to.contain('The owner');
   });
 
-  it('let an administrator see their account, and neither delete it nor take it to an application', async () => {
+  it('are set up in an account that cannot be deleted or used for applications', async () => {
     await start('otp');
     const agent = createAgent(server);
     const open = async (path: string) => {
@@ -110,7 +110,7 @@ describe('second factors of administrators', () => {
     expect(begun.map(({ purpose }) => purpose)).to.deep.equal(['account_page']);
   });
 
-  it('are set up on pages that have nothing of the tenant’s, and by no script of its other pages', async () => {
+  it("are set up on pages without the tenant's branding, which scripts of other pages cannot open", async () => {
     await start('otp');
     const own =
       '<html><head>{%- auth0:head -%}</head><body id="of-the-tenant">{%- auth0:widget -%}</body></html>';
@@ -140,7 +140,7 @@ describe('second factors of administrators', () => {
       }
   });
 
-  it('are in the hands of no form that another page has sent, though it knows the id and the token of the browser', async () => {
+  it("cannot be set up by a forged form, even with the user's id and the browser's token", async () => {
     await start('sms');
     const owner = await openConsole(server);
     const open = async (path: string) => {

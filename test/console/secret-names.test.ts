@@ -1,4 +1,5 @@
-// What is stored sealed is shown nowhere by its name: by no page, to no viewer, in no try, and in no log.
+// Members that are stored encrypted are recognized by their names, and hidden on pages, from viewers, in trials and
+// in the log.
 import { expect } from 'chai';
 import { secretsIn } from '../../src/console/connections/options.ts';
 import { createSecrets, shownJson } from '../../src/console/connections/steps.ts';
@@ -10,15 +11,18 @@ import { connectionSecrets } from '../../src/records/secrets.ts';
 
 const SECRET = 'what-nobody-is-to-see';
 
-/** The members that are stored sealed of what administrators see: `a.*.b`. */
+/** Paths of encrypted members that administrators can see: `a.*.b`. */
 const SEALED = (['tenant', 'clients', 'connections', 'documents'] as const).flatMap(
   (name) => collections[name].sealed ?? [],
 );
 
-/** Their name says nothing: the Management API answers them to nobody, and logs their calls without the body. */
+/**
+ * Paths whose names do not indicate a secret. The Management API never returns them, and logs their calls without the
+ * body.
+ */
 const NAMELESS = new Set(['rulesConfigs.*.value', 'body.value', 'body.values']);
 
-/** A record that has the secret at a path. */
+/** Returns a record with the secret at a path. */
 const recordWith = (path: string): Record<string, unknown> =>
   path
     .split('.')
@@ -30,7 +34,7 @@ const recordWith = (path: string): Record<string, unknown> =>
 describe('the names of secrets', () => {
   const named = SEALED.filter((path) => !NAMELESS.has(path));
 
-  it('are known of every member that is stored sealed: on pages, to viewers, and in the log', () => {
+  it('cover every encrypted member: on pages, for viewers, and in the log', () => {
     expect(named).to.include.members(['client_secret', 'options.signing_key', 'body.sink.datadogApiKey']);
     for (const path of named) {
       const record = recordWith(path);
@@ -40,7 +44,7 @@ describe('the names of secrets', () => {
     }
   });
 
-  it('are known of an object in their place, and of a list of headers', () => {
+  it('cover objects, and lists of headers', () => {
     const all = [
       { signing_key: { key: SECRET, cert: 'of it' } },
       { decryptionKey: { key: SECRET } },
@@ -52,7 +56,7 @@ describe('the names of secrets', () => {
         expect(JSON.stringify(shown)).not.to.contain(SECRET);
   });
 
-  it('are known where a connection is tried: by their names, and by what its options have', () => {
+  it('cover the options of a connection in a trial login', () => {
     for (const path of connectionSecrets) {
       const record = recordWith(path);
       const { options } = record as { options: Record<string, unknown> };

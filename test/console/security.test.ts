@@ -1,4 +1,4 @@
-// /console/security: second factors, protection against attacks, who is blocked now, keys, sessions, the tenant.
+// /console/security: second factors, attack protection, blocks, keys, sessions, and the tenant.
 import { expect } from 'chai';
 import { createAgent } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
@@ -25,7 +25,7 @@ describe('the security section of the console', () => {
   });
   afterEach(() => server.stop());
 
-  /** The members of a form's checked boxes and filled fields. */
+  /** Reports whether a box is checked. */
   const isChecked = (text: string, id: string) => new RegExp(`<input id="${id}"[^>]* checked`).test(text);
   const filledIn = (text: string, id: string) =>
     new RegExp(`<input id="${id}"[^>]*? value="([^"]*)"`).exec(text)?.[1];
@@ -41,7 +41,7 @@ describe('the security section of the console', () => {
     for (let n = 0; n < 3; n += 1) await wrongPassword(username);
     await server.tenant.close();
   };
-  /** What the log says was changed, by whom. */
+  /** Returns the paths of the changes in the log. */
   const changes = async () => {
     await server.tenant.close();
     const { records } = await server.store.collection('logs').list({ limit: 500 });
@@ -61,7 +61,7 @@ describe('the security section of the console', () => {
     expect(await tabs('support')).to.deep.equal(['blocked']);
   });
 
-  it('switches second factors, and when one is asked for; the log tells what has changed', async () => {
+  it('switches second factors and their policy, and logs what has changed', async () => {
     const before = (await owner.get(`${BASE}/factors`)).text;
     const on = [...before.matchAll(/name="factor-([\w-]+)" type="checkbox" value="on" checked/g)].map(
       ([, name]) => name,
@@ -91,7 +91,7 @@ describe('the security section of the console', () => {
     expect(await changes(), 'nothing has changed').to.have.length(count);
   });
 
-  it('changes the protection against attacks, and keeps what the form does not have', async () => {
+  it('changes attack protection, and keeps settings that the form does not have', async () => {
     const form = {
       enabled: 'on',
       notify: 'on',
@@ -124,7 +124,7 @@ describe('the security section of the console', () => {
     expect(stage['pre-custom-token-exchange'].max_attempts).to.equal(10);
   });
 
-  it('says what is wrong with a form, changes nothing, and keeps what was typed', async () => {
+  it('shows faults, changes nothing, and keeps the entered values', async () => {
     for (const [form, field, said] of [
       [{ enabled: 'on', max_attempts: '0' }, 'max_attempts', 'Too small'],
       [{ enabled: 'on', max_attempts: 'many' }, 'max_attempts', 'Expected type number'],
@@ -144,7 +144,7 @@ describe('the security section of the console', () => {
     expect(await changes()).to.deep.equal([]);
   });
 
-  it('shows who is blocked now, and unblocks them', async () => {
+  it('lists blocked accounts, and unblocks them', async () => {
     await lock(USER.email);
     await lock('nobody@example.test');
     expect((await wrongPassword(USER.email)).status).to.equal(429);
@@ -161,7 +161,7 @@ describe('the security section of the console', () => {
     expect(await changes()).to.include('/api/v2/user-blocks');
   });
 
-  it('finds by name who is blocked, whatever the log still knows', async () => {
+  it('finds a blocked account by name when the log no longer contains it', async () => {
     await lock(USER.email);
     const { records } = await server.store.collection('logs').list({ limit: 500 });
     for (const { id } of records) await server.store.collection('logs').delete(id);
@@ -170,7 +170,7 @@ describe('the security section of the console', () => {
     expect(text).to.contain(`<strong>${USER.email}</strong>`);
   });
 
-  it('shows addresses that are slowed down, and lets them try again', async () => {
+  it('lists throttled addresses, and unblocks them', async () => {
     await owner.post(`${BASE}/attacks/suspiciousIp`, {
       enabled: 'on',
       block: 'on',
@@ -186,14 +186,14 @@ describe('the security section of the console', () => {
     expect((await owner.post(`${BASE}/blocked/address`, { ip: 'no address' })).status).to.equal(400);
   });
 
-  it('shows what strangers typed at a login as text', async () => {
+  it('shows hostile identifiers as text', async () => {
     await lock(HOSTILE);
     const { text } = await owner.get(`${BASE}/blocked?who=${encodeURIComponent(HOSTILE)}`);
     expect(text).to.contain('onerror=alert(1)');
     expect(text).to.not.contain('<img src=x').and.to.not.contain('<script>alert');
   });
 
-  it('rotates keys, and revokes one that signs no more', async () => {
+  it('rotates keys, and revokes one that no longer signs', async () => {
     const kids = async () =>
       [
         ...(await owner.get(`${BASE}/keys`)).text.matchAll(
@@ -214,7 +214,7 @@ describe('the security section of the console', () => {
     expect((await owner.post(`${BASE}/keys/revoke`, { kid: 'none' })).status).to.equal(404);
   });
 
-  it('changes sessions and the tenant; an empty field is the default again', async () => {
+  it('changes sessions and the tenant; an empty field restores the default', async () => {
     const lifetimes = { session_lifetime: '24', idle_session_lifetime: '0.5' };
     expect((await owner.post(`${BASE}/sessions/sessions`, lifetimes)).status).to.equal(303);
     const settings = async () => (await server.store.collection('tenant').get('tenant'))!.tenant;
@@ -239,7 +239,7 @@ describe('the security section of the console', () => {
     expect((await owner.post(`${BASE}/tenant/tenant`, { log_retention_days: '-1' })).status).to.equal(400);
   });
 
-  it('sets nothing that no field is for', async () => {
+  it('ignores values without a field', async () => {
     await owner.post(`${BASE}/tenant/tenant`, { friendly_name: 'A', sandbox_version: '12', flags: 'x' });
     const settings = (await server.store.collection('tenant').get('tenant'))!.tenant!;
     expect(settings.friendly_name).to.equal('A');
@@ -254,7 +254,7 @@ describe('the security section of the console', () => {
     ['keys/rotate', { alg: 'RS256' }],
     ['keys/revoke', { kid: 'any' }],
     ['sessions/sessions', { session_lifetime: '1' }],
-    // It says for how long the log is kept.
+    // This setting decides how long the log is kept.
     ['tenant/tenant', { log_retention_days: '1' }],
   ];
   const forms: [string, Record<string, string>][] = [
@@ -263,7 +263,7 @@ describe('the security section of the console', () => {
     ['blocked/address', { ip: '127.0.0.1' }],
   ];
 
-  it('asks for a fresh login before what is dangerous', async () => {
+  it('requires a recent login for dangerous changes', async () => {
     server.tick(11 * MINUTE);
     for (const [path, form] of dangerous) {
       const { status, location } = await owner.post(`${BASE}/${path}`, form);
@@ -273,14 +273,14 @@ describe('the security section of the console', () => {
     expect(await changes()).to.deep.equal([]);
   });
 
-  it('takes no form from elsewhere, and none without its token', async () => {
+  it('rejects forms of other sites, and forms without a token', async () => {
     for (const [path, form] of forms) {
       expect((await owner.agent.request(`${BASE}/${path}`, { form })).status, path).to.equal(403);
     }
     expect(await changes()).to.deep.equal([]);
   });
 
-  it('takes no form from a role that may look and not change', async () => {
+  it('rejects forms of roles that may only read', async () => {
     const viewer = await openConsole(server, 'viewer');
     const support = await openConsole(server, 'support');
     for (const [path, form] of forms) {
@@ -293,7 +293,7 @@ describe('the security section of the console', () => {
     expect((await support.get(`${BASE}/keys`)).status).to.equal(403);
   });
 
-  it('lets support unblock people', async () => {
+  it('lets support unblock users', async () => {
     await lock(USER.email);
     const support = await openConsole(server, 'support');
     expect((await support.get(`${BASE}/blocked`)).text).to.contain(`<strong>${USER.email}</strong>`);
@@ -301,7 +301,7 @@ describe('the security section of the console', () => {
     expect((await wrongPassword(USER.email)).status).to.equal(403);
   });
 
-  it('is in the language of who reads it', async () => {
+  it("is in the reader's language", async () => {
     expect((await owner.get(`${BASE}/attacks`, { 'accept-language': 'de' })).text).to.contain(
       'Angriffsschutz',
     );

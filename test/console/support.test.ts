@@ -1,4 +1,4 @@
-// What the role of support may ask, by whichever page: its scopes alone would let it take users over.
+// What the role of support may do on any page: its scopes alone would allow taking users over.
 import { expect } from 'chai';
 import type { CallRules } from '../../src/management/call.ts';
 import { MANAGEMENT_CALLS } from '../../src/management/calls.ts';
@@ -11,7 +11,7 @@ import { until } from '../support/wait-until.ts';
 
 const CALLS = MANAGEMENT_CALLS as readonly CallRules[];
 
-/** The only changes that support makes; further ones are added here by who has thought of them as an attacker. */
+/** The only changes that support may make. Add one only after considering how an attacker could use it. */
 const CHANGES = [
   'DELETE /anomaly/blocks/ips/:id',
   'DELETE /device-credentials/:credential_id',
@@ -47,7 +47,7 @@ describe('the role of support', () => {
   });
   after(() => server.stop());
 
-  it('has no page that changes anything but what is listed here', async () => {
+  it('may make no changes except those listed here', async () => {
     const params = (path: string) =>
       path.replaceAll(':id', encodeURIComponent(ada)).replaceAll(/:\w+/g, 'none');
     for (const { method, path } of CALLS.filter((call) => call.method !== 'GET')) {
@@ -72,7 +72,7 @@ describe('the role of support', () => {
     expect(responseOf(login).code).to.be.a('string');
   }).timeout(120_000);
 
-  it('has the pages about users, and no others', async () => {
+  it('may open the pages about users, and no others', async () => {
     const { text } = await support.get('/console');
     const nav = [...text.matchAll(/<li><a href="(\/console\/?[^"?]*)"/g)].map(([, path]) => path);
     expect(nav).to.deep.equal([
@@ -93,7 +93,7 @@ describe('the role of support', () => {
     );
   });
 
-  it('is shown by no page what roles and permissions somebody has', async () => {
+  it('sees no roles and permissions of users', async () => {
     const one = encodeURIComponent(ada);
     const nav = await support.get('/console');
     expect(nav.text).to.not.contain('href="/console/roles"');
@@ -109,7 +109,7 @@ describe('the role of support', () => {
     expect((await support.get(`/console/resources/users/${one}/organizations`)).status).to.equal(200);
   });
 
-  it('reads in the log that rights were given, and not to whom which', async () => {
+  it('sees in the log that rights were granted, but not which and to whom', async () => {
     const owner = await openConsole(server);
     const newRole = async (name: string) => {
       const { location } = await owner.post('/console/create/roles', { name, description: '' });
@@ -133,7 +133,7 @@ describe('the role of support', () => {
     }
   });
 
-  it('is shown no metadata, and finds nobody by it', async () => {
+  it('sees no metadata, and cannot search by it', async () => {
     const id = encodeURIComponent(ada);
     for (const path of [`/console/users/${id}`, `/console/resources/users/${id}`, '/console/resources/users'])
       expect((await support.get(path)).text, path).to.not.contain('for-the-application');

@@ -1,4 +1,4 @@
-// Where there is no console; and the example's administrator, for development alone.
+// A server without a console, and the administrator of the example tenant.
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ describe('a server without a console', () => {
   let server: TestServer;
   afterEach(() => server?.stop());
 
-  it('has none of its addresses', async () => {
+  it('has none of its paths', async () => {
     server = await startConsole({ env: { CONSOLE: 'off' } });
     const agent = createAgent(server);
     for (const path of ['', '/administrators', '/callback?state=x', '/link?ticket=x', '/users'])
@@ -22,7 +22,7 @@ describe('a server without a console', () => {
     expect((await agent.get('/')).text).not.to.contain('/console');
   });
 
-  it('has no login of administrators elsewhere', async () => {
+  it('has no login for administrators', async () => {
     server = await startConsole({ env: { CONSOLE: 'off' } });
     const agent = createAgent(server);
     const account = await agent.get('/account?client_id=gatehouse-console');
@@ -36,8 +36,8 @@ describe('a server without a console', () => {
   });
 });
 
-describe('the administrator of the example', () => {
-  it('is on the start page while nobody has changed the password, and keeps a store out of production', async () => {
+describe('the administrator of the example tenant', () => {
+  it('is shown on the start page until the password is changed, and prevents a start in production', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'gatehouse-console-'));
     const server = await startServer({ tenant, dataDir });
     const agent = createAgent(server);

@@ -1,4 +1,4 @@
-// "Try it": an administrator logs in to an application, and sees what tokens it gets.
+// "Try it": an administrator logs in to an application, and sees its tokens.
 import { expect } from 'chai';
 import { type Answer, readForm } from '../support/agent.ts';
 import { type ConsoleAgent, openConsole, startConsole } from '../support/console.ts';
@@ -53,7 +53,7 @@ describe('trying an application', () => {
   afterEach(() => server.stop());
 
   const pageOf = (id: string) => `/console/applications/${id}/try`;
-  /** Begins a login. @returns where it goes. */
+  /** Begins a login. @returns the address that begins it. */
   const begin = async (id: string, typed: Record<string, string> = {}, who = owner): Promise<string> => {
     const begun = await sendForm(who, await who.get(pageOf(id)), pageOf(id), typed);
     expect(begun.status, begun.text).to.equal(200);
@@ -61,7 +61,7 @@ describe('trying an application', () => {
     expect(begun.text).to.contain(`href="${to.replaceAll('&', '&amp;')}"`);
     return to;
   };
-  /** Logs the user of the tests in. @returns the way back, which is not gone yet. */
+  /** Logs the test user in. @returns the address of the callback with the response, not yet opened. */
   const logIn = async (to: string, who = owner): Promise<string> => {
     const login = await follow(who.agent, await who.agent.get(to), server.url);
     const { action, fields } = readForm(login, 'password');
@@ -74,7 +74,7 @@ describe('trying an application', () => {
   const shown = ({ text }: Answer) => text.replaceAll('&quot;', '"').replaceAll('&#34;', '"');
 
   for (const id of ['spa', 'web', 'basic'])
-    it(`shows what ${id} gets for a login, and nothing that could be used`, async () => {
+    it(`shows the decoded tokens of ${id}, and nothing that could be used`, async () => {
       const back = await logIn(await begin(id, { audience: API }));
       expect(new URL(back).pathname).to.equal(`/console-try/${id}`);
       const page = await owner.agent.get(back);
@@ -85,11 +85,11 @@ describe('trying an application', () => {
       expect(page.headers['cache-control']).to.equal('no-store');
       const { client_secret: secret } = (await server.store.collection('clients').get(id)) ?? {};
       expect(page.text).not.to.contain(secret ?? 'no secret');
-      // Once.
+      // The response can be used once.
       expect((await owner.agent.get(back)).status).to.equal(400);
     });
 
-  it('shows what a machine gets for itself', async () => {
+  it('shows the token of a machine-to-machine application', async () => {
     const page = await sendForm(owner, await owner.get(pageOf('nightly')), pageOf('nightly'), {
       audience: API,
     });
@@ -103,7 +103,7 @@ describe('trying an application', () => {
     expect(refused.text).to.contain('access_denied');
   });
 
-  it('asks for consent where the application is of a third party, as its users are asked', async () => {
+  it('asks for consent for a third-party application', async () => {
     const to = await begin('third-party-spa');
     const login = await follow(owner.agent, await owner.agent.get(to), server.url);
     const consent = await follow(
@@ -114,7 +114,7 @@ describe('trying an application', () => {
     expect(consent.text).to.contain('Far Party').and.not.to.contain('token_type');
   });
 
-  it('shows the error that a login ends with', async () => {
+  it('shows the error of a login', async () => {
     const to = new URL(await begin('spa', { fresh: '' }), server.url);
     const back = new URL(`${server.url}/console-try/spa`);
     back.searchParams.set('state', to.searchParams.get('state') ?? '');
@@ -125,7 +125,7 @@ describe('trying an application', () => {
     expect(page.text).to.contain('access_denied').and.not.to.contain('<script>alert');
   });
 
-  it('ends for nobody but the administrator who began it, in the session that it began in', async () => {
+  it('ends only in the session that began it', async () => {
     const back = await logIn(await begin('spa'));
     const others = [await openConsole(server, 'editor'), await openConsole(server, 'owner')];
     for (const other of others) expect((await other.agent.get(back)).status).to.equal(400);
@@ -137,7 +137,7 @@ describe('trying an application', () => {
     expect((await owner.agent.get(back)).status).to.equal(200);
   });
 
-  it('loosens no callback of the application for anybody else', async () => {
+  it('allows nobody else to use its callback', async () => {
     const { challenge } = pkce();
     const request = {
       client_id: 'spa',
@@ -164,7 +164,7 @@ describe('trying an application', () => {
     }
   });
 
-  it('gives a code that is good for nobody else: who has it lacks what proves that they asked', async () => {
+  it('issues a code that cannot be redeemed without its PKCE verifier', async () => {
     const back = new URL(await logIn(await begin('spa')));
     const stolen = await owner.agent.request('/oauth/token', {
       json: {
@@ -178,7 +178,7 @@ describe('trying an application', () => {
     expect(stolen.status).to.be.oneOf([400, 403]);
   });
 
-  it('is for those alone who may see the secret that tokens are asked for with', async () => {
+  it("is limited to roles that may see the application's secret", async () => {
     const viewer = await openConsole(server, 'viewer');
     expect((await viewer.get(pageOf('web'))).status).to.equal(403);
     expect((await viewer.post(pageOf('web'), {})).status).to.equal(403);

@@ -1,11 +1,11 @@
-// Users and actions in a real browser, as a person would look after them.
+// Users and actions in a real browser.
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { openConsolePage, startConsole } from '../support/console.ts';
 import type { TestServer } from '../support/server.ts';
 
-describe('users and actions at the console, in a browser', () => {
+describe('users and actions in the console, in a browser', () => {
   let server: TestServer;
   let browser: TestBrowser;
   let page: Page;
@@ -22,7 +22,7 @@ describe('users and actions at the console, in a browser', () => {
     await server?.stop();
   });
 
-  it('imports users, finds one while typing, blocks them, and corrects their metadata where it is wrong', async () => {
+  it('imports users, finds one while typing, blocks them, and corrects faulty metadata', async () => {
     await openConsolePage(page, server, { path: '/console/users' });
     await page.getByRole('link', { name: 'Import and export' }).click();
     const people = ['Grace Hopper', 'Alan Turing', 'Edsger Dijkstra'].map((name) => ({
@@ -33,7 +33,7 @@ describe('users and actions at the console, in a browser', () => {
     await page
       .getByLabel('File')
       .setInputFiles({ name: 'users.json', mimeType: 'application/json', buffer: file });
-    // The page's own words for it, whatever language the browser speaks.
+    // The page's own text, independent of the browser's language.
     await page.locator('#file-name', { hasText: 'users.json' }).waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Who was not imported, and why' }).waitFor();
@@ -42,7 +42,7 @@ describe('users and actions at the console, in a browser', () => {
     await page.getByLabel('Search', { exact: true }).pressSequentially('grace');
     await page.waitForURL((url) => url.searchParams.get('q') === 'grace');
     await page.getByText('ada@example.test').waitFor({ state: 'detached' });
-    // The list is put in place of the other: what is typed goes on in the same field.
+    // The list is replaced while the focus stays in the field.
     expect(await page.locator(':focus').getAttribute('id')).to.equal('q');
 
     await page.getByRole('link', { name: 'Grace Hopper' }).click();
@@ -62,7 +62,7 @@ describe('users and actions at the console, in a browser', () => {
     expect(grace?.app_metadata).to.deep.equal({ plan: 'gold' });
   });
 
-  it('writes an action, leaves the editor by Tab, runs it, deploys and binds it', async () => {
+  it('creates an action, leaves the editor by Tab, and runs, deploys and binds it', async () => {
     await page.getByRole('navigation', { name: 'Console' }).getByRole('link', { name: 'Actions' }).click();
     await page.getByRole('link', { name: 'New action', exact: true }).click();
     await page.getByLabel('Name').fill('Plan');

@@ -1,4 +1,4 @@
-// Which administrators may do what with users, at every route there is; and that forms come from the console's own pages.
+// Which roles may use each route of the user pages, and that forms must come from the console's own pages.
 import { expect } from 'chai';
 import { usersRoutes } from '../../src/console/users/routes.ts';
 import { createAgent } from '../support/agent.ts';
@@ -14,7 +14,7 @@ const ROUTES = Object.keys(usersRoutes).map((key) => {
 });
 const ONE = '/console/users/:id';
 
-/** What the role of support does not see, and does not do. */
+/** Routes that are forbidden to support. */
 const NOT_SUPPORT = {
   GET: [
     '/console/users/new',
@@ -31,7 +31,7 @@ const NOT_SUPPORT = {
     ),
   ],
 };
-/** A viewer sees all but what is there to change something, and changes nothing. */
+/** Pages that are forbidden to a viewer, who may not change anything. */
 const NOT_VIEWER = [
   '/console/users/new',
   '/console/users/transfer',
@@ -39,7 +39,7 @@ const NOT_VIEWER = [
   `${ONE}/delete`,
 ];
 
-describe('who may do what with the users of the console', () => {
+describe('the rights to users in the console', () => {
   let server: TestServer;
   let made = 0;
   before(async () => {
@@ -61,7 +61,7 @@ describe('who may do what with the users of the console', () => {
     method === 'GET' ? at.get(path) : at.post(path);
 
   for (const role of ['owner', 'editor', 'viewer', 'support'] as const) {
-    it(`is held at every route: ${role}`, async () => {
+    it(`are checked on every route: ${role}`, async () => {
       const at = await openConsole(server, role);
       for (const { method, path } of ROUTES) {
         const id = await newUser();
@@ -69,7 +69,7 @@ describe('who may do what with the users of the console', () => {
         const isRefused =
           (role === 'support' && NOT_SUPPORT[method as 'GET' | 'POST'].includes(path)) ||
           (role === 'viewer' && (method === 'POST' || NOT_VIEWER.includes(path)));
-        // A form with a file is refused before it is looked at whose it is.
+        // The form with a file may be refused before its sender's rights are checked.
         const isForm = path.endsWith('/import');
         if (isRefused) expect(status, `${method} ${path}`).to.be.oneOf(isForm ? [403, 400] : [403]);
         else expect(status, `${method} ${path}`).to.be.oneOf([200, 303, 400, 404]);
@@ -78,7 +78,7 @@ describe('who may do what with the users of the console', () => {
       }
     });
 
-    it(`offers no link and no form that is refused: ${role}`, async () => {
+    it(`decide which links and forms are offered: ${role}`, async () => {
       const at = await openConsole(server, role);
       const id = await newUser();
       const refused =
@@ -94,7 +94,7 @@ describe('who may do what with the users of the console', () => {
     });
   }
 
-  it('is nobody’s to read whose role does not read it: no metadata for support', async () => {
+  it('hide metadata from support', async () => {
     const id = await newUser();
     await server.users.update(id, { app_metadata: { note: 'for-the-application' } });
     const page = `/console/users/${encodeURIComponent(id)}`;
@@ -104,7 +104,7 @@ describe('who may do what with the users of the console', () => {
     expect((await (await openConsole(server, 'viewer')).get(page)).text).to.contain('for-the-application');
   });
 
-  it('lets support change names, and neither addresses nor passwords', async () => {
+  it('let support change names, but not addresses or passwords', async () => {
     const id = await newUser();
     const support = await openConsole(server, 'support');
     const path = `/console/users/${encodeURIComponent(id)}`;
@@ -121,7 +121,7 @@ describe('who may do what with the users of the console', () => {
     expect(user?.email_verified).to.equal(false);
   });
 
-  it('takes no form without the token of the session, nor from another site', async () => {
+  it("require the token of the session and the console's origin", async () => {
     const owner = await openConsole(server);
     const other = await openConsole(server, 'editor');
     const token =
@@ -144,7 +144,7 @@ describe('who may do what with the users of the console', () => {
     expect((await server.users.get(id))?.blocked).to.not.equal(true);
   });
 
-  it('sends who is not there to the login, and does nothing for them', async () => {
+  it('require a session', async () => {
     for (const { method, path } of ROUTES) {
       const id = await newUser();
       const stranger = createAgent(server);

@@ -1,4 +1,4 @@
-// The tabs of a user at the console: what they have, and how it is taken from them.
+// The tabs of a user in the console, and their forms.
 import { expect } from 'chai';
 import { consentId } from '../../src/records/engine.ts';
 import { createAgent } from '../support/agent.ts';
@@ -30,7 +30,7 @@ const TABS = [
   '/events',
 ];
 
-describe('the tabs of a user of the console', () => {
+describe('the tabs of a user in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   let made = 0;
@@ -58,19 +58,19 @@ describe('the tabs of a user of the console', () => {
     await server.users.update(id, { email_verified: true, ...more });
     return { id, email, password: PASSWORD, path: `/console/users/${encodeURIComponent(id)}` };
   };
-  /** The value of a form's field on a page, after a text. */
+  /** Returns the value of a form field on a page. */
   const fieldOf = async (path: string, name: string) =>
     new RegExp(`name="${name}" value="([^"]*)"`)
       .exec((await owner.get(path)).text)?.[1]
       ?.replaceAll('&#34;', '"') ?? '';
 
-  it('end a session, and a refresh token, of this user alone', async () => {
+  it('end a session of this user only', async () => {
     const [ada, eve] = [await newUser(), await newUser()];
     const agent = createAgent(server);
     await logIn(agent, server, spaRequest(pkce().challenge), ada);
     const session = await fieldOf(`${ada.path}/sessions`, 'session');
     expect(session).to.not.equal('');
-    // Another user's page does not end it.
+    // The page of another user cannot end it.
     expect((await owner.post(`${eve.path}/sessions`, { session })).status).to.equal(404);
     expect(await fieldOf(`${ada.path}/sessions`, 'session')).to.equal(session);
     const ended = await owner.post(`${ada.path}/sessions`, { session });
@@ -80,7 +80,7 @@ describe('the tabs of a user of the console', () => {
     expect(silent.location).to.contain('login_required');
   });
 
-  it('end what applications hold, one by one and all at once', async () => {
+  it('revoke refresh tokens, one or all', async () => {
     const user = await newUser();
     const tokensOf = async () => {
       const agent = createAgent(server);
@@ -112,7 +112,7 @@ describe('the tabs of a user of the console', () => {
       .and.to.contain('No application holds one');
   });
 
-  it('withdraw what an application was allowed, and remove factors', async () => {
+  it('withdraw a consent, and remove factors', async () => {
     const [user, other] = [await newUser(), await newUser()];
     await server.store.collection('consents').insert({
       id: consentId(user.id, 'third'),
@@ -145,7 +145,7 @@ describe('the tabs of a user of the console', () => {
     expect((await owner.post(`${user.path}/devices`, { device: 'none' })).status).to.equal(404);
   });
 
-  it('give and take roles and permissions', async () => {
+  it('assign and remove roles and permissions', async () => {
     const { id, path } = await newUser();
     expect((await owner.post(`${path}/roles`, { role: 'rol_reader' })).location).to.contain('roleGiven');
     expect((await server.users.get(id))?.roles).to.deep.equal(['rol_reader']);
@@ -169,7 +169,7 @@ describe('the tabs of a user of the console', () => {
       ).to.be.within(400, 404);
   });
 
-  it('unlink an identity, which then is a user of its own, and never the first', async () => {
+  it('unlink an identity, which becomes a user of its own, except the first', async () => {
     const [user, other] = [await newUser(), await newUser()];
     await server.users.link(user.id, other.id);
     const page = await owner.get(`${user.path}/identities`);
@@ -183,7 +183,7 @@ describe('the tabs of a user of the console', () => {
     expect(await server.users.get(other.id)).to.include({ email: other.email });
   });
 
-  it('show what strangers have filled in as the text that it is', async () => {
+  it('show hostile values as text', async () => {
     const { path, ...user } = await newUser({
       ...{ name: HOSTILE, given_name: HOSTILE, family_name: HOSTILE, nickname: HOSTILE },
       picture: `https://example.test/${HOSTILE}`,

@@ -1,4 +1,4 @@
-// Importing and exporting users at the console.
+// Importing and exporting users in the console.
 import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { gunzipSync } from 'node:zlib';
@@ -14,7 +14,7 @@ const TRANSFER = '/console/users/transfer';
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll("'", '&#39;');
 const HOSTILE = '<img src=x onerror=alert(1)>';
 
-describe('the import and export of users at the console', () => {
+describe('importing and exporting users in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   before(async () => {
@@ -28,7 +28,7 @@ describe('the import and export of users at the console', () => {
   const page = () => owner.get(TRANSFER);
   const tokenOf = async () => /name="console-token" content="([^"]+)"/.exec((await page()).text)?.[1] ?? '';
   const connection = async () => /<option value="(con_[^"]+)">users</.exec((await page()).text)?.[1] ?? '';
-  /** Sends the form as a browser does, the token first. */
+  /** Sends the form as a browser does, with the token first. */
   const upload = async (fields: Record<string, string>, file: string) => {
     const boundary = 'console-boundary';
     const part = (name: string, value: string) =>
@@ -46,7 +46,7 @@ describe('the import and export of users at the console', () => {
       body,
     });
   };
-  /** The page of a job when it is done: the job works in the background. */
+  /** Returns the page of a job once it is done; it runs in the background. */
   const finished = async (location: string) => {
     const until = Date.now() + PATIENCE;
     let shown = await owner.get(new URL(location).pathname);
@@ -56,7 +56,7 @@ describe('the import and export of users at the console', () => {
     return shown;
   };
 
-  it('import a file as a job, and tell of each user why they were refused', async () => {
+  it('imports a file as a job, and shows why each refused user was refused', async () => {
     const users = [
       { email: 'one@import.test', name: 'One' },
       { email: 'two@import.test', password_hash: 'nonsense' },
@@ -84,7 +84,7 @@ describe('the import and export of users at the console', () => {
     expect(logged).to.contain('/jobs/users-imports').and.to.not.contain('one@import.test');
   });
 
-  it('tell in the reader’s language whatever can be wrong with a user', async () => {
+  it('words every kind of fault in the reader’s language', async () => {
     const email = (n: number) => `wrong${n}@import.test`;
     const hash = { algorithm: 'md5', hash: { value: 'x', encoding: 'rot13' } };
     const refused: Record<string, object | number> = {
@@ -123,7 +123,7 @@ describe('the import and export of users at the console', () => {
     }
   });
 
-  it('change those who are there where that is asked for', async () => {
+  it('updates existing users when asked to', async () => {
     const fields = { _csrf: await tokenOf(), connection_id: await connection(), upsert: 'yes' };
     const begun = await upload(fields, JSON.stringify([{ email: 'ada@example.test', name: 'Ada King' }]));
     await finished(begun.location);
@@ -131,7 +131,7 @@ describe('the import and export of users at the console', () => {
     expect(ada?.name).to.equal('Ada King');
   });
 
-  it('refuse a form of another page, no file, a file of no users, one that is too large, and no connection', async () => {
+  it('rejects foreign forms, missing, invalid and large files, and an unknown connection', async () => {
     const fields = { _csrf: await tokenOf(), connection_id: await connection() };
     expect((await upload({ ...fields, _csrf: 'guessed' }, '[]')).status).to.equal(403);
     expect((await upload(fields, ' ')).text).to.contain('Choose a file that holds users.');
@@ -167,7 +167,7 @@ describe('the import and export of users at the console', () => {
   });
 
   for (const format of ['json', 'csv']) {
-    it(`export users as ${format}, by a link that is good for a minute`, async () => {
+    it(`exports users as ${format}, with a link that is valid for one minute`, async () => {
       const begun = await owner.post(`${TRANSFER}/export`, { format });
       const job = await finished(begun.location);
       const link = /href="([^"]*users-exports[^"]*)"/.exec(job.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -181,7 +181,7 @@ describe('the import and export of users at the console', () => {
     });
   }
 
-  /** The bytes at a link of the server. */
+  /** Returns the bytes at a link of the server. */
   async function fetchBytes(link: string): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       https

@@ -1,4 +1,4 @@
-// The pages of users at the console: finding, making and changing them.
+// The user pages of the console: finding, creating and changing users.
 import { expect } from 'chai';
 import type { Filter, Write } from '../../src/store/contract.ts';
 import { aUser } from '../store/contract.ts';
@@ -14,7 +14,7 @@ import { UNLIMITED } from '../support/unlimited.ts';
 const USERS = '/console/users';
 const PASSWORD = 'Another-Horse-2';
 
-/** Users one of whose names begins so, as a search asks for them. */
+/** Returns the filter of a search for a prefix of any name. */
 const begins = (text: string): Filter => ({
   any: ['name', 'given_name', 'family_name', 'nickname'].map((field) => ({
     index: 'search',
@@ -23,13 +23,13 @@ const begins = (text: string): Filter => ({
   })),
 });
 
-/** The user that was made. */
+/** Returns the created user. */
 function userOf(made: object): { id: string } {
   if (!('user' in made)) throw new Error(JSON.stringify(made));
   return made.user as { id: string };
 }
 
-/** Members that import files, scripts and the API know, and no form has. */
+/** Members that imports, scripts or the API accept, but no form has. */
 const INTRUDING = {
   mfa_factors: '[{"totp":{"secret":"JBSWY3DPEHPK3PXPJBSWY3DP"}}]',
   password_hash: '$2b$10$nothing',
@@ -39,7 +39,7 @@ const INTRUDING = {
   session_metadata: '{"admin":true}',
 };
 
-describe('the users of the console', () => {
+describe('users in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   let made = 0;
@@ -51,7 +51,7 @@ describe('the users of the console', () => {
   });
   after(() => server.stop());
 
-  /** A user of their own for a test. */
+  /** Creates a user for one test. */
   const newUser = async (more: object = {}) => {
     const email = `user${++made}@example.test`;
     const user = userOf(
@@ -74,7 +74,7 @@ describe('the users of the console', () => {
   };
 
   describe('the list', () => {
-    it('finds by the beginning of a name or an address, and by several words, without a script', async () => {
+    it('finds users by the beginning of a name or address, and by several words, without a script', async () => {
       const { path } = await newUser({ name: 'Grace Brewster Hopper', nickname: 'amazing' });
       for (const q of ['grace', 'Grace Brew', 'amazing grace', 'AMAZ', `user${made}@`, `USER${made}@`]) {
         const page = await owner.get(`${USERS}?${new URLSearchParams({ q })}`);
@@ -83,7 +83,7 @@ describe('the users of the console', () => {
       expect((await owner.get(`${USERS}?q=nobody-like-this`)).text).to.contain('Nobody found');
     });
 
-    it('takes the search language of the API, and any other text for a name', async () => {
+    it('accepts the search language of the API, and searches any other text as a name', async () => {
       const { path } = await newUser({ blocked: true, app_metadata: { plan: 'gold' } });
       for (const q of ['app_metadata.plan:gold', 'blocked:true AND email.domain:example.test']) {
         const page = await owner.get(`${USERS}?${new URLSearchParams({ q })}`);
@@ -110,7 +110,7 @@ describe('the users of the console', () => {
       }
     });
 
-    it('is filtered and paged, and ends where lists of the API end', async () => {
+    it('is filtered and paged, up to the last page of the API', async () => {
       const { path } = await newUser({ blocked: true });
       const blocked = await owner.get(`${USERS}?filter=blocked&connection=users`);
       expect(blocked.text).to.contain(`href="${path}"`).and.to.not.contain('ada@example.test');
@@ -125,7 +125,7 @@ describe('the users of the console', () => {
         expect((await owner.get(`${USERS}?${query}`)).status, query).to.equal(200);
     });
 
-    it('is given to the console’s own script alone', async () => {
+    it('is served to the console’s own script only', async () => {
       const headers = { 'sec-fetch-dest': 'empty', 'sec-fetch-site': 'same-origin' };
       const refused = await owner.agent.get(`${USERS}/found?q=a`, headers);
       expect(refused.status).to.equal(403);
@@ -140,7 +140,7 @@ describe('the users of the console', () => {
   describe('a new user', () => {
     const form = { connection: 'users', email: 'new@example.test', password: PASSWORD, name: 'New Person' };
 
-    it('is made with what the form has, and nothing beside it', async () => {
+    it('is created with the fields of the form only', async () => {
       const answer = await owner.post(`${USERS}/new`, {
         ...form,
         verified: 'yes',
@@ -163,7 +163,7 @@ describe('the users of the console', () => {
       expect(await canLogIn(form.email)).to.equal(true);
     });
 
-    it('is refused at the field, and what was typed is shown again without the password', async () => {
+    it('is rejected with the fault at its field, showing the entered values without the password', async () => {
       const wrong = await owner.post(`${USERS}/new`, {
         ...form,
         email: 'no address',
@@ -182,7 +182,7 @@ describe('the users of the console', () => {
   });
 
   describe('the profile', () => {
-    it('is changed by the members of its form alone', async () => {
+    it('is changed by the fields of its form only', async () => {
       const { id, path } = await newUser();
       const form = {
         name: 'Grace',
@@ -205,7 +205,7 @@ describe('the users of the console', () => {
       expect(refused.text).to.match(/id="picture"[^>]*aria-invalid="true"/);
     });
 
-    it('keeps metadata as JSON, refuses what is none at its field and place, and what it was not opened with', async () => {
+    it('saves metadata as JSON, and rejects invalid JSON and outdated forms', async () => {
       const { id, path } = await newUser({
         user_metadata: { city: 'London', old: 1 },
         app_metadata: { plan: 'free' },
@@ -248,7 +248,7 @@ describe('the users of the console', () => {
       expect((await recordOf(id)).user_metadata).to.deep.equal({});
     });
 
-    it('takes a new address and a new password, after a login of the last minutes', async () => {
+    it('changes the address and the password', async () => {
       const { id, email, path } = await newUser();
       await owner.post(`${path}/login`, { email: `new-${email}`, verified: 'yes' });
       expect(await recordOf(id)).to.include({ email: `new-${email}`, email_verified: true });
@@ -262,7 +262,7 @@ describe('the users of the console', () => {
     });
   });
 
-  it('has pages of whoever calls themselves like a message of ours, and is told of them by that name', async () => {
+  it('shows users whose names look like message keys', async () => {
     for (const name of ['t:nothing', 't:console.nav.users', 't:']) {
       const { id, path } = await newUser({ name });
       for (const address of [path, `${path}/delete`]) {
@@ -275,8 +275,8 @@ describe('the users of the console', () => {
     }
   });
 
-  describe('what is done to a user', () => {
-    it('is a block, which ends sessions, and its end', async () => {
+  describe('actions on a user', () => {
+    it('block, which ends sessions, and unblock', async () => {
       const { id, email, path } = await newUser();
       const agent = createAgent(server);
       await logIn(agent, server, spaRequest(pkce().challenge), { email, password: PASSWORD });
@@ -292,7 +292,7 @@ describe('the users of the console', () => {
       expect(await canLogIn(email)).to.equal(true);
     });
 
-    it('is a mail to verify the address, and one to set a new password, which works', async () => {
+    it('mail links to verify the address and to set a new password', async () => {
       const { email, path } = await newUser({ email_verified: false });
       expect((await owner.post(`${path}/verify`)).location).to.contain('said=console.users.said.mailSent');
       expect((await owner.post(`${path}/reset`)).status).to.equal(303);
@@ -302,7 +302,7 @@ describe('the users of the console', () => {
       expect(page.text).to.contain('The mail is on its way.');
     });
 
-    it('is a link, which is shown once, logged without itself, and sets a password', async () => {
+    it('show a link to set a password once, and log its creation without it', async () => {
       const { path } = await newUser();
       const answer = await owner.post(`${path}/link`, { kind: 'password' });
       expect(answer.status, answer.text).to.equal(200);
@@ -317,7 +317,7 @@ describe('the users of the console', () => {
       expect(logged).to.not.contain(/ticket=([^&#]+)/.exec(link)?.[1]);
     });
 
-    it('is the end of lockouts', async () => {
+    it('lift lockouts', async () => {
       const { email, path } = await newUser();
       for (let tries = 0; tries < 11; tries++)
         await logIn(createAgent(server), server, spaRequest(pkce().challenge), {
@@ -330,7 +330,7 @@ describe('the users of the console', () => {
       expect(await canLogIn(email)).to.equal(true);
     });
 
-    it('is the end of all of it, with what goes along named before', async () => {
+    it('delete the user after a warning', async () => {
       const { id, path } = await newUser();
       const page = await owner.get(`${path}/delete`);
       expect(page.text).to.contain('With this user goes').and.to.contain('1 identity');
@@ -341,7 +341,7 @@ describe('the users of the console', () => {
       expect((await owner.post(`${path}/block`)).status).to.equal(404);
     });
 
-    it('takes a login of the last minutes where the user could be taken over, or is lost', async () => {
+    it('require a recent login when they could take the user over or delete them', async () => {
       const { id, path } = await newUser();
       const other = await openConsole(server);
       server.tick(11 * 60_000);
@@ -368,7 +368,7 @@ describe('the users of the console', () => {
     });
   });
 
-  it('are searched by two words that many have, each of them, as far as somebody who waits has time for, and it says so', async () => {
+  it('are searched by two common words up to a limit, which the page mentions', async () => {
     const users = server.store.collection('users');
     const namesake = (n: number, name: string, nickname = name): Write => ({
       collection: 'users',
@@ -377,7 +377,7 @@ describe('the users of the console', () => {
         ...{ name, given_name: name, family_name: name, nickname },
       },
     });
-    // Each is met once by each of these names, and somewhat more than two thousand are looked at.
+    // Each word matches these names, and together they exceed the limit of two thousand.
     const many = Array.from({ length: 520 }, (_, n) => [namesake(n, 'zora'), namesake(n, 'zyta')]).flat();
     await server.store.batch([...many, namesake(0, 'zyta the last', 'zora')]);
     const page = async (q: string) => (await owner.get(`${USERS}?${new URLSearchParams({ q })}`)).text;
@@ -387,7 +387,7 @@ describe('the users of the console', () => {
       .and.to.not.contain('only the first');
     const rare = await page('zora the');
     expect(rare).to.contain('Nobody found').and.to.not.contain('only the first');
-    // The API is asked for as long as it takes.
+    // A search by the API has no such limit.
     const where = { all: ['zora', 'zyta'].map(begins) };
     const { records } = await users.list({ where, order: 'any' });
     expect(records.map(({ name }) => name)).to.deep.equal(['zyta the last']);

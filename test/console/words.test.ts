@@ -1,4 +1,4 @@
-// What the console says of declared resources in the reader's own language.
+// Texts of generated resource pages in the reader's language.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { fieldsOf as optionsOf } from '../../src/console/connections/option-fields.ts';
@@ -17,7 +17,7 @@ const keysOf = (kind: string): string[] =>
   );
 const PLACES = [...placesOf().values()];
 
-describe('the words of declared resources', () => {
+describe('the messages for generated resources', () => {
   const flat = (fields: readonly Field[]): Field[] =>
     fields.flatMap((field) => [field, ...flat(field.fields ?? [])]);
   const fields = PLACES.flatMap((place) =>
@@ -31,7 +31,7 @@ describe('the words of declared resources', () => {
     ),
   );
 
-  it('are of members, calls and options that there are', () => {
+  it('belong to existing members, calls and options', () => {
     const members = fields.map(({ key }) => key);
     for (const key of keysOf('help')) expect(members, key).to.include(key);
     const summaries = PLACES.flatMap(({ create, change, replace, remove }) =>
@@ -45,15 +45,15 @@ describe('the words of declared resources', () => {
     for (const name of keysOf('option')) expect(options, name).to.include(name);
   });
 
-  it('have the help of every declaration, which all languages then have', () => {
+  it('contain the help of every declared member of clients', () => {
     for (const { key, help } of fields)
       if (help !== undefined && key.startsWith('clients.'))
         expect(english[`console.help.${key}`], key).to.equal(help);
   });
 
-  it('name every place and all that can be done there', () => {
+  it('contain a title of every place and a text for each operation', () => {
     for (const { path, create, change, replace, remove } of PLACES) {
-      // Of `/users/:id` the title is that of the list.
+      // The title of `/users/:id` is that of the list.
       if (titleOf(path) !== '') expect(english, path).to.have.property(`console.title.${titleOf(path)}`);
       expect(english, path).to.have.property(`console.title.${titleOf(`/${groupOf(path)}`)}`);
       for (const call of [create, change, replace, remove])
@@ -67,7 +67,7 @@ describe('the words of declared resources', () => {
     });
 });
 
-describe('resources at the console', () => {
+describe('generated resources in the console', () => {
   let server: TestServer;
   let owner: ConsoleAgent;
   before(async () => {
@@ -81,7 +81,7 @@ describe('resources at the console', () => {
     ['de', 'Rollen', 'Rolle anlegen', 'Beschreibung', 'Wozu sie da ist'],
     ['ar', 'الأدوار', 'إنشاء دور', 'الوصف', 'الغرض منه'],
   ] as const)
-    it(`are told in the reader’s language, with the API’s names beside: ${language}`, async () => {
+    it(`are shown in the reader’s language, with the API’s names beside: ${language}`, async () => {
       const { agent } = owner;
       const headers = { 'accept-language': language };
       const list = await agent.get('/console/resources/roles', headers);
@@ -93,12 +93,12 @@ describe('resources at the console', () => {
       expect(form.text).to.contain(`<title>${doing} `);
     });
 
-  it('leave what has no words of ours as it is declared', async () => {
+  it('keep the declared text where there is no message', async () => {
     const form = await owner.agent.get('/console/change/branding', { 'accept-language': 'de' });
     expect(form.text).to.contain('<code>terms_url</code>');
   });
 
-  it('ask for a fresh login before anything is changed by which somebody could come in or send a secret away', async () => {
+  it('require a recent login for changes that could grant access or send a secret away', async () => {
     const connection = (await server.store.collection('connections').list({ limit: 1 })).records[0];
     const stream = { name: 'Out', type: 'http', sink: JSON.stringify({ httpEndpoint: 'https://log.test/' }) };
     server.tick(11 * 60_000);
@@ -110,7 +110,8 @@ describe('resources at the console', () => {
       ['/console/create/emails/provider', { name: 'smtp' }],
       ['/console/replace/branding/templates/universal-login', { template: '<html></html>' }],
       ['/console/create/users', { email: 'new@example.test', connection: 'users' }],
-      // What is there twice asks twice: the page template of all, a known secret, an application's APIs, a link's message.
+      // Places that are reachable by two routes are tested by both: the page template, a secret, an application's
+      // APIs, the message of a link.
       ['/console/change/clients/gatehouse-all-applications', { custom_login_page: '<script></script>' }],
       ['/console/change/clients/web', { step: 'save', body: '{"client_secret":"chosen-elsewhere"}' }],
       ['/console/create/clients', { name: 'Out', app_type: 'spa' }],
@@ -138,7 +139,7 @@ describe('resources at the console', () => {
     expect(made.location).to.contain('/console/resources/roles/');
   });
 
-  it('are sorted by whatever a record has, though it is an object with members of any name', async () => {
+  it('are sorted by any member, even an object with members of any name', async () => {
     const list = '/console/resources/clients';
     for (const metadata of [{ toString: 'mine' }, { valueOf: 'mine' }])
       await server.store

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 const run = promisify(execFile);
 
-/** Asks an application for bodies of all kinds, in a process of its own. */
+/** Requests bodies of all kinds from an application in a separate process. */
 const SCRIPT = `
 import { Readable } from 'node:stream';
 import Koa from 'koa';
@@ -54,8 +54,8 @@ const koa = await answers(new Koa());
 console.log(JSON.stringify({ ours, koa, hasClient: ours.hasClient, koaHas: koa.hasClient }));
 `;
 
-describe('the application', () => {
-  it('answers as Koa does, and loads no HTTP client for it', async () => {
+describe('the Koa application', () => {
+  it('answers as Koa does, without loading the fetch client', async () => {
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', SCRIPT]);
     const { ours, koa, hasClient, koaHas } = JSON.parse(stdout) as Record<string, unknown>;
     expect(ours).to.deep.equal(koa);

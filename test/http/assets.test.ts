@@ -8,7 +8,7 @@ import { createAgent } from '../support/agent.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite, VIEWS } from './site.ts';
 
-describe('the assets', () => {
+describe('assets', () => {
   let site: Site;
   const { path } = readAssets(join(VIEWS, 'assets'));
 
@@ -22,7 +22,7 @@ describe('the assets', () => {
     ['page.js', 'text/javascript; charset=utf-8'],
     ['mark.svg', 'image/svg+xml'],
   ] as const) {
-    it(`are served for good under a name with their hash: ${name}`, async () => {
+    it(`are served under a name with their hash and cached for good: ${name}`, async () => {
       const { status, headers, text } = await createAgent(site).get(path(name));
       expect(status).to.equal(200);
       expect(headers).to.include({
@@ -34,7 +34,7 @@ describe('the assets', () => {
     });
   }
 
-  it('are named by the pages', async () => {
+  it('are linked by the pages under those names', async () => {
     const { text } = await createAgent(site).get('/login');
     expect(text)
       .to.contain(`href="${path('gatehouse.css')}"`)
@@ -49,18 +49,18 @@ describe('the assets', () => {
     '/assets/%2e%2e/locales/en.json',
     '/assets/__proto__',
   ])
-    it(`are nothing else: ${wrong}`, async () => {
+    it(`answers 404 to any other path: ${wrong}`, async () => {
       expect((await createAgent(site).get(wrong)).status).to.equal(404);
     });
 
-  it('answer HEAD without a body, and no POST', async () => {
+  it('answers HEAD without a body, and rejects POST', async () => {
     const agent = createAgent(site);
     const head = await agent.request(path('page.js'), { method: 'HEAD' });
     expect([head.status, head.text]).to.deep.equal([200, '']);
     expect((await agent.request(path('page.js'), { method: 'POST', form: {} })).status).to.equal(403);
   });
 
-  it('get another name when their content changes', async () => {
+  it('gives an asset another name when its content changes, and rejects a file of an unknown type', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'gatehouse-assets-'));
     const nameOf = async (content: string) => {
       await writeFile(join(directory, 'a.css'), content);
@@ -72,13 +72,13 @@ describe('the assets', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('are small: the style is below 20 KB, and names nothing of others', () => {
+  it('keeps the style sheet below 20 KB and without references to other files', () => {
     const css = readFileSync(join(VIEWS, 'assets', 'gatehouse.css'), 'utf8');
     expect(Buffer.byteLength(css)).to.be.below(20_000);
     expect(css).not.to.match(/url\(|@import/);
   });
 
-  it('are a fault when a page names one that is not there', () => {
+  it('throws for an asset that does not exist', () => {
     expect(() => path('missing.css')).to.throw('missing.css');
   });
 });

@@ -10,10 +10,10 @@ const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPE = 'application/json';
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
-describe('a body', () => {
+describe('request bodies', () => {
   let server: http.Server;
   let url: string;
-  /** Told of the status of what is refused. */
+  /** Called with the status of a refused request. */
   let refused: (status: number) => void = () => undefined;
   before(async () => {
     const app = new Koa();
@@ -56,45 +56,45 @@ describe('a body', () => {
     ['a form with a repeated name', FORM, 'a=1&a=2', { a: ['1', '2'] }],
     ['a form with members', FORM, 'a[b]=1&a[c]=2&d=3', { a: { b: '1', c: '2' }, d: '3' }],
     [
-      'a form with what is no member',
+      'a form with names that are not members',
       FORM,
       'a[]=1&b[c][d]=2&[e]=3',
       { 'a[]': '1', 'b[c][d]': '2', '[e]': '3' },
     ],
-    ['a form with a name twice, as text and as object', FORM, 'a=1&a[b]=2', 400],
-    ['a form that would change what objects are', FORM, '__proto__[x]=1', 400],
-    ['a form whose member would', FORM, 'a[__proto__]=1', 400],
-    ['a form that is no UTF-8', FORM, 'a=%ff&b=%', { a: '\ufffd', b: '%' }],
+    ['a form with a name both as text and as object', FORM, 'a=1&a[b]=2', 400],
+    ['a form that would change a prototype', FORM, '__proto__[x]=1', 400],
+    ['a form whose member would change a prototype', FORM, 'a[__proto__]=1', 400],
+    ['a form that is not UTF-8', FORM, 'a=%ff&b=%', { a: '\ufffd', b: '%' }],
     ['a form with a charset', `${FORM}; charset=utf-8`, 'a=1', { a: '1' }],
     ['a form of 500 fields', FORM, Array(500).fill('a').join('&'), { a: Array(500).fill('') }],
-    ['a form of more', FORM, Array(501).fill('').join('&'), 400],
+    ['a form of more than 500 fields', FORM, Array(501).fill('').join('&'), 400],
     ['JSON', JSON_TYPE, '{"a":{"b":[1,null,true]}}', { a: { b: [1, null, true] } }],
     ['JSON with a byte order mark', JSON_TYPE, '\ufeff{"a":1}', { a: 1 }],
-    ['JSON of another name', 'application/vnd.x+json', '[1]', [1]],
-    ['JSON that is text', JSON_TYPE, '"a"', 400],
+    ['JSON of a media type ending in +json', 'application/vnd.x+json', '[1]', [1]],
+    ['JSON that is a string', JSON_TYPE, '"a"', 400],
     ['JSON that is null', JSON_TYPE, 'null', 400],
     ['JSON that breaks off', JSON_TYPE, '{"a":', 400],
     ['JSON that nests 32 deep', JSON_TYPE, nested(32), JSON.parse(nested(32))],
-    ['JSON that nests deeper', JSON_TYPE, nested(33), 400],
+    ['JSON that nests 33 deep', JSON_TYPE, nested(33), 400],
     ['JSON with a lone surrogate', JSON_TYPE, '{"a":["\\ud800"]}', 400],
     ['JSON with a lone surrogate for a name', JSON_TYPE, '{"a":{"\\udc00":1}}', 400],
     ['JSON with both surrogates', JSON_TYPE, '{"a":"\\ud83d\\ude00"}', { a: '😀' }],
-    ['JSON that would change what objects are', JSON_TYPE, '{"a":{"__proto__":{}}}', 400],
-    ['JSON whose type ends in nothing', `${JSON_TYPE};`, '{"a":1}', { a: 1 }],
+    ['JSON that would change a prototype', JSON_TYPE, '{"a":{"__proto__":{}}}', 400],
+    ['JSON whose type ends in a semicolon', `${JSON_TYPE};`, '{"a":1}', { a: 1 }],
     ['text', 'text/plain', '{"a":1}', {}],
-    ['what says not what it is', undefined, '{"a":1}', {}],
-    ['nothing', JSON_TYPE, '', {}],
-    ['as much as may be', FORM, `a=${'x'.repeat(998)}`, { a: 'x'.repeat(998) }],
-    ['more', FORM, `a=${'x'.repeat(999)}`, 413],
+    ['a body without a media type', undefined, '{"a":1}', {}],
+    ['an empty body', JSON_TYPE, '', {}],
+    ['a body of the maximum length', FORM, `a=${'x'.repeat(998)}`, { a: 'x'.repeat(998) }],
+    ['a body that is longer', FORM, `a=${'x'.repeat(999)}`, 413],
   ];
   for (const [what, type, body, expected] of cases) {
-    it(`${typeof expected === 'number' ? 'is refused' : 'is read'}: ${what}`, async () => {
+    it(`${typeof expected === 'number' ? 'rejects' : 'reads'}: ${what}`, async () => {
       expect(await post(type, body)).to.deep.equal(expected);
     });
   }
 
   for (const coding of ['gzip', 'GZIP', 'br', 'x-unknown', 'identity, gzip']) {
-    it(`is refused when it is coded: ${coding}`, async () => {
+    it(`rejects a content coding: ${coding}`, async () => {
       expect(await post(JSON_TYPE, '{}', { 'content-encoding': coding })).to.equal(415);
     });
   }
@@ -113,16 +113,16 @@ describe('a body', () => {
     return answer.status === 200 ? ((await answer.json()) as { body: unknown }).body : answer.status;
   };
 
-  it('is read when it comes in parts, of which one ends within a character', async () => {
+  it('reads a body that arrives in parts, one of which ends within a character', async () => {
     const whole = Buffer.from('{"a":"é"}');
     expect(await inParts([whole.subarray(0, 7), whole.subarray(7)])).to.deep.equal({ a: 'é' });
   });
 
-  it('is refused when it comes in parts that together are too long', async () => {
+  it('rejects a body whose parts together are too long', async () => {
     expect(await inParts([Buffer.alloc(600, ' '), Buffer.alloc(600, ' '), Buffer.from('{}')])).to.equal(413);
   });
 
-  it('is refused when its sender gives up', async () => {
+  it('rejects a body whose sender disconnects', async () => {
     const told = new Promise<number>((resolve) => {
       refused = resolve;
     });
@@ -133,7 +133,7 @@ describe('a body', () => {
     expect(await told).to.equal(400);
   });
 
-  it('is not read where none is expected', async () => {
+  it('ignores a body where none is expected', async () => {
     const answer = await fetch(url, {
       method: 'OPTIONS',
       body: '{"a":1}',

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { blackOrWhite, contrast, type Hex, readable, themeCss } from '../../src/pages/colors.ts';
 
-/** The custom properties of a theme, by colour scheme. */
+/** Returns the custom properties of a theme, by colour scheme. */
 function schemes(css: string): Record<string, Hex>[] {
   return [...css.matchAll(/:root\{([^}]*)\}/g)].map(([, block = '']) =>
     Object.fromEntries(block.split(';').map((line) => line.slice(2).split(':') as [string, Hex])),
   );
 }
 
-/** Every third step of each channel: the colours that brands come in, and all others. */
+/** Colours with every channel in steps of 51. */
 const samples = [0, 51, 102, 153, 204, 255].flatMap((r) =>
   [0, 51, 102, 153, 204, 255].flatMap((g) =>
     [0, 51, 102, 153, 204, 255].map(
@@ -17,14 +17,14 @@ const samples = [0, 51, 102, 153, 204, 255].flatMap((r) =>
   ),
 );
 
-describe('the colours of a brand', () => {
-  it('are compared as WCAG does', () => {
+describe('brand colours', () => {
+  it('compute the contrast as WCAG does', () => {
     expect(contrast('#000000', '#ffffff')).to.equal(21);
     expect(contrast('#767676', '#ffffff')).to.be.closeTo(4.54, 0.005);
     expect(contrast('#ff0000', '#0000ff')).to.be.closeTo(2.15, 0.005);
   });
 
-  it('keep the contrast of text, links and edges, whatever they are, in the light and in the dark', () => {
+  it('keep the contrast of text, links and edges for every brand colour, in the light and the dark scheme', () => {
     for (const primary of samples) {
       for (const page_background of ['#ffffff', '#808080', '#000000', primary]) {
         const found = schemes(themeCss({ primary, page_background }));
@@ -43,7 +43,7 @@ describe('the colours of a brand', () => {
     }
   });
 
-  it('stay as they are on buttons, and where they read well', () => {
+  it('are used unchanged where their contrast suffices', () => {
     const [light] = schemes(themeCss({ primary: '#1A3C8B', page_background: '#FAFAFA' }));
     expect(light).to.include({
       primary: '#1a3c8b',
@@ -53,25 +53,25 @@ describe('the colours of a brand', () => {
     });
   });
 
-  it('do not let a light page glare in the dark, and leave a dark one dark', () => {
+  it('replace a light page colour in the dark scheme, and keep a dark one', () => {
     const pageInTheDark = (page_background: string) => schemes(themeCss({ page_background }))[1]?.page ?? '#';
     expect(contrast(pageInTheDark('#ffffff'), '#ffffff')).to.be.above(15);
     expect(pageInTheDark('#101828')).to.equal('#101828');
   });
 
-  it('are our own for what is no colour: nothing else gets into the style', () => {
+  it('fall back to the defaults for an invalid colour, which is not written into the style', () => {
     const nasty = '#123456;}body{background:url(https://evil.example)}';
     for (const text of [nasty, 'red', '#fff', '#12345g', '', '#123456\n']) {
       expect(themeCss({ primary: text, page_background: text })).to.equal(themeCss({}));
     }
   });
 
-  it('give text in black or white, whichever reads better', () => {
+  it('choose black or white text, whichever has more contrast', () => {
     expect(blackOrWhite('#ffd400')).to.equal('#000000');
     expect(blackOrWhite('#3b5bdb')).to.equal('#ffffff');
   });
 
-  it('end at black or white when nothing between will do', () => {
+  it('end at black or white when no colour between has the wanted contrast', () => {
     expect(readable('#808080', '#ffffff', 21)).to.equal('#000000');
     expect(readable('#808080', '#000000', 21)).to.equal('#ffffff');
   });

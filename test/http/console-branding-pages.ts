@@ -1,9 +1,9 @@
-// The console's pages of branding, in the states that administrators meet them in; what they frame, in which nothing may run,
-// axe cannot look at: the same pages are looked at by themselves.
+// States of the console's branding pages. axe cannot check their frames, in which scripts are forbidden; the framed
+// pages are checked on their own.
 import { brandFields, themeGroups } from '../../src/console/branding/look.ts';
 import type { SitePage } from './site.ts';
 
-/** @param model what all pages of the console share. */
+/** Returns the pages by path. @param model the data that all pages of the console share. */
 export function consoleBrandingPages(model: object): Record<string, SitePage> {
   const path = '/console/branding';
   const languages = [

@@ -1,4 +1,4 @@
-// The console's pages of connections, in the states that administrators meet them in.
+// States of the console's connection pages.
 import { kindOf, kindsByGroup } from '../../src/console/connections/kinds.ts';
 import { filledFields } from '../../src/console/connections/options.ts';
 import type { SitePage } from './site.ts';
@@ -10,7 +10,7 @@ const used = [
 ];
 const printed = [{ level: 'info', text: 'asking the provider '.repeat(9) }];
 
-/** @param model what all pages of the console share. */
+/** Returns the pages by path. @param model the data that all pages of the console share. */
 export function consoleConnectionPages(model: object): Record<string, SitePage> {
   const connection = {
     id: 'con_1',

@@ -1,4 +1,4 @@
-// States of the console's log, with what strangers may have written.
+// States of the console's log pages, with values that strangers may have chosen.
 const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00:00 PM UTC' };
 
 const frame = {
@@ -56,7 +56,7 @@ const list = {
   older: '/console/log?before=1',
 };
 
-/** By the addresses that tests show them at. */
+/** The pages by path. */
 export const consoleLogPages = {
   '/console-log': { template: 'console/log-list', model: list },
   '/console-log-empty': {

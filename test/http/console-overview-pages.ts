@@ -7,7 +7,7 @@ const rows = values.map((value, n) => ({
   value: String(value),
 }));
 
-/** The model of the overview, beside what all pages of the console share. */
+/** The data of the overview, without what all pages of the console share. */
 export const overviewModel = {
   attention: [
     {

@@ -1,4 +1,4 @@
-// The console's pages of resources and applications, in the states that people meet them in.
+// States of the console's pages of resources and applications.
 import { z } from 'zod';
 import { fieldsOf } from '../../src/console/resources/fields.ts';
 import { shownMembers } from '../../src/console/resources/shown.ts';
@@ -67,7 +67,7 @@ const tabs = ['quickstart', 'connections', 'apis', 'try'].map((name) => ({
 }));
 const settings = '/console/resources/clients/harbour-books';
 
-/** Each, by its address. @param shared what all pages of the console are given. */
+/** Returns the pages by path. @param shared the data that all pages of the console share. */
 export function resourcesStates(shared: object): Record<string, SitePage> {
   const page = (name: string, model: object): SitePage => ({
     template: `console/${name}`,

@@ -9,7 +9,7 @@ const tabs = ['factors', 'attacks', 'blocked', 'keys', 'sessions', 'tenant'].map
 const then = { iso: '2026-11-22T12:00:00.000Z', text: 'Nov 22, 2026, 12:00 PM UTC' };
 const HELPED = ['allowlist', 'friendly_name', 'log_retention_days', 'allowed_logout_urls'];
 
-/** By the addresses that tests show them at. @param model what all pages of the console share. */
+/** Returns the pages by path. @param model the data that all pages of the console share. */
 export const consoleSecurityPages = (model: object) => ({
   '/console-security': {
     template: 'console/security-settings',

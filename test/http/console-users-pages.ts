@@ -1,4 +1,4 @@
-// States of the pages of users and actions at the console.
+// States of the console's pages of users and actions.
 import type { SitePage } from './site.ts';
 
 const at = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
@@ -355,7 +355,7 @@ const actionsStates = (shell: object): Record<string, SitePage> => {
   };
 };
 
-/** Each page in the states that administrators meet it in. @param shell what all pages of the console share. */
+/** Returns the pages by path. @param shell the data that all pages of the console share. */
 export const consoleUsersPages = (shell: object): Record<string, SitePage> => ({
   ...usersStates(shell),
   ...actionsStates(shell),

@@ -6,7 +6,7 @@ import { type Site, startSite } from './site.ts';
 
 const COOKIE = '__Host-gatehouse_csrf';
 
-describe('cross-site request forgery', () => {
+describe('protection against cross-site request forgery', () => {
   let site: Site;
 
   before(async () => {
@@ -23,12 +23,12 @@ describe('cross-site request forgery', () => {
     expect(answer.text).to.contain('This page has expired').and.to.contain('This form has expired.');
   };
 
-  it('is kept out by a token that the page and the browser both have', async () => {
+  it('accepts a form whose token matches the cookie', async () => {
     const agent = createAgent(site);
     expect((await post(agent, await token(agent))).text).to.equal('accepted');
   });
 
-  it('keeps the token in a cookie that only this host can set, and no script can read', async () => {
+  it('keeps the token in a cookie that only this host can set and no script can read', async () => {
     const { headers } = await createAgent(site).get('/login');
     const [cookie = ''] = headers['set-cookie'] ?? [];
     const [pair = '', ...attributes] = cookie.split('; ');
@@ -41,7 +41,7 @@ describe('cross-site request forgery', () => {
     ]);
   });
 
-  it('leaves one token to all tabs of a browser', async () => {
+  it('uses one token for all tabs of a browser', async () => {
     const agent = createAgent(site);
     const [first, second] = [await token(agent), await token(agent)];
     expect(first).to.equal(second);
@@ -49,24 +49,24 @@ describe('cross-site request forgery', () => {
     expect((await post(agent, second)).status).to.equal(200);
   });
 
-  it('is refused without a token in the form', async () => {
+  it('rejects a form without a token', async () => {
     const agent = createAgent(site);
     await token(agent);
     await refused(await post(agent));
     await refused(await post(agent, ''));
   });
 
-  it('is refused without the cookie', async () => {
+  it('rejects a form without the cookie', async () => {
     await refused(await post(createAgent(site), await token(createAgent(site))));
   });
 
-  it("is refused with another browser's token", async () => {
+  it("rejects another browser's token", async () => {
     const agent = createAgent(site);
     await token(agent);
     await refused(await post(agent, await token(createAgent(site))));
   });
 
-  it('is refused with a token of the wrong length, or several', async () => {
+  it('rejects a token of the wrong length, and a repeated one', async () => {
     const agent = createAgent(site);
     const valid = await token(agent);
     await refused(await post(agent, valid.slice(0, -1)));
@@ -80,7 +80,7 @@ describe('cross-site request forgery', () => {
     await refused(twice);
   });
 
-  it('is refused with a cookie that is no token of ours, whatever the form says', async () => {
+  it('rejects a cookie that is not a token, even if the form has the same value', async () => {
     for (const planted of ['', 'short', 'a b'])
       await refused(await post(createAgent(site), planted, { cookie: `${COOKIE}=${planted}` }));
     const [{ headers }] = [
@@ -90,18 +90,18 @@ describe('cross-site request forgery', () => {
   });
 
   for (const origin of ['https://evil.example', 'null', 'http://localhost', 'https://localhost'])
-    it(`is refused from the origin ${origin}, with a valid token`, async () => {
+    it(`rejects a form from the origin ${origin}, even with a valid token`, async () => {
       const agent = createAgent(site);
       await refused(await post(agent, await token(agent), { origin }));
     });
 
   for (const fetchSite of ['cross-site', 'same-site'])
-    it(`is refused when the browser calls the request ${fetchSite}, with a valid token`, async () => {
+    it(`rejects a ${fetchSite} request, even with a valid token`, async () => {
       const agent = createAgent(site);
       await refused(await post(agent, await token(agent), { 'sec-fetch-site': fetchSite }));
     });
 
-  it('is not seen in what a browser says of a form of ours', async () => {
+  it('accepts a form whose Origin and Sec-Fetch-Site name this server', async () => {
     const agent = createAgent(site);
     const headers = { origin: site.url, 'sec-fetch-site': 'same-origin' };
     expect((await post(agent, await token(agent), headers)).text).to.equal('accepted');
@@ -114,11 +114,11 @@ describe('cross-site request forgery', () => {
     });
     after(() => browser?.close());
 
-    it('does not get through from a page of another origin', async () => {
+    it('rejects a form on a page of another origin', async () => {
       const page = await (await browser.newContext()).newPage();
       await page.goto(`${site.url}/login`);
       const stolen = await page.locator('input[name=_csrf]').inputValue();
-      // Even with the right token: the cookie is not sent along, and the browser says where this is from.
+      // Even with the right token: the browser does not send the cookie, and names the other origin.
       const body = `<form method="post" action="${site.url}/after"><input name="_csrf" value="${stolen}"><button>go</button></form>`;
       await page.route('http://localhost:1/', (route) => route.fulfill({ contentType: 'text/html', body }));
       await page.goto('http://localhost:1/');
@@ -128,7 +128,7 @@ describe('cross-site request forgery', () => {
       expect(site.posted.length).to.equal(before);
     });
 
-    it('does not stop forms that are open in two tabs', async () => {
+    it('accepts forms that are open in two tabs', async () => {
       const context = await browser.newContext();
       const tabs = [await context.newPage(), await context.newPage()];
       for (const tab of tabs) await tab.goto(`${site.url}/account`);

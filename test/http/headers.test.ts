@@ -11,7 +11,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
-/** An application of another origin: a page with whatever is in `html`. */
+/** Starts an application on another origin, whose page has the content of `html`. */
 async function startApplication(): Promise<{ origin: string; html: string; stop(): void }> {
   const application = { origin: '', html: '', stop: () => {} };
   const server = http.createServer((_request, response) => {
@@ -50,7 +50,7 @@ describe('security headers', () => {
   });
   afterEach(() => page.context().close());
 
-  /** The directives of an answer's content security policy. */
+  /** Returns the directives of a response's content security policy. */
   const policyOf = async (path: string): Promise<Map<string, string>> => {
     const { headers } = await createAgent(site).get(path);
     return new Map(
@@ -60,7 +60,7 @@ describe('security headers', () => {
     );
   };
 
-  it('are on every answer, found or not', async () => {
+  it('are on every response, found or not', async () => {
     const { headers } = await createAgent(site).get('/nowhere');
     expect(headers).to.include({
       'content-security-policy':
@@ -73,7 +73,7 @@ describe('security headers', () => {
     expect(headers['permissions-policy']).to.contain('camera=()');
   });
 
-  it('tell a browser to stay on HTTPS only where asked to', async () => {
+  it('include Strict-Transport-Security only when enabled', async () => {
     const headersWith = async (hsts: boolean) => {
       const app = new Koa();
       app.use(securityHeaders({ hsts }));
@@ -88,7 +88,7 @@ describe('security headers', () => {
   });
 
   describe('of pages', () => {
-    it('allow nothing but what the page itself brings', async () => {
+    it("allow nothing but the page's own scripts and styles", async () => {
       const policy = await policyOf('/login');
       expect(policy.get('default-src')).to.equal("'none'");
       expect(policy.get('script-src')).to.match(/^'nonce-[\w+/]{22}=='$/);
@@ -99,12 +99,12 @@ describe('security headers', () => {
       expect(policy.has('connect-src')).to.equal(false);
     });
 
-    it('have a nonce of their own each time', async () => {
+    it('have a new nonce for each response', async () => {
       const nonces = [await policyOf('/login'), await policyOf('/login')].map((p) => p.get('script-src'));
       expect(nonces[0]).not.to.equal(nonces[1]);
     });
 
-    it('keep them out of every cache, and are HTML in a named language', async () => {
+    it('forbid caching, and name the media type and the language', async () => {
       const { headers } = await createAgent(site).get('/login');
       expect(headers).to.include({
         'cache-control': 'no-store',
@@ -114,7 +114,7 @@ describe('security headers', () => {
       });
     });
 
-    it('let the development pages alone call us, and keep their openers away', async () => {
+    it('let only development pages call this server, and isolate them from their openers', async () => {
       expect((await policyOf('/home')).get('connect-src')).to.equal("'self'");
       const opener = async (path: string) =>
         (await createAgent(site).get(path)).headers['cross-origin-opener-policy'];
@@ -122,7 +122,7 @@ describe('security headers', () => {
       expect(await opener('/login')).to.equal('unsafe-none');
     });
 
-    it('run no script that was slipped in', async () => {
+    it('block an injected script', async () => {
       await page.goto(`${site.url}/login`);
       const blocked = page.waitForEvent('console', (message) => message.text().includes('script-src'));
       await page.evaluate(() => {
@@ -135,7 +135,7 @@ describe('security headers', () => {
       expect(await page.title()).not.to.equal('run');
     });
 
-    it('refuse to be framed, also by our own origin', async () => {
+    it("forbid framing, even by this server's own pages", async () => {
       application.html = `<iframe src="${site.url}/login"></iframe>`;
       for (const opened of [application.origin, site.url]) {
         await page.goto(opened === site.url ? `${site.url}/nowhere` : opened);
@@ -162,7 +162,7 @@ describe('security headers', () => {
     });
   });
 
-  describe('where images may come from', () => {
+  describe('image sources of a page', () => {
     const sources = async (logo?: string) => {
       const connections =
         logo === undefined ? [] : [{ text: 'login.with', name: 'Acme', url: '/acme', logo }];
@@ -178,14 +178,14 @@ describe('security headers', () => {
       ['http://icons.example.test/acme.svg', "'self' data:"],
       ['javascript:alert(1)', "'self' data:"],
     ] as const) {
-      it(`is ${expected} for a connection with ${logo ?? 'no picture'}`, async () => {
+      it(`are ${expected} for a connection with ${logo ?? 'no picture'}`, async () => {
         expect(await sources(logo)).to.equal(expected);
       });
     }
   });
 
-  describe('where a form may lead', () => {
-    /** Posts the page's form, which answers with a redirect to `to`. */
+  describe('form targets of a page', () => {
+    /** Posts the page's form, which is answered with a redirect to `to`. */
     const post = async (path: string, to: string) => {
       await page.goto(site.url + path);
       await page.evaluate((target) => {
@@ -199,14 +199,14 @@ describe('security headers', () => {
       await page.getByRole('button', { name: 'Continue' }).click();
     };
 
-    it("is on to the application's callback when the page names it", async () => {
+    it("include the application's callback when the page names it", async () => {
       const callback = `${application.origin}/callback`;
       site.show('/login-to', { template: 'login/login', model: MODEL, formAction: callback });
       await post('/login-to', `${callback}?code=1`);
       await page.waitForURL(`${callback}?code=1`);
     });
 
-    it('is nowhere but here for a page that names none', async () => {
+    it('exclude other origins when the page names none', async () => {
       site.show('/login-to', { template: 'login/login', model: MODEL });
       const blocked = page.waitForEvent('console', (message) => message.text().includes('form-action'));
       await post('/login-to', application.origin);
@@ -223,7 +223,7 @@ describe('security headers', () => {
       ['http://[::1]:8080/callback', 'http:'],
       ["https://app.example.test/a; script-src 'unsafe-inline'", 'https://app.example.test'],
     ] as const) {
-      it(`is said of ${address} as ${source}`, () => {
+      it(`contain ${address} as ${source}`, () => {
         expect(cspSource(address)).to.equal(source);
       });
     }

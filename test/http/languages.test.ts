@@ -1,4 +1,4 @@
-// Which language a person is addressed in: one way for pages, messages, logout and phone prefixes.
+// Choosing a language for pages, messages, logout and phone prefixes.
 import { expect } from 'chai';
 import { countryOf, matchLanguage, preferredTags } from '../../src/http/languages.ts';
 import { createAgent } from '../support/agent.ts';
@@ -6,7 +6,7 @@ import { tenant, WEB_CALLBACK, webRequest } from '../support/flows.ts';
 import { seeded } from '../support/seeded.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
-/** Lists that no browser writes. */
+/** Malformed lists, and lists that no browser sends. */
 const BENT = [
   '*',
   '-',
@@ -45,12 +45,12 @@ describe('languages', () => {
     ['fr;q=0.2, *;q=0.5, de;q=0.3', ['de', 'fr']],
     ['<script>, ../../etc, de', ['de']],
   ] as const) {
-    it(`are read, best first: ${JSON.stringify(list)}`, () => {
+    it(`are read from a list, best first: ${JSON.stringify(list)}`, () => {
       expect(preferredTags([list])).to.deep.equal(tags);
     });
   }
 
-  it('of an earlier list count before those of a later one, whatever their weights', () => {
+  it('of an earlier list precede those of a later one, whatever their weights', () => {
     expect(preferredTags(['fr;q=0.1', 'de, en;q=0.5'])).to.deep.equal(['fr', 'de', 'en']);
   });
 
@@ -73,7 +73,7 @@ describe('languages', () => {
 
   for (const [list, country] of [
     ['de-AT,de;q=0.8', 'AT'],
-    // As Firefox sends it in Germany: an American keyboard is no American telephone.
+    // As Firefox sends it in Germany: the second entry does not suggest an American phone number.
     ['de,en-US;q=0.7,en;q=0.3', 'DE'],
     ['en;q=0.5, fr-CH;q=0.9', 'CH'],
     ['es-419', 'ES'],
@@ -87,7 +87,7 @@ describe('languages', () => {
     });
   }
 
-  it('never fail, however bent the list, and take no time', () => {
+  it('are read from malformed lists without an error and without delay', () => {
     const random = seeded(7);
     const pieces = [
       'de',
@@ -115,20 +115,20 @@ describe('languages', () => {
       expect(matchLanguage([list, list], ['en', 'de']), list).to.be.oneOf(['en', 'de', undefined]);
       expect(countryOf([list]), list).to.match(/^[A-Z]{2}$/);
     }
-    // A millisecond a list would already be much.
+    // One millisecond per list would already be slow.
     expect(process.cpuUsage(began).user / 1000).to.be.below(5000);
   });
 
-  describe('that are bent', () => {
+  describe('malformed language lists', () => {
     let server: TestServer;
     before(async () => {
       server = await startServer({ tenant });
     });
     after(() => server?.stop());
 
-    it('get a page in the language of the tenant, never a server error', async () => {
+    it('are answered with a page in a language of the tenant, never with a server error', async () => {
       for (const list of BENT) {
-        // What a server takes of headers at all (16 KiB of them).
+        // The server accepts headers of 16 KiB in total.
         const header = list.slice(0, 6000);
         const headers = { 'accept-language': header, 'x-request-language': header };
         const agent = createAgent(server);

@@ -7,7 +7,7 @@ import { PAGES } from './pages.ts';
 import { type Site, startSite, VIEWS } from './site.ts';
 
 const LOCALES = join(VIEWS, 'locales');
-/** Those of the console are by area, in directories below. */
+/** The messages of the console are in directories by area. */
 const paths = readdirSync(LOCALES, { recursive: true, encoding: 'utf8' }).filter((one) =>
   one.endsWith('.json'),
 );
@@ -23,10 +23,10 @@ const formsOf = (message: Message): string[] =>
 const placesOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name ?? '').sort();
 
-describe('the locales', () => {
+describe('locales', () => {
   const english = messagesOf('en');
 
-  it('are English, German and Arabic at least', () => {
+  it('include English, German and Arabic', () => {
     expect(files).to.include.members(['en', 'de', 'ar']);
   });
 
@@ -35,11 +35,11 @@ describe('the locales', () => {
       expect(Object.keys(messagesOf(tag))).to.have.members(Object.keys(english));
     });
 
-    it(`have the same places in every message: ${tag}`, () => {
+    it(`have the same placeholders in every message: ${tag}`, () => {
       for (const [key, message] of Object.entries(messagesOf(tag))) {
         const wanted = placesOf(formsOf(english[key] ?? '').at(-1) ?? '');
         for (const form of formsOf(message)) {
-          // A plural form may spell its number out.
+          // A plural form may spell the number out.
           const optional = typeof message === 'string' ? [] : ['count'];
           const places = placesOf(form);
           expect(wanted, `${key}: ${form}`).to.include.members(places);
@@ -48,7 +48,7 @@ describe('the locales', () => {
       }
     });
 
-    it(`have the plural forms of the language: ${tag}`, () => {
+    it(`have the plural forms of their language: ${tag}`, () => {
       const { pluralCategories } = new Intl.PluralRules(tag).resolvedOptions();
       for (const [key, message] of Object.entries(messagesOf(tag))) {
         if (typeof message !== 'string') expect(Object.keys(message), key).to.have.members(pluralCategories);
@@ -56,7 +56,7 @@ describe('the locales', () => {
     });
   }
 
-  it('fill in values as they are, isolated where the directions differ', () => {
+  it('insert values unchanged, isolated where the direction differs', () => {
     const locales = readLocales(LOCALES);
     const lead = (tag: string, client: string) => locales.get(tag)?.text('login.lead', { client });
     expect(lead('en', '$& {client}')).to.equal('Log in to continue to $& {client}.');
@@ -73,11 +73,11 @@ describe('the locales', () => {
     expect(least('ar', 12)).to.contain('حرفًا');
   });
 
-  it('refuse a key that nobody has, rather than show it', () => {
+  it('throw for an unknown key', () => {
     expect(() => readLocales(LOCALES).get('de')?.text('no.such.key')).to.throw('no.such.key');
   });
 
-  describe('are chosen for a request', () => {
+  describe('the locale of a request', () => {
     const locales = readLocales(LOCALES);
     for (const [preferred, enabled, chosen] of [
       [['de'], ['en', 'de'], 'de'],
@@ -90,7 +90,7 @@ describe('the locales', () => {
       [['de'], ['xx'], 'en'],
       [['-', '', '*', 'de-'], ['en', 'de'], 'de'],
     ] as const) {
-      it(`${chosen}: asked for [${preferred}], enabled [${enabled}]`, () => {
+      it(`is ${chosen} for [${preferred}] when [${enabled}] are enabled`, () => {
         expect(chooseLocale(locales, enabled, preferred).tag).to.equal(chosen);
       });
     }
@@ -103,11 +103,11 @@ describe('the locales', () => {
     const language = async (path: string, accept: string) =>
       (await createAgent(site).get(path, { 'accept-language': accept })).headers['content-language'];
 
-    it('by Accept-Language in its order of preference', async () => {
+    it('follows the preferences of Accept-Language', async () => {
       expect(await language('/login', 'fr;q=0.9, ar;q=0.7, de-CH;q=0.8, *;q=0.1')).to.equal('de');
     });
 
-    it('by ui_locales before Accept-Language', async () => {
+    it('follows ui_locales before Accept-Language', async () => {
       const [template, model] = ['logout/signed-out', {}];
       site.show('/asked', { template, model, uiLocales: 'fr  ar' });
       expect(await language('/asked', 'de')).to.equal('ar');
@@ -115,7 +115,7 @@ describe('the locales', () => {
       expect(await language('/asked', 'de')).to.equal('de');
     });
 
-    it('among those of the tenant, the first when nothing fits', async () => {
+    it("is one of the tenant's locales, the first when none matches", async () => {
       site.setTenant({ tenant: { enabled_locales: ['de', 'en'] } });
       expect(await language('/login', 'ar')).to.equal('de');
       expect(await language('/login', '')).to.equal('de');

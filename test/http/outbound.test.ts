@@ -1,4 +1,4 @@
-// Requests to addresses that others name: which are made, on what address, and what becomes of hostile answers.
+// Requests to addresses that others name: which are sent, to which address, and how hostile responses are handled.
 import { execFile } from 'node:child_process';
 import diagnostics from 'node:diagnostics_channel';
 import http from 'node:http';
@@ -11,7 +11,7 @@ import { OutboundError } from '../../src/http/outbound-error.ts';
 import { isOutboundEntry, LOOPBACK_RANGES, outboundRules } from '../../src/http/outbound-rules.ts';
 import { startServer } from '../support/server.ts';
 
-/** Addresses that are not of the public Internet. */
+/** Addresses that do not belong to the public Internet. */
 const CLOSED = [
   ...['127.0.0.1', '127.255.255.254', '0.0.0.0', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
   ...['169.254.169.254', '100.64.0.1', '100.100.100.200', '224.0.0.1', '239.1.1.1', '255.255.255.255'],
@@ -39,7 +39,7 @@ async function listen(handler: Handler, host = '127.0.0.1', port = 0) {
 describe('requests to addresses that others name', () => {
   let handle: Handler = (_request, response) => response.end('ok');
   let site: Awaited<ReturnType<typeof listen>>;
-  /** Sockets that were opened. */
+  /** The opened sockets. */
   const sockets: Socket[] = [];
   const onSocket = (message: unknown) => void sockets.push((message as { socket: Socket }).socket);
   before(async () => {
@@ -70,9 +70,9 @@ describe('requests to addresses that others name', () => {
     return (thrown as OutboundError).failure;
   };
 
-  describe('where they may go', () => {
+  describe('the permitted addresses', () => {
     for (const address of CLOSED) {
-      it(`is not ${address}, by address or by name`, async () => {
+      it(`exclude ${address}, by address and by name`, async () => {
         const outbound = client([], { 'name.example': [address] });
         expect(await failure(outbound.fetch('https://name.example/'))).to.equal('refused');
         const host = address.includes(':') ? `[${address.split('%')[0]}]` : address;
@@ -82,7 +82,7 @@ describe('requests to addresses that others name', () => {
     }
 
     for (const address of PUBLIC) {
-      it(`is ${address}, and there by https alone`, async () => {
+      it(`include ${address}, by https only`, async () => {
         const outbound = client([], { 'name.example': [address] });
         expect(await outbound.resolve('name.example')).to.deep.include({ isOpened: false });
         expect(await failure(outbound.fetch('http://name.example/'))).to.equal('refused');
@@ -98,19 +98,19 @@ describe('requests to addresses that others name', () => {
       '１２７.0.0.1',
       '[::ffff:7f00:1]',
     ]) {
-      it(`is not this machine written as ${host}`, async () => {
+      it(`exclude this machine written as ${host}`, async () => {
         expect(await failure(client([]).fetch(`https://${host}/`))).to.equal('refused');
         expect(sockets).to.deep.equal([]);
       });
     }
 
-    it('is no other scheme', async () => {
+    it('exclude other schemes than http and https', async () => {
       for (const address of ['file:///etc/passwd', 'ftp://127.0.0.1/', 'data:text/plain,x']) {
         expect(await failure(client().fetch(address))).to.equal('refused');
       }
     });
 
-    it('is no address with a user or password in it, which is quoted nowhere', async () => {
+    it('exclude addresses with a user or password, which no error quotes', async () => {
       const { port } = site;
       for (const user of ['user:hush-hush@', 'user@', ':hush-hush@']) {
         const error = await client()
@@ -127,7 +127,7 @@ describe('requests to addresses that others name', () => {
       expect(sockets).to.deep.equal([]);
     });
 
-    it('is what the operator opened by range or by name, and nothing beside it', async () => {
+    it('include the ranges and names that the operator opened, and nothing else', async () => {
       const names = { 'in.example': ['10.1.2.3'], 'other.example': ['10.9.9.9'] };
       expect(await client(['10.1.0.0/16'], names).resolve('in.example')).to.deep.include({ isOpened: true });
       expect(await client(['in.example'], names).resolve('in.example')).to.deep.include({ isOpened: true });
@@ -136,13 +136,13 @@ describe('requests to addresses that others name', () => {
       expect(await failure(client(['10.1.0.0/16']).fetch(at()))).to.equal('refused');
     });
 
-    it('is nothing that has no address', async () => {
+    it('exclude names without an address', async () => {
       expect(await failure(client().fetch('https://nowhere.example/'))).to.equal('unreachable');
     });
   });
 
-  describe('on what address', () => {
-    it('is the one that was checked, whatever the name has become since', async () => {
+  describe('the address connected to', () => {
+    it('is the one that was checked, even if the name resolves to another one afterwards', async () => {
       let asked = 0;
       const other = await listen((_request, response) => response.end('other'), '127.0.0.2', site.port);
       handle = (_request, response) => response.end('inner');
@@ -160,13 +160,13 @@ describe('requests to addresses that others name', () => {
       }
     });
 
-    it('is never the forbidden one of several', async () => {
+    it('is never a forbidden one of several', async () => {
       const outbound = client(['127.0.0.2'], { 'mixed.example': ['127.0.0.1', '127.0.0.2', '::1'] });
       const { addresses } = await outbound.resolve('mixed.example');
       expect(addresses).to.deep.equal([{ address: '127.0.0.2', family: 4 }]);
     });
 
-    it('is what others get who connect by themselves', async () => {
+    it('is fixed for connections made with the returned lookup', async () => {
       const { lookup } = await client([], { 'dual.example': ['10.0.0.1', '1.1.1.1'] }).resolve(
         'dual.example',
       );
@@ -175,8 +175,8 @@ describe('requests to addresses that others name', () => {
     });
   });
 
-  describe('an answer', () => {
-    it('is a Response', async () => {
+  describe('a response', () => {
+    it('is a Response with status, headers and body', async () => {
       handle = (request, response) => {
         const chunks: Buffer[] = [];
         request.on('data', (chunk) => chunks.push(chunk));
@@ -205,14 +205,14 @@ describe('requests to addresses that others name', () => {
       });
     });
 
-    it('is decompressed, and no further than it may be large', async () => {
+    it('is decompressed up to the maximum size', async () => {
       handle = (_request, response) =>
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(300_000)));
       expect((await (await client().fetch(at())).arrayBuffer()).byteLength).to.equal(300_000);
       expect(await failure(client().fetch(at(), { maxBytes: 299_999 }))).to.equal('too-large');
     });
 
-    it('that is endless, slow or broken is an error', async () => {
+    it('is an error when it is endless, slow or broken', async () => {
       handle = (_request, response) => {
         const write = () => {
           while (response.writable && response.write(Buffer.alloc(65536)));
@@ -237,7 +237,7 @@ describe('requests to addresses that others name', () => {
       expect(await failure(client().fetch(at()))).to.equal('unreachable');
     });
 
-    it('is not waited for by somebody who aborts, or whose name server is slow', async () => {
+    it('is not awaited after an abort, or when the name server is too slow', async () => {
       handle = () => {};
       const reason = new Error('no longer');
       const abort = new AbortController();
@@ -248,7 +248,7 @@ describe('requests to addresses that others name', () => {
       expect(await failure(slow.fetch('https://slow.example/', { timeout: 50 }))).to.equal('timeout');
     });
 
-    it('is not read where its head is enough', async () => {
+    it('has no body when only the head was requested', async () => {
       handle = (_request, response) => response.writeHead(200).write('endless');
       const response = await client().fetch(at(), { headOnly: true });
       expect(response).to.deep.include({ status: 200, body: null });
@@ -256,7 +256,7 @@ describe('requests to addresses that others name', () => {
   });
 
   describe('a redirect', () => {
-    it('to an address that is not open is not followed', async () => {
+    it('is not followed to a forbidden address', async () => {
       for (const location of [
         'http://10.0.0.1/',
         'https://169.254.169.254/latest',
@@ -281,7 +281,7 @@ describe('requests to addresses that others name', () => {
       expect(await failure(client().fetch(at('/1'), { redirect: 'error' }))).to.equal('redirects');
     });
 
-    it('takes no credentials to another origin, and no body where it becomes a GET', async () => {
+    it('carries no credentials to another origin, and no body when it becomes a GET', async () => {
       const seen: [string | undefined, string | undefined, string | undefined][] = [];
       const note: Handler = (request, response) => {
         seen.push([request.method, request.headers.authorization, request.headers['content-length']]);
@@ -308,7 +308,7 @@ describe('requests to addresses that others name', () => {
     });
   });
 
-  it('know no proxy of the environment', async () => {
+  it('ignore the proxy settings of the environment', async () => {
     let proxied = 0;
     const proxy = await listen((_request, response) => {
       proxied++;
@@ -330,7 +330,7 @@ describe('requests to addresses that others name', () => {
     expect([stdout.trim(), proxied]).to.deep.equal(['direct', 0]);
   });
 
-  it('believe the authorities of NODE_EXTRA_CA_CERTS, and no others', async () => {
+  it('trust the authorities of NODE_EXTRA_CA_CERTS, and no other private ones', async () => {
     const server = await startServer({ tenant: {} });
     const script = `
       const { createOutbound } = await import(${JSON.stringify(new URL('../../src/http/outbound.ts', import.meta.url).href)});
@@ -350,7 +350,7 @@ describe('requests to addresses that others name', () => {
     }
   });
 
-  it('can be opened for names, addresses and ranges alone', () => {
+  it('can be permitted for names, addresses and ranges only', () => {
     for (const right of [
       'localhost',
       'idp.corp.example',

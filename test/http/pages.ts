@@ -1,4 +1,4 @@
-// Every page in the states that people meet it in, with models as the features make them.
+// Every page in the states that users see it in, with models as the features make them.
 
 import { nameField } from '../../src/connections/name-field.ts';
 import { AuthError } from '../../src/http/errors.ts';
@@ -15,7 +15,7 @@ import { consoleUsersPages } from './console-users-pages.ts';
 import type { SitePage } from './site.ts';
 
 const client = { name: 'Harbour Books' };
-/** A picture without an address of its own. */
+/** A picture as a data URL. */
 const LOGO =
   'data:image/svg+xml,%3Csvg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10"%3E%3Crect width="10" height="10" fill="%23d9480f"/%3E%3C/svg%3E';
 const user = 'ada.lovelace@example.test';
@@ -33,7 +33,7 @@ const signup = {
   faults: {},
   loginUrl: '/login',
 };
-/** A connection whose users log in elsewhere. */
+/** A connection whose users log in at a provider. */
 function provider(name: string, more: object = {}): object {
   const [initial = ''] = [...new Intl.Segmenter().segment(name)].map(({ segment }) => segment);
   return {
@@ -45,7 +45,7 @@ function provider(name: string, more: object = {}): object {
   };
 }
 
-/** A picture in place of a QR code. */
+/** A picture that stands for a QR code. */
 const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
 const code = {
@@ -60,7 +60,7 @@ const code = {
 };
 const tryLogin = { clientId: 'gatehouse-try-login', callback: 'https://localhost/dev/callback' };
 
-/** What the pages of an account share. */
+/** The data that pages of an account share. */
 const own = { root: '/account', account: 'auth0|1', isFresh: true, person: { name: 'Ada Lovelace' }, client };
 const ownProfile = {
   values: {
@@ -83,7 +83,7 @@ const ownProfile = {
 };
 const then = { iso: '2026-11-22T12:00:00.000Z', text: '22 Nov 2026, 12:00 UTC' };
 
-/** What the pages of the console share. */
+/** The data that pages of the console share. */
 export const consoleModel = {
   root: '/console',
   csrf: 'token',
@@ -785,7 +785,7 @@ export const PAGES: Record<string, SitePage | AuthError> = {
   '/logout-kept': { template: 'logout/kept', model: {} },
   '/signed-out-frames': {
     template: 'logout/signed-out',
-    // Within the page: it goes on by itself, and the tests look at it meanwhile.
+    // An address within the page, because it continues by itself while the tests look at it.
     model: { continueUrl: '#on', frames: [] },
   },
   '/signed-out': { template: 'logout/signed-out', model: {} },

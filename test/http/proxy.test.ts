@@ -1,4 +1,4 @@
-// Behind a TLS proxy, and whom to believe: forwarding headers of trusted proxies alone, Host headers never.
+// Behind a TLS proxy only forwarding headers of trusted proxies are used, and never the Host header.
 import { once } from 'node:events';
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -10,7 +10,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const HTTPS = { 'x-forwarded-proto': 'https' };
 
-/** Asks as a proxy would. Not by fetch, which sends a Host header of its own. */
+/** Sends a request as a proxy would. It does not use fetch, which sets the Host header itself. */
 async function ask(
   server: TestServer,
   path: string,
@@ -36,7 +36,7 @@ describe('behind a TLS proxy', () => {
       env: { TLS: 'proxy', TRUSTED_PROXIES: trusted, BASE_URL: 'https://id.example.test' },
     });
 
-  it('answers what the proxy got by HTTPS, as the public origin', async () => {
+  it('answers a request that the proxy received by HTTPS, with the public URL', async () => {
     const server = await start('127.0.0.1');
     try {
       const answer = await ask(server, '/.well-known/openid-configuration', HTTPS);
@@ -59,10 +59,10 @@ describe('behind a TLS proxy', () => {
 
   for (const [what, trusted, headers] of [
     ['plain HTTP', '127.0.0.1', {}],
-    ['what the proxy says came by HTTP', '127.0.0.1', { 'x-forwarded-proto': 'http' }],
-    ['HTTPS claimed by an address that is no trusted proxy', '10.0.0.1', HTTPS],
+    ['a request that the proxy received by HTTP', '127.0.0.1', { 'x-forwarded-proto': 'http' }],
+    ['HTTPS claimed by an address that is not a trusted proxy', '10.0.0.1', HTTPS],
   ] as const) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       const server = await start(trusted);
       try {
         const answer = await ask(server, '/.well-known/openid-configuration', headers);
@@ -74,7 +74,7 @@ describe('behind a TLS proxy', () => {
     });
   }
 
-  it('has nothing of a forged Host header in discovery, redirects or pages', async () => {
+  it('uses no forged Host header in discovery, redirects or pages', async () => {
     const server = await start('127.0.0.1');
     const forged = {
       ...HTTPS,
@@ -102,19 +102,19 @@ describe('behind a TLS proxy', () => {
   });
 
   for (const [what, forwardedFor, ip] of [
-    ['the last hop that is no trusted proxy', '1.1.1.1, 203.0.113.7, 10.1.2.3', '203.0.113.7'],
+    ['the last hop that is not a trusted proxy', '1.1.1.1, 203.0.113.7, 10.1.2.3', '203.0.113.7'],
     ['the first hop, where all are trusted', '10.1.1.1, 10.1.2.3', '10.1.1.1'],
-    ['the nearest hop that is known, where one is no address', '1.1.1.1, unknown, 10.1.2.3', '10.1.2.3'],
-    ['the nearest hop that is known, where one says nothing', '1.1.1.1, , 10.1.2.3', '10.1.2.3'],
-    ['the proxy, where it hides who asks', '1.1.1.1, ', '127.0.0.1'],
-    ['the proxy, where it names nobody', '', '127.0.0.1'],
+    ['the nearest known hop, when one before it is not an address', '1.1.1.1, unknown, 10.1.2.3', '10.1.2.3'],
+    ['the nearest known hop, when one before it is empty', '1.1.1.1, , 10.1.2.3', '10.1.2.3'],
+    ['the proxy, when the last hop is empty', '1.1.1.1, ', '127.0.0.1'],
+    ['the proxy, when the header is empty', '', '127.0.0.1'],
   ] as const) {
-    it(`takes the client to be ${what}`, async () => {
+    it(`logs as the address of the client ${what}`, async () => {
       expect(await loginAddress({ ...HTTPS, 'x-forwarded-for': forwardedFor })).to.equal(ip);
     });
   }
 
-  /** The client's address in the log event of a login. */
+  /** Returns the client's address in the log event of a login. */
   async function loginAddress(headers: Record<string, string>): Promise<unknown> {
     const server = await start('127.0.0.1,10.0.0.0/8');
     try {
@@ -137,7 +137,7 @@ describe('behind a TLS proxy', () => {
   }
 });
 
-describe('trust in proxies', () => {
+describe('the list of trusted proxies', () => {
   const isTrusted = proxyTrust(['192.0.2.1', '10.0.0.0/8', '2001:db8::/32']);
   for (const [address, trusted] of [
     ['192.0.2.1', true],
@@ -150,7 +150,7 @@ describe('trust in proxies', () => {
     ['', false],
     ['not an address', false],
   ] as const) {
-    it(`is ${trusted ? 'given' : 'not given'} to ${address || 'nobody'}`, () => {
+    it(`${trusted ? 'contains' : 'does not contain'} ${address || 'an empty text'}`, () => {
       expect(isTrusted(address)).to.equal(trusted);
     });
   }
@@ -169,13 +169,13 @@ describe('a forged Host header', () => {
     forwarded: 'host=evil.example',
   };
 
-  it('is nowhere in discovery', async () => {
+  it('does not appear in discovery', async () => {
     const answer = await createAgent(server).get('/.well-known/openid-configuration', forged);
     expect(answer.text).not.to.contain('evil.example');
     expect(answer.json().issuer).to.equal(server.issuer);
   });
 
-  it('is nowhere in redirects, pages or what is kept of a login', async () => {
+  it('does not appear in redirects, pages or stored requests', async () => {
     const agent = createAgent(server);
     const answer = await agent.request(`/authorize?${new URLSearchParams(spaRequest(pkce().challenge))}`, {
       headers: forged,
@@ -188,7 +188,7 @@ describe('a forged Host header', () => {
     await authorize(agent, spaRequest(pkce().challenge));
   });
 
-  it('tells no address of a client: without a proxy nobody forwards', async () => {
+  it('and forged forwarding headers do not change the logged address when there is no proxy', async () => {
     await createAgent(server).request('/oauth/token', {
       headers: { 'x-forwarded-for': '203.0.113.7', forwarded: 'for=203.0.113.7' },
       json: {

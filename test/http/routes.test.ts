@@ -1,4 +1,4 @@
-// The one router: what it answers, and how much at once.
+// The router: which requests it answers, and how many at once.
 import { once } from 'node:events';
 import http from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -22,7 +22,7 @@ describe('the router', () => {
     for (const server of servers.splice(0)) server.close().closeAllConnections();
   });
 
-  /** @returns the port of a server of these routes. */
+  /** Starts a server with routes. @returns its port. */
   const listening = async (routes: Route[], mostAtOnce: number): Promise<number> => {
     const app = new Koa();
     app.use(
@@ -55,7 +55,7 @@ describe('the router', () => {
       ctx.body = { name, params: ctx.params };
     };
 
-  it('prefers what is spelled out to a parameter, and goes back where that leads nowhere', async () => {
+  it('prefers a literal segment to a parameter, and falls back to the parameter', async () => {
     const ask = await served([
       { ...common, methods: ['GET'], path: '/a/:x', handle: echo('a :x') },
       { ...common, methods: ['GET'], path: '/a/list', handle: echo('a list') },
@@ -80,7 +80,7 @@ describe('the router', () => {
     }
   });
 
-  it('takes the limit of the path before it knows the method, and the common one for what is unknown', async () => {
+  it("takes from the path's limit before it checks the method, and from the common limit for an unknown path", async () => {
     const ask = await served([
       { ...common, limit: 'token', methods: ['POST'], path: '/t', handle: echo('t') },
       { ...common, limit: 'unlimited', methods: ['GET'], path: '/free', handle: echo('free') },
@@ -96,7 +96,7 @@ describe('the router', () => {
     }
   });
 
-  it('answers OPTIONS by the rule of the path, and nothing else by it', async () => {
+  it('answers OPTIONS by the CORS rule of the path', async () => {
     const ask = await served([
       { ...common, cors: 'applications', methods: ['POST'], path: '/api', handle: echo('api') },
       { ...common, methods: ['GET', 'HEAD'], path: '/page', handle: echo('page') },
@@ -119,7 +119,7 @@ describe('the router', () => {
     expect([page.status, page.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
   });
 
-  it('refuses declarations that contradict one another', () => {
+  it('throws for declarations that contradict one another', () => {
     const both = (one: Partial<Route>, other: Partial<Route>) => () =>
       createRouter(
         [one, other].map((route) => ({
@@ -145,7 +145,7 @@ describe('the router', () => {
     expect(both({ path: '/:x' }, { path: '/:y/b' })).to.throw('this segment is called :x elsewhere');
   });
 
-  it('checks a declared body before the handler, and tells what is wrong with it', async () => {
+  it('checks a declared body before the handler, and reports its faults', async () => {
     const body = z.object({ name: z.string().min(1), age: z.number().optional() });
     const ask = await served(
       bindRoutes(
@@ -189,7 +189,7 @@ describe('the router', () => {
     }
   });
 
-  it('works on so many requests at once, and tells others when to come back', async () => {
+  it('limits the requests handled at once, and answers others with 503 and Retry-After', async () => {
     const gate = Promise.withResolvers<void>();
     let running = 0;
     const ask = await served(
@@ -231,7 +231,7 @@ describe('the router', () => {
     expect((await ask('/page')).status).to.equal(200);
   });
 
-  it('leaves room for others while a body is on its way', async () => {
+  it('handles other requests while a body is still arriving', async () => {
     const ask = await served([{ ...common, methods: ['POST'], path: '/', handle: echo('posted') }], 1);
     const trickle = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode('{"a":')),
@@ -269,26 +269,27 @@ describe('the router', () => {
         ),
       ),
     );
-    // All at once over one connection, whose end is that of the last answer.
+    // All requests at once over one connection, which ends with the last response.
     const asked = [...requests].map((request) => `${request} HTTP/1.1\r\nHost: x\r\n`).join('\r\n');
     const answers = async (routes: Route[]) => {
       const socket = connect(await listening(routes, requests.size), '127.0.0.1');
       socket.write(`${asked}Connection: close\r\n\r\n`);
       const all = (await text(socket)).split(/(?=HTTP\/1\.1 )/);
       expect(all.length).to.equal(requests.size);
-      // The status and the body.
+      // Keeps the status and the body.
       return all.map((answer) => answer.replace(/^HTTP\S+ (\d+).*?\r\n\r\n/s, '$1 '));
     };
     const expected = await answers(declared);
     expect(expected.filter((answer) => answer.startsWith('200 ')).length).to.be.above(100);
-    // Of any two routes the other one is first there.
+    // Reversed, the other one of any two routes comes first.
     expect(await answers([...declared].reverse())).to.deep.equal(expected);
   });
 });
 
 /**
- * Addresses of a route: its parameters filled with any text, and with what routes that might answer the same spell out at their places.
- * @param all the segments of all paths of its length.
+ * Returns sample paths of a route. Its parameters are filled with any text, and with the literal segments of other
+ * routes that might match the same path.
+ * @param all the segments of all paths with the same length.
  */
 function samplesOf(path: string, all: readonly string[][]): string[] {
   const own = path.split('/');

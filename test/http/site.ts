@@ -1,5 +1,5 @@
-// A site of every page with representative models, over TLS, as the server mounts them: what the page tests
-// look at.
+// A server with every page and representative models, over TLS, with the middleware of the real server, for tests of
+// pages.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -20,13 +20,13 @@ import { localCertificate } from '../../src/tls/authority.ts';
 
 export const VIEWS = fileURLToPath(new URL('../../views', import.meta.url));
 
-/** What a test wants another tenant for. */
+/** The members of the tenant that a test may replace. */
 export interface SiteTenant {
   tenant?: object;
   branding?: object;
 }
 
-/** A page of the site: its template and model; the form's token and the addresses are filled in. */
+/** A page of the site: its template and model. The form's token and address are filled in. */
 export interface SitePage extends PageOptions {
   template: string;
   model: object;
@@ -36,7 +36,7 @@ export interface Site {
   url: string;
   /** The CA's certificate, PEM. */
   ca: string;
-  /** Changes the tenant for the requests to come. */
+  /** Replaces the tenant for later requests. */
   setTenant(tenant: SiteTenant): void;
   /** Puts a page at a path. */
   show(path: string, page: SitePage | AuthError): void;
@@ -46,8 +46,8 @@ export interface Site {
 }
 
 /**
- * Starts the site. `POST /after` accepts a form and redirects to its field `to`, if there is one; a refused
- * form is answered with the error page.
+ * Starts the site. `POST /after` accepts a form and redirects to the address in its field `to`, if there is one. A
+ * refused form is answered with the error page.
  */
 export async function startSite(pages: Readonly<Record<string, SitePage | AuthError>>): Promise<Site> {
   const directory = await mkdtemp(join(tmpdir(), 'gatehouse-site-'));

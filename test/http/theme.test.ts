@@ -1,9 +1,9 @@
-// A theme's colours read well whatever they are, and nothing of it gets into the style that is no colour or number.
+// A theme's colours are readable whatever they are, and only colours, numbers and https addresses get into the style.
 import { expect } from 'chai';
 import { contrast, type Hex } from '../../src/pages/colors.ts';
 import { themeLook } from '../../src/pages/theme.ts';
 
-/** The custom properties of a theme's colours. */
+/** Returns the custom properties of a theme's colours. */
 function colorsOf(css: string): Record<string, Hex> {
   const [, block = ''] = /:root\{color-scheme:\w+;([^}]*)\}/.exec(css) ?? [];
   return Object.fromEntries(block.split(';').map((line) => line.slice(2).split(':') as [string, Hex]));
@@ -16,7 +16,7 @@ const samples = STEPS.flatMap((r) =>
   ),
 );
 
-/** What is read on what. */
+/** Text colours and the backgrounds on which they are used. */
 const READ = [
   ['ink', 'surface'],
   ['ink', 'quiet'],
@@ -36,7 +36,7 @@ const READ = [
 ] as const;
 
 describe('the theme of the pages', () => {
-  it('has the contrast of texts and edges, whatever its colours are', () => {
+  it('keeps the contrast of texts and edges for any colours', () => {
     for (const [n, surface] of samples.entries()) {
       const other = (step: number) => samples[(n * 7 + step * 31) % samples.length];
       const colors = {
@@ -58,7 +58,7 @@ describe('the theme of the pages', () => {
     }
   });
 
-  it('keeps colours that read well as they are', () => {
+  it('keeps colours unchanged when their contrast suffices', () => {
     const colors = { widget_background: '#ffffff', body_text: '#1e212a', primary_button: '#635dff' };
     const found = colorsOf(themeLook({ colors: { ...colors, primary_button_label: '#fff' } }).css);
     expect(found).to.include({
@@ -69,13 +69,13 @@ describe('the theme of the pages', () => {
     });
   });
 
-  it('is for light pages where it is light, and for all where it is dark', () => {
+  it('applies a light theme to the light scheme only, and a dark one to both', () => {
     const css = (surface: string) => themeLook({ colors: { widget_background: surface } }).css;
     expect(css('#ffffff')).to.match(/^@media not \(prefers-color-scheme:dark\)\{:root\{color-scheme:light/);
     expect(css('#101418')).to.match(/^:root\{color-scheme:dark/);
   });
 
-  it('has the colours of an organization in place of its own', () => {
+  it('uses the colours of an organization in place of its own', () => {
     const theme = {
       colors: { primary_button: '#635dff', primary_button_label: '#ffffff' },
       page_background: { background_color: '#eeeeee' },
@@ -84,7 +84,7 @@ describe('the theme of the pages', () => {
     expect(found).to.include({ primary: '#ffd400', 'on-primary': '#000000', page: '#102030' });
   });
 
-  it('takes nothing that is no colour, number or https address', () => {
+  it('ignores values that are not colours, numbers or https addresses', () => {
     const nasty = '1px;}body{background:url(https://evil.example)}</style>';
     const section = new Proxy(
       {},
@@ -107,7 +107,7 @@ describe('the theme of the pages', () => {
     );
   });
 
-  it('makes no text too small or too large to be read', () => {
+  it('limits text sizes to a readable range', () => {
     const fonts = { reference_text_size: 1, title: { size: 0 }, body_text: { size: 900 } };
     expect(themeLook({ fonts }).css)
       .to.contain('--size-root:75%;--size-title:0.75rem')

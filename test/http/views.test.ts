@@ -1,4 +1,4 @@
-// What the pages look and feel like in a real browser, in states that a whole server is slow to get into.
+// How the pages look and behave in a real browser, in states that are slow to reach with a whole server.
 import { expect } from 'chai';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { nameField } from '../../src/connections/name-field.ts';
@@ -16,7 +16,7 @@ import { launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { PAGES } from './pages.ts';
 import { type Site, startSite } from './site.ts';
 
-/** A state of each template. */
+/** One page of each template. */
 const TEMPLATES = new Set(
   new Map(
     Object.entries(PAGES).map(([path, page]) => ['template' in page ? page.template : '', path] as const),
@@ -40,7 +40,7 @@ describe('the pages', () => {
   });
   afterEach(() => site.setTenant({}));
 
-  /** Does something with a page of a browser of its own. */
+  /** Opens a page in a new browser context. */
   const inBrowser = async (
     options: BrowserContextOptions,
     use: (page: Page) => Promise<void>,
@@ -50,11 +50,11 @@ describe('the pages', () => {
     await use(await context.newPage());
     await context.close();
   };
-  /** Only asks a page for its styles and its layout, or has axe do so. */
+  /** As `inBrowser`, but the page is not drawn: it is only asked for its styles and layout, or checked by axe. */
   const undrawnIn = (options: BrowserContextOptions, use: (page: Page) => Promise<void>) =>
     inBrowser(options, use, undrawn);
 
-  describe('each visited once, in the language of the longest words', () => {
+  describe('each opened once in German, the language with the longest words', () => {
     const faults: string[] = [];
     const judged: Judged = { light: new Set(), dark: new Set() };
     const sideways: Record<string, number> = {};
@@ -62,7 +62,7 @@ describe('the pages', () => {
     const origins = new Set<string>();
 
     before(async function visits() {
-      // A colour that is still on its way to the other scheme's is no fault.
+      // Colours must not be in transition to the other scheme while they are checked.
       await undrawnIn({ locale: 'de', colorScheme: 'light', reducedMotion: 'reduce' }, async (page) => {
         await bringAxe(page);
         page.on('console', (message) => said.push(message.text()));
@@ -87,15 +87,15 @@ describe('the pages', () => {
       expect(sideways).to.deep.equal(Object.fromEntries(Object.keys(PAGES).map((path) => [path, 0])));
     });
 
-    it('say nothing on the console: nothing is missing or against their own policy', () => {
-      // The browser says this of every page with a status of failure.
+    it('log nothing to the console: no resource is missing and no policy is violated', () => {
+      // The browser logs this for every page with an error status.
       const ofPages = said.filter(
         (text) => !text.startsWith('Failed to load resource: the server responded'),
       );
       expect(ofPages).to.deep.equal([]);
     });
 
-    it('ask nobody else for anything', () => {
+    it('send no request to another origin', () => {
       expect([...origins].filter((origin) => origin !== 'null')).to.deep.equal([site.url]);
     });
   });
@@ -131,7 +131,7 @@ describe('the pages', () => {
     });
   }
 
-  it('are used by keyboard in the order they are read', async () => {
+  it('are reached by keyboard in reading order', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/login-choices`);
       await page.locator('#username:focus').waitFor();
@@ -154,7 +154,7 @@ describe('the pages', () => {
     });
   });
 
-  it('keep more than five connections behind a button, opened by keyboard and without scripts', async () => {
+  it('keep more than five connections behind a button, which works by keyboard and without scripts', async () => {
     await inBrowser({ javaScriptEnabled: false }, async (page) => {
       await page.goto(`${site.url}/connections-many`);
       expect(await page.locator('.connections a:visible').count()).to.equal(5);
@@ -167,7 +167,7 @@ describe('the pages', () => {
     });
   });
 
-  it('show a connection by its own picture, the mark of its strategy, or the first letter of its name', async () => {
+  it('show a connection with its own picture, the mark of its strategy, or the first letter of its name', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/connections`);
       const pictures = page.locator('.connections img');
@@ -178,7 +178,7 @@ describe('the pages', () => {
     });
   });
 
-  it('have edges where the colours are forced', async () => {
+  it('show edges when colours are forced', async () => {
     await inBrowser({ forcedColors: 'active' }, async (page) => {
       await page.goto(`${site.url}/connections-many`);
       const edges = await page.locator('.button').evaluateAll(
@@ -191,7 +191,7 @@ describe('the pages', () => {
   for (const javaScriptEnabled of [true, false]) {
     const scripts = javaScriptEnabled ? 'with scripts' : 'without scripts';
 
-    it(`start where people go on: ${scripts}`, async () => {
+    it(`set the focus where the user continues: ${scripts}`, async () => {
       await inBrowser({ javaScriptEnabled }, async (page) => {
         for (const [path, focused] of [
           ['/login', '#username'],
@@ -206,7 +206,7 @@ describe('the pages', () => {
       });
     });
 
-    it(`post what was filled in: ${scripts}`, async () => {
+    it(`post the entered values: ${scripts}`, async () => {
       await inBrowser({ javaScriptEnabled }, async (page) => {
         await page.goto(`${site.url}/signup-username`);
         await page.getByLabel('Email address').fill('ada@example.test');
@@ -227,7 +227,7 @@ describe('the pages', () => {
     });
   }
 
-  it('point from each fault to its field, and describe the field with it', async () => {
+  it('link each fault to its field, and describe the field with the fault', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/signup-failed`);
       await page.getByRole('link', { name: 'This is not an email address.' }).click();
@@ -242,7 +242,7 @@ describe('the pages', () => {
     });
   });
 
-  it('have the fields filled in by password managers', async () => {
+  it('mark their fields for password managers', async () => {
     await inBrowser({}, async (page) => {
       const autocomplete = (id: string) => page.locator(`#${id}`).getAttribute('autocomplete');
       await page.goto(`${site.url}/login`);
@@ -277,7 +277,7 @@ describe('the pages', () => {
     });
   });
 
-  it('post a shown password as a hidden one, out of the memory of the browser', async () => {
+  it('hide a shown password before posting it, so that the browser does not remember it as text', async () => {
     await inBrowser({}, async (page) => {
       await page.goto(`${site.url}/login-hinted`);
       await page.getByLabel('Password', { exact: true }).fill('secret');
@@ -300,7 +300,7 @@ describe('the pages', () => {
     });
   });
 
-  it('show whatever they are given as text', async () => {
+  it('show all values as text', async () => {
     const nasty = `"><script>document.title='run'</script>{{ 7 | times: 7 }}{{7*7}}{% raw %}<b>`;
     site.setTenant({
       tenant: { friendly_name: nasty, picture_url: `javascript:alert('${nasty}')` },
@@ -338,7 +338,7 @@ describe('the pages', () => {
     });
   });
 
-  it('tell people what to do about an error, and what to report', async () => {
+  it('tell what to do about an error, and what to report', async () => {
     await inBrowser({}, async (page) => {
       for (const [path, heading, code] of [
         ['/error', 'This link does not work', 'invalid_request'],
@@ -355,7 +355,7 @@ describe('the pages', () => {
   });
 
   describe('in Arabic', () => {
-    it('read from right to left, with names of the other direction kept whole', async () => {
+    it('read from right to left, and isolate names of the other direction', async () => {
       await inBrowser({ locale: 'ar' }, async (page) => {
         await page.goto(`${site.url}/login-choices`);
         expect(await page.locator('html').getAttribute('dir')).to.equal('rtl');
