@@ -1,34 +1,34 @@
-// Administrators are users in collections of their own: what asks the store for users does not meet them.
+// Administrators are users in collections of their own, so that queries for users of the tenant never find them.
 import { CONSOLE_DIRECTORY, isAdministratorId } from '../records/administrators.ts';
 import type { CollectionName } from '../records/collections.ts';
 import type { Store, Write } from '../store/contract.ts';
 import type { Users } from './users.ts';
 
-/** Where what is of a user is kept of an administrator. */
+/** The collections that contain the administrators' records, by the collection of the users'. */
 const NAMES: Partial<Record<CollectionName, CollectionName>> = {
   users: 'administratorUsers',
   identities: 'administratorIdentities',
   credentials: 'administratorCredentials',
 };
 
-/** A store whose users are the administrators. */
+/** Returns a store whose users are the administrators. */
 export function administratorStore(store: Store): Store {
   return {
     ...store,
-    // What is kept of an administrator has the form of what is kept of a user.
+    // The collections of administrators have the types of those of users.
     collection: (name) => store.collection(NAMES[name] ?? name) as never,
     batch: (writes) => store.batch(writes.map(ofAdministrator)),
   };
 }
 
-/** A write of a user's, as that of an administrator. */
+/** Returns a write to a user's record as a write to an administrator's. */
 function ofAdministrator(write: Write): Write {
   return { ...write, collection: NAMES[write.collection] ?? write.collection } as Write;
 }
 
 /**
- * The users of the tenant and the administrators together, for what logs both in: each is asked for by id, or by the
- * directory. What finds people by an address alone finds none of the administrators.
+ * Returns the users of the tenant and the administrators together, for logins of both. The id of a user or the name of a
+ * connection decides which of the two is asked. Functions that take neither find only users of the tenant.
  */
 export function withAdministrators(users: Users, administrators: Users): Users {
   const byId = (userId: string) => (isAdministratorId(userId) ? administrators : users);

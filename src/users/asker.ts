@@ -1,16 +1,16 @@
-// Who asks for a change of users, in words that the tenant's own code is told.
+// Who requests a change of users, for the tenant's own code.
 
 import type { Organization } from '../records/collections.ts';
 
-/** By what request something is asked for, for the tenant's code: nothing is decided by it. */
+/** The request that leads to a change, for the events of the tenant's own code. No decision depends on it. */
 export interface Asker {
   clientId?: string | undefined;
-  /** As actions are told of it. */
+  /** The `request` member of an action's event. */
   request?: Readonly<Record<string, unknown>> | undefined;
-  /** Whom it is asked for at. */
+  /** The organization of the request. */
   organization?: Organization | undefined;
-  /** The authorization request that waits, as actions are told of it. */
+  /** The `transaction` member of an action's event: the authorization request that waits. */
   transaction?: Readonly<Record<string, unknown>> | undefined;
-  /** The anonymous session that the request came with, as members of the event. */
+  /** The anonymous session of the request, as members of an action's event. */
   visitor?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -1,4 +1,4 @@
-// Changes of users: their addresses, what they have proved, their removal.
+// Changes of users: of their records, addresses and verified addresses, and their removal.
 import { DATABASE } from '../records/connections.ts';
 import { ADDRESS_KINDS } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -10,15 +10,16 @@ import type { User, UsersDependencies } from './user.ts';
 
 const now = ({ clock }: Pick<UsersDependencies, 'clock'>) => new Date(clock()).toISOString();
 
-/** Metadata of a user as it is to be, by what it is when it is written: of two changes at once none is lost. */
+/** Returns a user's new metadata from the present one. It is called with the write, so that no concurrent change is lost. */
 export type MetadataMerge = (
   current: Pick<User, 'user_metadata' | 'app_metadata'>,
 ) => Partial<Pick<UserRecord, 'user_metadata' | 'app_metadata'>>;
 
 /**
- * Changes a user and, in the same write, the identities that are found by an address that changes.
- * @param applies whether to, by what the user is when it is written.
- * @returns undefined where there is no such user, or it does not apply.
+ * Changes a user and, in the same batch, those of their identities that are found by a changed address.
+ * @param applies decides with the write, on the user as stored then, whether to change anything.
+ * @returns undefined if there is no such user, or `applies` returned false.
+ * @throws UniqueKeyError if an address belongs to another user of a connection.
  */
 export async function updateUser(
   deps: Pick<UsersDependencies, 'store' | 'clock'>,
@@ -39,7 +40,7 @@ export async function updateUser(
   const kinds = ADDRESS_KINDS.filter((kind) => kind in patch);
   if (kinds.length === 0) return store.collection('users').update(userId, change);
   const identities = (await store.collection('identities').findBy('user', userId)).filter(
-    // What was linked has addresses of its own, though they may be the same.
+    // A linked identity has addresses of its own, even if they are the same.
     ({ profile }) => profile === undefined,
   );
   let before: User | undefined;
@@ -61,7 +62,7 @@ export async function updateUser(
         change: (identity) => {
           if (after === undefined) return identity;
           const moved = kinds.filter((kind) => identity[kind] === before?.[kind]);
-          // Older identities do not list phone numbers among what nobody else may have: a number set now is.
+          // Identities of older releases do not have `phone_number` in `unique`. A number that is set now must be unique.
           const isOwn = identity.provider === DATABASE && moved.includes('phone_number');
           return {
             ...identity,
@@ -109,7 +110,7 @@ export async function proveEmail(deps: UsersDependencies, userId: string, email:
   });
 }
 
-/** Removes a user, their identities and their credential, in one write. */
+/** Removes a user with their identities and credentials, in one batch. */
 export async function removeUser({ store }: UsersDependencies, userId: string): Promise<void> {
   const identities = await store.collection('identities').findBy('user', userId);
   await store.batch([
@@ -122,13 +123,13 @@ export async function removeUser({ store }: UsersDependencies, userId: string): 
   ]);
 }
 
-/** Without what a sign-up may say of its user, beside the identifiers. */
+/** Returns a user without the profile members that a sign-up can set; identifiers stay. */
 function withoutProfile(user: User): User {
   const { name: _1, given_name: _2, family_name: _3, nickname: _4, picture: _5, ...rest } = user;
   return rest;
 }
 
-/** Longer than any access token lives, by default: after that nobody asks for the address of back then. */
+/** Entries of `email_history` that are kept. They are looked up for as long as access tokens live. */
 const EMAIL_HISTORY = 20;
 
 function emailHistory(before: User, patch: Partial<UserRecord>, clock: Clock): Partial<User> {

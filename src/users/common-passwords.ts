@@ -1,5 +1,5 @@
-// The passwords that are tried first everywhere, in lower case. Widely published; kept short on purpose: a
-// tenant adds its own by the connection's `password_options.dictionary.custom`.
+// The passwords that attackers try first, in lower case, from published lists. The list is short on purpose: a tenant can add
+// its own words by the connection's `password_options.dictionary.custom`.
 const WORDS = `
 123456 password 12345678 qwerty 123456789 12345 1234 111111 1234567 dragon 123123 baseball abc123 football
 monkey letmein 696969 shadow master 666666 qwertyuiop 123321 mustang 1234567890 michael 654321 superman
@@ -62,10 +62,10 @@ password2 password11 password99 qwerty! qwerty1! admin! admin123! welcome1! welc
 aa123456789 abcd123 abcd12345 abc123456 abc1234 abc123! a123456 a12345678 a123456789 q123456 z123456 w123456
 `;
 
-/** Common passwords, lower case. */
+/** Common passwords, in lower case. */
 const COMMON_PASSWORDS: ReadonlySet<string> = new Set(WORDS.split(/\s+/).filter((word) => word !== ''));
 
-/** What people put after a word that is refused, and in place of its letters. */
+/** What people append to a refused word, and the characters by which they replace its letters. */
 const AFTER = /[\d!?.@#$%&*_-]{1,4}$/u;
 const IN_PLACE: Readonly<Record<string, string>> = {
   '0': 'o',
@@ -80,8 +80,8 @@ const IN_PLACE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a password is too common.
- * @param list `en_10k`: what is tried first; `en_100k`: that with the usual changes, too: `Dr4gon!`, `monkey2019`.
+ * Returns whether a password is too common.
+ * @param list `en_10k`: the words themselves; `en_100k`: also their usual variants, such as `Dr4gon!` and `monkey2019`.
  * @param password in lower case.
  */
 export function isCommonPassword(list: 'en_10k' | 'en_100k', password: string): boolean {

@@ -1,4 +1,4 @@
-// The accounts that users have connected.
+// The accounts at providers that users have connected.
 
 import type { Connection } from '../records/collections.ts';
 import type { ConnectedAccountRecord } from '../records/connected-accounts.ts';
@@ -8,7 +8,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { sha256 } from '../runtime/secrets.ts';
 import type { Store } from '../store/contract.ts';
 
-/** An account as its provider knows it, and what the provider gave for it. */
+/** The provider's id of an account, and the tokens that the provider issued for it. */
 export interface ConnectedIdentity {
   upstreamId: string;
   grant: UpstreamGrant;
@@ -16,7 +16,7 @@ export interface ConnectedIdentity {
 
 export type ConnectedAccount = Frozen<ConnectedAccountRecord>;
 
-/** A user's, the first one first. */
+/** Returns the connected accounts of a user, oldest first. */
 export async function connectedAccountsOf(
   { store }: { store: Pick<Store, 'collection'> },
   userId: string,
@@ -25,7 +25,7 @@ export async function connectedAccountsOf(
   return [...all].sort((a, b) => a.created_at.localeCompare(b.created_at) || a.id.localeCompare(b.id));
 }
 
-/** Whether an account is the one that its provider calls so. */
+/** Returns whether an account has the provider's id `upstreamId`. */
 export function isAccountOf(
   { id, user_id, connection_id }: Pick<ConnectedAccount, 'id' | 'user_id' | 'connection_id'>,
   upstreamId: string,
@@ -33,7 +33,10 @@ export function isAccountOf(
   return id === idOf(user_id, connection_id, upstreamId);
 }
 
-/** Keeps one, in place of what was kept of the same account. @param asked for where the provider does not say what it gave. */
+/**
+ * Stores a connected account, in place of an earlier record of the same account.
+ * @param asked the scopes that were requested; they are stored if the provider does not say which ones it granted.
+ */
 export async function keepConnectedAccount(
   { store, wallClock }: { store: Pick<Store, 'collection'>; wallClock: Clock },
   userId: string,
@@ -49,18 +52,18 @@ export async function keepConnectedAccount(
     connection_id,
     strategy,
     scopes: [...(given ?? asked)],
-    // A provider may give a refresh token the first time alone.
+    // Some providers issue a refresh token only the first time.
     grant: { ...(current && { refresh_token: current.grant.refresh_token }), ...grant },
     created_at: current?.created_at ?? new Date(wallClock()).toISOString(),
   }));
 }
 
-/** As a text that says nothing of the account. */
+/** Returns the id of a record: a hash, which does not reveal the account. */
 function idOf(...of: readonly string[]): string {
   return `cac_${sha256(of.join('\n')).slice(0, 24)}`;
 }
 
-/** An account as applications are told of it: never its tokens. */
+/** Returns an account as the APIs show it, without its tokens. */
 export function connectedAccountView({ id, connection, scopes, created_at, grant }: ConnectedAccount) {
   const { refresh_token, expires_at } = grant;
   return {
@@ -69,7 +72,7 @@ export function connectedAccountView({ id, connection, scopes, created_at, grant
     access_type: 'offline' as const,
     scopes: [...scopes],
     created_at,
-    // What can be renewed has no end that we know of.
+    // With a refresh token the access can be renewed, so there is no known end.
     ...(refresh_token === undefined &&
       expires_at !== undefined && { expires_at: new Date(expires_at * 1000).toISOString() }),
   };

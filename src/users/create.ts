@@ -1,4 +1,4 @@
-// New users: the user, their identity and their password are one write, so that none is ever there without the others.
+// Creates users. The user, their identity and their password are written in one batch, so that none exists without the others.
 import { DATABASE } from '../records/connections.ts';
 import { type AddressKind, addressOf, type IdentityRecord } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -6,27 +6,27 @@ import { type Store, UniqueKeyError, type Write } from '../store/contract.ts';
 import { type Identity, identityRecord, type NewIdentity } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** What may be said of a new user, beside who they are. */
+/** The members of a new user's record, besides addresses and what the server sets itself. */
 export type Profile = Partial<
   Omit<UserRecord, 'id' | 'expiresAt' | 'created_at' | 'updated_at' | 'logins_count'>
 >;
 
-/** A user to be made, by the first of their identities. */
+/** A user to be created, with their first identity. */
 export interface NewUser {
-  /** Its `upstreamId`, the part of the user's id after the bar, is made here where it says none. */
+  /** `upstreamId` is the part of the user's id after the bar; it is generated if absent. */
   identity: Omit<NewIdentity, 'upstreamId'> & { upstreamId?: string | undefined };
   profile?: Profile | undefined;
   passwordHash?: string | undefined;
-  /** What is written with them, or not at all. */
   also?: AlsoWritten | undefined;
 }
 
-/** What is written in the same step as a new user. */
+/** Returns further writes for the batch that creates a user. */
 export type AlsoWritten = (user: UserRecord) => readonly Write[];
 
 /**
- * @returns the new user, or which of the addresses is taken; of any number at once exactly one gets an address.
- * @throws UniqueKeyError when there is a user with the `upstreamId` asked for.
+ * Creates a user. If several are created with one address at the same time, one succeeds.
+ * @returns the new user and identity, or the kind of the address that is taken.
+ * @throws UniqueKeyError if there is a user with the given `upstreamId`.
  */
 export async function createUser(
   deps: UsersDependencies,
@@ -47,11 +47,11 @@ export async function createUser(
 }
 
 /**
- * The kind of address that has to be a user's alone, and that somebody has already from a time when several users could share
- * one. The store does not refuse the second of them, and an address that two users have is a login for neither.
+ * Returns the kind of a unique address that is taken by an identity of an older release, when several users could share one.
+ * The store does not refuse a second user with such an address, and an address of two users logs in neither.
  */
 async function takenOfBefore(store: Store, record: IdentityRecord): Promise<AddressKind | undefined> {
-  // Addresses of all other connections have been their users' own from the start.
+  // At all other connections addresses have always been unique.
   if (record.provider !== DATABASE) return undefined;
   for (const kind of record.unique) {
     const key = addressOf(record, kind);
@@ -62,7 +62,7 @@ async function takenOfBefore(store: Store, record: IdentityRecord): Promise<Addr
   return undefined;
 }
 
-/** A new user's records, and the writes that make them. */
+/** Returns the records of a new user, and the writes that create them. */
 export function newUserWrites(
   { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
   { identity, profile, passwordHash, also }: NewUser,
@@ -94,8 +94,8 @@ export function newUserWrites(
 }
 
 /**
- * The write that fails where a password is kept for a user of this id: of one whose identity was linked to another since. A
- * new user of the id, in another database, would have that password, and set it.
+ * Returns a write that throws UniqueKeyError if a password is stored under this user id: that of an identity that was linked
+ * to another user. Otherwise a new user with this id, in another database, would get that password.
  */
 export function unlessPasswordKept(userId: string): Write {
   return {
@@ -107,7 +107,7 @@ export function unlessPasswordKept(userId: string): Write {
   };
 }
 
-/** An identity whose user was lost in a damaged store stands in nobody's way. @returns whether there was one. */
+/** Deletes an identity with this address whose user was lost in a damaged store. @returns whether there was one. */
 async function freeOfNobody(store: Store, address: string): Promise<boolean> {
   const [identity] = await store.collection('identities').findBy('address', address);
   if (identity === undefined || (await store.collection('users').get(identity.user_id)) !== undefined)

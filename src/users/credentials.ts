@@ -1,73 +1,77 @@
-// The passwords of users: kept as hashes, with those of earlier ones for the connections' history rule.
+// The passwords of users, stored as hashes, with the hashes of earlier passwords for the history rule of connections.
 import type { Frozen } from '../records/record.ts';
 import type { CredentialRecord } from '../records/users.ts';
 import type { Write } from '../store/contract.ts';
 import { FIRST_VERSION } from './login.ts';
 import type { UsersDependencies } from './user.ts';
 
-/** How many earlier passwords are kept, at most; a connection's rule looks at fewer or as many. */
+/** How many hashes of earlier passwords are kept; a connection's rule compares at most as many. */
 const HISTORY = 24;
 
-/** In place of a hash, of a user whose passwords are those of linked identities alone: no password has it. */
+/** Stored in place of a hash if there is no password here. No password matches it. */
 const NONE = '';
 
-/** Whether a password is right; @see Credentials.verify */
+/** Verifies a password; see {@link Credentials.verify}. */
 export type PasswordCheck = (password: string) => Promise<number | undefined>;
 
 export interface Credentials {
   /**
-   * Whether a password is the user's; takes the same time for no user.
-   * @returns the version of the credential that it was right for; undefined when it was wrong.
+   * Verifies a user's password. It takes the same time without a user.
+   * @returns the version of the credential; undefined if the password is wrong.
    */
   verify(userId: string | undefined, password: string): Promise<number | undefined>;
   /**
-   * Reads the credential that passwords are then verified by, as {@link verify} does.
-   * @param home whose it is kept as, see {@link homeOf}: of an identity that was linked not the user's id. The version
-   *   is that of the user in any case.
+   * Reads a credential and returns a function that verifies passwords by it, as {@link verify} does.
+   * @param home the id under which the password is stored ({@link homeOf}); for a linked identity this is not the user's id.
+   *   The version is always the user's.
    */
   load(userId: string | undefined, home?: string): Promise<PasswordCheck>;
-  /** The version of a user's credential; it grows with each password that is set. */
+  /** Returns the version of a user's credential, which increases with each password that is set. */
   version(userId: string): Promise<number>;
-  /** Whether a password is the present one or one of the last `size`. @param home as for {@link load} */
+  /** Returns whether a password is one of the last `size`, including the present one. @param home as for {@link load} */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
   /**
-   * Sets a password in place of the one there is.
-   * @returns false, and nothing was written, where the user's credential is of another version than the one named.
+   * Sets a password.
+   * @returns false if the user's credential does not have `how.version`; nothing is written then.
    */
   set(userId: string, password: string, how: Replacing): Promise<boolean>;
-  /** A password was set elsewhere: there is none here any more, and what the one before let in ends. */
+  /** Removes the password here and raises the version, after a password was set in a custom database. */
   setElsewhere(userId: string, home: string, also: readonly Write[]): Promise<void>;
-  /** What was proved of a user so far counts no more, though their password stays: a login under way ends. */
+  /** Raises the version without changing the password, so that logins under way end. */
   outdate(userId: string): Promise<void>;
-  /** Keeps the place of a password where there is none: a new user of that id is then refused. @param home as for {@link load} */
+  /**
+   * Stores a credential without a password unless there is one, so that {@link unlessPasswordKept} refuses a new user with
+   * that id.
+   * @param home as for {@link load}
+   */
   reserve(home: string): Promise<void>;
-  /** Whether there is a password. @param home as for {@link load} */
+  /** Returns whether a password is stored. @param home as for {@link load} */
   has(home: string): Promise<boolean>;
   /**
-   * Sets a password where there is none yet.
+   * Sets a password if there is none yet; otherwise does nothing.
    * @param home as for {@link load}.
-   * @param also what is written with it, or not at all.
+   * @param also written in the same batch.
    */
   setFirst(home: string, passwordHash: string, also: readonly Write[]): Promise<void>;
 }
 
-/** How a password takes the place of another. */
+/** How a password replaces another. */
 interface Replacing {
   /** As for {@link Credentials.load}. */
   home: string;
-  /** What is written with it. */
+  /** Written in the same batch. */
   also: readonly Write[];
-  /** The version that the user's credential must have. */
+  /** The version that the user's credential must have; any if undefined. */
   version?: number | undefined;
 }
 
-/** Thrown within a batch, which then changes nothing: the credential is not what the batch was made for. */
+/** Thrown within a batch, which then changes nothing, if the credential is not in the expected state. */
 const CHANGED = new Error('the credential has changed');
 
 const historyAfter = ({ passwordHash, history }: Frozen<CredentialRecord>) =>
   [passwordHash, ...history].filter((hash) => hash !== NONE).slice(0, HISTORY);
 
-/** The credentials in a store. */
+/** Returns the credentials in a store. */
 export function createCredentials({ store, hasher }: UsersDependencies): Credentials {
   const credentials = store.collection('credentials');
   const versionOfUser = async (userId: string) => versionOf(await credentials.get(userId));
@@ -98,8 +102,8 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
     if (version !== undefined) await reserve(userId);
     const first = version === undefined ? [] : [onlyFrom(userId, version)];
     await store.batch([...first, { collection: 'credentials', update: home, change }, ...also]);
-    // The version is the user's, whichever of their passwords it was: after the hash, so that no login by the old one
-    // has the new version.
+    // The version is the user's, whichever of their passwords was set. It is raised after the hash was written, so that no
+    // login with the old password gets the new version.
     if (home !== userId) await outdate(userId);
   };
   return {
@@ -131,7 +135,7 @@ export function createCredentials({ store, hasher }: UsersDependencies): Credent
   };
 }
 
-/** @returns whether it was written. */
+/** Returns false if a batch was abandoned with CHANGED; true if it was written. */
 async function unlessChanged(writing: Promise<void>): Promise<boolean> {
   try {
     await writing;
@@ -143,8 +147,8 @@ async function unlessChanged(writing: Promise<void>): Promise<boolean> {
 }
 
 /**
- * A write that fails its whole batch where the user's credential has another version. It counts the version up: of several
- * batches that name the same version, one passes.
+ * Returns a write that abandons its batch if the user's credential has another version, and raises the version. So of several
+ * batches for one version, one succeeds.
  */
 function onlyFrom(userId: string, version: number): Write {
   return {
@@ -157,7 +161,7 @@ function onlyFrom(userId: string, version: number): Write {
   };
 }
 
-/** Verifies a password, and has it hashed anew where the hash is of older parameters. @returns as {@link PasswordCheck} */
+/** Verifies a password, and hashes it anew if the hash has older parameters. @returns as {@link PasswordCheck} */
 async function check(
   { store, hasher }: Pick<UsersDependencies, 'store' | 'hasher'>,
   { credential, version }: { credential: Frozen<CredentialRecord> | undefined; version: number | undefined },
@@ -171,7 +175,7 @@ async function check(
   const { ok, stale } = await hasher.verify(old, password);
   if (ok && stale) {
     const passwordHash = await hasher.hash(password);
-    // Unless the password was changed meanwhile.
+    // The new hash is not stored if the password was changed meanwhile.
     await store.collection('credentials').update(id, (current) => ({
       ...current,
       passwordHash: current.passwordHash === old ? passwordHash : current.passwordHash,

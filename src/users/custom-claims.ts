@@ -1,8 +1,8 @@
-// The values of claims that a tenant declares, from what is current.
+// The values of the claims that a tenant declares, computed when a token is issued.
 import { type ClaimTarget, type CustomClaim, claimPath } from '../records/custom-claims.ts';
 import type { Frozen } from '../records/record.ts';
 
-/** What the values come from. */
+/** The objects that claims take their values from. */
 export interface ClaimSources {
   user?: object | undefined;
   client?: object | undefined;
@@ -10,15 +10,15 @@ export interface ClaimSources {
   connection?: object | undefined;
 }
 
-/** Where claims are wanted. */
+/** The token or response that claims are for. */
 export interface ClaimsWanted {
   to: ClaimTarget;
   clientId: string;
-  /** Of an access token. */
+  /** The audience of an access token. */
   audience?: string | undefined;
 }
 
-/** The declared claims that belong to a place. */
+/** Returns the declared claims that belong into a token or response. */
 export function claimsWanted(
   declared: Frozen<CustomClaim[]>,
   { to, clientId, audience }: ClaimsWanted,
@@ -31,7 +31,7 @@ export function claimsWanted(
   );
 }
 
-/** The value that a claim has of some sources; undefined where there is none. */
+/** Returns the value of a claim; undefined if the sources do not have it. */
 export function claimValue({ value }: Frozen<CustomClaim>, sources: ClaimSources): unknown {
   let found: unknown = sources;
   for (const member of claimPath(value) ?? []) {
@@ -41,12 +41,15 @@ export function claimValue({ value }: Frozen<CustomClaim>, sources: ClaimSources
   return found ?? undefined;
 }
 
-/** Characters that the claims of one place have together as JSON, those declared and those of actions each: tokens go through redirects. */
+/**
+ * The most characters, as JSON, of all declared claims of a token, and of all claims that actions set. Tokens are sent in
+ * redirects, so their length must be limited.
+ */
 const MOST_CLAIMED = 100_000;
 
 /**
- * Those that there is room for, in their order; one that is too large keeps no later one out.
- * @param leftOut is called with each of the others, in words.
+ * Returns the claims that fit together into MOST_CLAIMED characters, in their order. A claim that is too large is skipped.
+ * @param leftOut is called for each skipped claim, with an English description.
  */
 export function fitting<T>(
   all: readonly T[],

@@ -1,4 +1,4 @@
-// Somebody as a database elsewhere has them, and whom of ours that means.
+// Users of custom databases, as their scripts return them.
 import { DATABASE, STRATEGIES } from '../records/connections.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { UpstreamGrant } from '../records/identities.ts';
@@ -6,36 +6,36 @@ import type { Identity } from './identities.ts';
 import { type ImportedFactor, importedFactors } from './imported-factors.ts';
 import { rootProfile } from './root-profile.ts';
 
-/** A user of a database elsewhere. */
+/** A user of a custom database. */
 export interface DatabaseUser {
-  /** What they are called there: the user's id here after the strategy and a bar. */
+  /** The id in the database; the user's id here is `auth0|` and this. */
   upstreamId: string;
   /** In lower case. */
   email?: string | undefined;
-  /** In lower case; never one that reads as an e-mail address, which could be somebody else's. */
+  /** In lower case. Never in the form of an e-mail address, as that could be another user's. */
   username?: string | undefined;
-  /** All that is said of them, without what is named here. */
+  /** All other members that the script returned. */
   profile: Readonly<Record<string, unknown>>;
   metadata: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> };
-  /** Tokens of theirs for others, which are kept sealed. */
+  /** `access_token` and `refresh_token` of the script's result; stored encrypted. */
   grant: UpstreamGrant | undefined;
-  /** Second factors, which whoever is new here brings along. */
+  /** Second factors (`mfa_factors`), imported when the user is created here. */
   factors: readonly ImportedFactor[];
 }
 
 /**
- * Reads what a script gave.
- * @returns in English why it is no user: it has no id, or one that nobody can have, or second factors without which they
- *   would come in by the password alone.
+ * Parses the result of a script.
+ * @returns the user, or in English why the result is not accepted: it has no valid id, or invalid second factors, without
+ *   which the password alone would log in the user.
  */
 export function databaseUser(given: unknown): DatabaseUser | string {
   const noId = 'it gave no user with a user_id';
   if (!isObject(given)) return noId;
   const { user_metadata, app_metadata, access_token, refresh_token, mfa_factors, ...profile } = given;
   const id = profile.user_id ?? profile.id;
-  // A larger number was rounded when it was read: several users would share it.
+  // An unsafe integer was rounded when it was parsed, so that several users could share it.
   const isNumber = typeof id === 'number' && Number.isSafeInteger(id);
-  // Halves of surrogate pairs are all the same to a store.
+  // Stores do not distinguish unpaired surrogates.
   if (!isNumber && (typeof id !== 'string' || !/^[^\p{Cc}\p{Cs}]{1,255}$/u.test(id))) return noId;
   const factors = importedFactors.safeParse(mfa_factors ?? []);
   if (!factors.success) return 'Unable to import MFA factors.';
@@ -60,7 +60,7 @@ export function databaseUser(given: unknown): DatabaseUser | string {
   };
 }
 
-/** The addresses that a user is found by here, and of which kinds nobody else may have theirs. */
+/** Returns the addresses by which a user is found here, and the kinds that must be unique. */
 export function addressesOf({ email, username }: DatabaseUser) {
   const addresses = {
     ...(email !== undefined && { email }),
@@ -70,8 +70,8 @@ export function addressesOf({ email, username }: DatabaseUser) {
 }
 
 /**
- * Whether an identity is the user's, beside having the same id: a script that is wrong about ids must not let one user in
- * as another. Whose address was changed elsewhere is known again when it has been changed here, too.
+ * Returns whether an identity with the user's id also has the user's e-mail address or username. A script that returns a wrong
+ * id must not log in one user as another. If the address changes in the custom database, it must be changed here, too.
  */
 export function isSameUser(
   identity: Pick<Identity, 'provider' | 'email' | 'username'>,

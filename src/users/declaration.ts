@@ -1,4 +1,4 @@
-// What the users declare of themselves.
+// The log events and collections of users.
 import type { Declaration } from '../records/declaration.ts';
 
 const events = {

@@ -1,5 +1,5 @@
-// Password hashes: argon2id (OWASP's m=19456 KiB, t=2, p=1), those of other systems verified for imported users, in a
-// bounded queue, so that a burst of logins can exhaust neither memory nor every core.
+// Password hashes: argon2id with OWASP's parameters (m=19456 KiB, t=2, p=1). Hashes of other systems are verified for imported
+// users. A bounded queue keeps a burst of logins from exhausting memory or all cores.
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
@@ -9,7 +9,7 @@ import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 import type { Measures } from '../runtime/measures.ts';
 import { isImported, verifyImported } from './imported-hashes/imported-hashes.ts';
 
-/** What one hash costs: memory in KiB, and passes over it. */
+/** The cost of one hash: memory in KiB, and passes over it. */
 export interface HashCost {
   memoryCost: number;
   timeCost: number;
@@ -20,27 +20,27 @@ const BCRYPT = /^\$2[aby]\$\d\d\$/;
 
 interface Verification {
   ok: boolean;
-  /** The hash is not of today's parameters: hash the password again. */
+  /** Whether the hash has other parameters than new ones, so that the password should be hashed again. */
   stale: boolean;
 }
 
 export interface Hasher {
-  /** @throws AuthError 503 when too many wait already. */
+  /** Hashes a password. @throws AuthError 503 if the queue is full. */
   hash(password: string): Promise<string>;
-  /** @throws AuthError 503 when too many wait already. */
+  /** Compares a password with a hash. @throws AuthError 503 if the queue is full. */
   verify(hash: string, password: string): Promise<Verification>;
-  /** Takes the time of a verification: for a user who does not exist. */
+  /** Takes as long as a verification, for a user who does not exist. */
   verifyNothing(password: string): Promise<void>;
-  /** How many wait for their turn. */
+  /** Returns the number of hashes that wait in the queue. */
   waiting?(): number;
-  /** From now on the waits and the work are measured. */
+  /** Reports the waiting and computing times of all later hashes. */
   measure?(measures: Pick<Measures, 'hashed'>): void;
 }
 
 /**
- * The password hasher.
- * @param options how many hashes are computed at once (default: the cores), how many may wait, and what one
- *   costs (default: OWASP's recommendation; only tests ask for less).
+ * Returns a password hasher.
+ * @param options how many hashes are computed at once (default: the number of cores), how many may wait, and the cost of one
+ *   (default: OWASP's recommendation; only tests use less).
  */
 export function createHasher(
   options: { concurrency?: number; maxQueued?: number; cost?: HashCost } = {},
@@ -48,7 +48,7 @@ export function createHasher(
   const { concurrency = availableParallelism(), maxQueued = 512, cost = RECOMMENDED } = options;
   const parameters = { ...cost, algorithm: 2, parallelism: 1 } as const;
   const current = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=1$`;
-  // Unknown users are verified against it, at the same cost as others; the hash of no password, all bytes zero.
+  // For unknown users, at the same cost as for others: salt and hash are all zero bytes, which no password has.
   const nobody = `${current}${'A'.repeat(22)}$${'A'.repeat(43)}`;
   const { enqueue, waiting, measure } = boundedQueue(concurrency, maxQueued);
   const verify = (hash: string, password: string): Promise<boolean> => {
@@ -56,7 +56,7 @@ export function createHasher(
     if (Buffer.byteLength(normal) > LONGEST_PASSWORD) return Promise.resolve(false);
     if (hash.startsWith('$argon2id$')) return enqueue(() => argon2Verify(hash, normal));
     return enqueue(async () => {
-      // Cheap ones take our own's time beside theirs: an answer that comes sooner would tell that there is such a user.
+      // A cheap hash also takes the time of one of ours: a faster response would reveal that the user exists.
       const [ok] = await Promise.all([verifyForeign(hash, normal), argon2Verify(nobody, normal)]);
       return ok;
     });
@@ -81,7 +81,7 @@ async function verifyForeign(hash: string, password: string): Promise<boolean> {
 }
 
 function boundedQueue(concurrency: number, maxQueued: number) {
-  // With a concurrency of 0 all is refused below; the library knows none under 1.
+  // With a concurrency of 0 everything is refused below; the library requires at least 1.
   const queue = new PQueue({ concurrency: Math.max(1, concurrency) });
   let measures: Pick<Measures, 'hashed'> | undefined;
   const measured = async <T>(work: () => Promise<T>, { hashed }: Pick<Measures, 'hashed'>): Promise<T> => {

@@ -1,4 +1,4 @@
-// Identities: by what users are known in their connections.
+// Identities: how users are known in their connections.
 import { strategyRecord } from '../records/connections.ts';
 import { type NamedConnection, namesIn } from '../records/database-attributes.ts';
 import {
@@ -22,20 +22,20 @@ export interface ConnectionAddress {
   address: string;
 }
 
-/** What a strategy says of a new identity. */
+/** An identity to be created. */
 export interface NewIdentity {
   connection: string;
   /** The connection's strategy. */
   provider: string;
-  /** What the connection calls the user. */
+  /** The user's id in the connection. */
   upstreamId: string;
-  /** In the form that they are kept in. */
+  /** In the form in which they are stored. */
   addresses: Partial<Record<AddressKind, string>>;
-  /** The kinds of addresses that nobody else in the connection may have. */
+  /** The kinds of addresses that must be unique in the connection. */
   unique: readonly AddressKind[];
 }
 
-/** The record of an identity of a user. */
+/** Returns the record of a user's identity. */
 export function identityRecord(userId: string, identity: NewIdentity): IdentityRecord {
   const { connection, provider, upstreamId, addresses, unique } = identity;
   return {
@@ -50,21 +50,21 @@ export function identityRecord(userId: string, identity: NewIdentity): IdentityR
   };
 }
 
-/** Reads as much for an address that is nobody's as for one that names a user: who waits for it learns nothing. */
+/** An id that no user has. It is read for unknown addresses, so that they cause as many reads as known ones. */
 export const NOBODY = 'nobody';
 
-/** The id of the user whose identity has an address; undefined where it is nobody's. */
+/** Returns the id of the user whose identity has an address; undefined if there is none. */
 export async function idByAddress(
   store: Store,
   { connection, kind, address }: ConnectionAddress,
 ): Promise<string | undefined> {
   const key = addressKey(connection, kind, address);
   const all = await store.collection('identities').findBy('address', key);
-  // An address that several users have names none of them, as in identityByName.
+  // An address of several identities finds none of them, as in identityByName.
   return all.length === 1 ? all[0]?.user_id : undefined;
 }
 
-/** The identity that somebody means who types a name of theirs in a connection: of a kind that is a name there. */
+/** Returns the identity with an identifier as typed, of any kind that the connection's users log in with. */
 export async function identityByName(
   store: Store,
   connection: NamedConnection,
@@ -73,36 +73,36 @@ export async function identityByName(
   for (const { kind, address } of namesIn(connection, typed)) {
     const key = addressKey(connection.name, kind, address);
     const all = await store.collection('identities').findBy('address', key);
-    // An address that several users have names none of them: older records, and some connections, allow that.
+    // Older records and some connections allow several identities with one address; it finds none of them.
     if (all.length === 1) return all[0];
   }
   return undefined;
 }
 
 /**
- * The id of the user whom an identity was made with. A password is kept by it, so that an identity that was linked to
- * another user keeps its own.
+ * Returns the id of the user that an identity was created with. Passwords are stored under it, so that an identity keeps its
+ * own when it is linked to another user.
  */
 export function homeOf({ provider, upstream_id }: Pick<Identity, 'provider' | 'upstream_id'>): string {
   return `${provider}|${upstream_id}`;
 }
 
-/** Whether an identity was linked to a user who was made with another. */
+/** Returns whether an identity was linked to a user who was created with another. */
 export function isLinked(identity: Pick<Identity, 'provider' | 'upstream_id' | 'user_id'>): boolean {
   return homeOf(identity) !== identity.user_id;
 }
 
-/** The user whose identity has an address; undefined where it is nobody's. */
+/** Returns the user whose identity has an address; undefined if there is none. */
 export async function findByAddress(store: Store, address: ConnectionAddress): Promise<User | undefined> {
   return store.collection('users').get((await idByAddress(store, address)) ?? NOBODY);
 }
 
-/** The identity that a user was made with, whose name is in the user's id; another one where that is gone. */
+/** Returns the identity that the user's id was made from; another one if that is gone. */
 export function primaryIdentity(identities: readonly Identity[]): Identity | undefined {
   return identities.find((one) => !isLinked(one)) ?? identities.at(0);
 }
 
-/** Whether whoever logs in with any of a user's identities has thereby proved an address, of these kinds. */
+/** Returns whether a login with any of the identities proves an address, of one of these kinds. */
 export function isByAddress(
   identities: readonly Identity[],
   kinds = ADDRESS_KINDS as readonly AddressKind[],

@@ -1,16 +1,17 @@
-// Second factors that users bring along from where they come from: by a file, or by the script of a database elsewhere.
+// Second factors that are imported with users, from a file or from the script of a custom database.
 import { z } from 'zod';
 import type { AuthenticatorRecord } from '../records/authenticators.ts';
 import { normalizeEmail } from '../records/email.ts';
 import type { Frozen } from '../records/record.ts';
 import { type FactorKind, SECOND_FACTORS } from '../records/second-factors.ts';
 import type { Write } from '../store/contract.ts';
+import { type Identity, isLinked } from './identities.ts';
 import type { UsersDependencies } from './user.ts';
 
-/** A phone number as it is imported (E.164). */
+/** The schema of an imported phone number (E.164). */
 export const importedPhone = z.string().regex(/^\+[0-9]{1,15}$/);
 
-/** An e-mail address as it is imported. */
+/** The schema of an imported e-mail address. */
 export const importedEmail = z
   .string()
   .max(320)
@@ -25,13 +26,13 @@ const factor = z.union([
   z.strictObject({ email: z.strictObject({ value: importedEmail }) }),
 ]);
 
-/** A second factor that a user brings. */
+/** An imported second factor. */
 export type ImportedFactor = z.output<typeof factor>;
 
-/** Those of one user, as `mfa_factors` says them. */
+/** The schema of `mfa_factors`: the second factors of one user. */
 export const importedFactors = z.array(factor).max(10);
 
-/** The writes that give a user second factors; they were confirmed where they come from. */
+/** Returns the writes that give a user second factors. They are active at once, as the other system has confirmed them. */
 export function factorWrites(
   { clock, random }: Pick<UsersDependencies, 'clock' | 'random'>,
   userId: string,
@@ -46,7 +47,19 @@ export function factorWrites(
   });
 }
 
-/** What is kept of one. */
+/** Returns the writes that give an existing user the imported second factors; none if the user has second factors already. */
+export async function factorWritesIfNone(
+  deps: UsersDependencies,
+  identity: Identity,
+  factors: readonly ImportedFactor[],
+): Promise<Write[]> {
+  // A linked identity belongs to another user, who has second factors of their own.
+  if (factors.length === 0 || isLinked(identity)) return [];
+  const present = await deps.store.collection('authenticators').findBy('user', identity.user_id);
+  return present.length === 0 ? factorWrites(deps, identity.user_id, factors) : [];
+}
+
+/** Returns the members of the record of a second factor. */
 function ownOf(factor: ImportedFactor): { kind: FactorKind } & Partial<AuthenticatorRecord> {
   if ('totp' in factor) return { kind: 'otp', secret: factor.totp.secret };
   if ('phone' in factor) return { kind: 'sms', phone_number: factor.phone.value };
@@ -54,8 +67,8 @@ function ownOf(factor: ImportedFactor): { kind: FactorKind } & Partial<Authentic
 }
 
 /**
- * A second factor as it is exported: what {@link factorWrites} takes.
- * @returns undefined for one that stays behind, as devices do: their keys are for this server alone.
+ * Returns a second factor in the form that {@link factorWrites} takes.
+ * @returns undefined for a factor that cannot be exported, such as a device, whose key works only with this server.
  */
 export function exportedFactor({
   kind,

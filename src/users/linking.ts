@@ -1,4 +1,5 @@
-// Linking: another user's identities become those of a user, and back. Whoever logs in with one of them is that user.
+// Linking: makes the identities of another user those of a user, and makes a linked identity a user again. A login with any
+// of a user's identities is a login as that user.
 import { DATABASE } from '../records/connections.ts';
 import type { UserRecord } from '../records/users.ts';
 import { IDENTITY_MEMBERS } from '../records/users.ts';
@@ -9,17 +10,18 @@ import type { Login } from './login.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /**
- * Whether an account may have been made with an address of somebody else's, who takes it over by a new password. All that
- * its maker has ends with that; a linked identity of theirs would stay as a way in, or take the address to their own account.
+ * Returns whether an account may have been created with somebody else's address, so that the owner of the address could take
+ * it over by a password reset. Such an account must not be linked: whoever created it could keep access by a linked identity,
+ * or bring the address into their own account.
  */
 export function mayBeAnothers({ id, email, email_verified: isVerified }: User): boolean {
   return email !== undefined && !isVerified && id.startsWith(`${DATABASE}|`);
 }
 
-/** Thrown within a batch, which then changes nothing: somebody else was first. */
+/** Thrown within a batch, which then changes nothing, if another link or removal came first. */
 const OVERTAKEN = new Error('the users of a link have changed');
 
-/** What an identity keeps of the user that it was. */
+/** Returns the members of a user that their identity keeps when it is linked. */
 function profileOf(user: User): Record<string, unknown> {
   return Object.fromEntries(
     IDENTITY_MEMBERS.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])),
@@ -27,10 +29,9 @@ function profileOf(user: User): Record<string, unknown> {
 }
 
 /**
- * Makes another user's identities those of a user, and removes the other with their metadata, roles and permissions; what
- * else they had (sessions, factors) is the caller's to end. One write: of any number that link the same user exactly
- * one does.
- * @returns false when either was gone.
+ * Makes another user's identities those of a user, and removes the other user with metadata, roles and permissions. The caller
+ * has to end the other user's sessions and second factors. It is one batch, so that a user can be linked only once.
+ * @returns false if either user does not exist.
  */
 export async function linkUser(
   deps: UsersDependencies,
@@ -47,10 +48,10 @@ export async function linkUser(
       ...identities.map((one) => moved(one, { to: userId, isThere }, one.profile ?? profileOf(other))),
       { collection: 'users', delete: otherId },
     ]);
-  // The identity keeps the id that the other user had, and with it the place of a password.
+  // The password of the identity stays stored under the other user's id, so that no new user may get that id.
   if (otherId.startsWith(`${DATABASE}|`)) await credentials.reserve(otherId);
   let isMoved = false;
-  // What was linked to the other one meanwhile comes along.
+  // Identities that were linked to the other user meanwhile are moved, too.
   for (;;) {
     const identities = await store.collection('identities').findBy('user', otherId);
     if (identities.length === 0) return isMoved;
@@ -59,7 +60,7 @@ export async function linkUser(
   }
 }
 
-/** Remembers with the identity of a login that its user did not want it linked to another user. */
+/** Records in the identity of a login that its user declined to link it to another user. */
 export async function declineLink(
   { store }: UsersDependencies,
   { userId, connection }: Pick<Login, 'userId' | 'connection'>,
@@ -74,12 +75,12 @@ export async function declineLink(
   }));
 }
 
-/** What a linked identity has of its own: its names, and what is said of them. */
+/** The members that a linked identity has of its own: its addresses, and whether they are verified. */
 export const OF_IDENTITY = ['email', 'email_verified', 'username', 'phone_number', 'phone_verified'] as const;
 
 /**
- * Changes what a linked identity has of its own.
- * @returns false when it is no linked identity of the user. @throws UniqueKeyError where somebody else has a name.
+ * Changes the addresses of a linked identity.
+ * @returns false if it is not a linked identity of the user. @throws UniqueKeyError if another user has the address.
  */
 export async function updateLinked(
   deps: UsersDependencies,
@@ -106,9 +107,9 @@ export async function updateLinked(
 }
 
 /**
- * Makes a linked identity a user of its own again, with what the connection said of them when they were linked. Logins of
- * the user that are under way end: they may be by that identity.
- * @returns false when it is no linked identity of the user. @throws UniqueKeyError when there is such a user again.
+ * Makes a linked identity a user of its own again, with the profile that it kept. Logins of the user that are under way end,
+ * as they may be by that identity.
+ * @returns false if it is not a linked identity of the user. @throws UniqueKeyError if a user with its id exists.
  */
 export async function unlinkIdentity(
   deps: UsersDependencies,
@@ -140,9 +141,9 @@ export async function unlinkIdentity(
 }
 
 /**
- * Writes with a user who is still there.
- * @param writes are given what to ask before they change anything.
- * @returns false, and nothing was written, when somebody else was first.
+ * Writes a batch that first checks that a user still exists.
+ * @param writes returns the writes; each calls `isThere` before it changes anything.
+ * @returns false if one of them threw OVERTAKEN; nothing is written then.
  */
 async function unlessOvertaken(
   { store }: UsersDependencies,
@@ -168,7 +169,7 @@ async function unlessOvertaken(
   }
 }
 
-/** The write that gives an identity to another user, unless somebody else has done so. */
+/** Returns the write that gives an identity to another user, unless its user has changed. */
 function moved(
   identity: Identity,
   { to, isThere }: { to: string; isThere(): boolean },

@@ -1,52 +1,52 @@
-// A login: somebody has proved who they are. Each way in states the same of it, and whoever makes a session or
-// tokens of it asks first, and again when they are stored, whether it still holds.
+// A login: the proof of who a user is. Every connection and grant produces the same record. Before a session or tokens are made
+// of it, and again when they are stored, it is checked whether the login is still valid.
 
-/** Who has proved who they are, and how. */
+/** Who has logged in, and how. */
 export interface Login {
   userId: string;
-  /** The name of the connection that the user came by. */
+  /** The name of the connection. */
   connection: string;
   /** Authentication methods (RFC 8176 §2), such as `pwd`, `otp`, `sms`, `mfa`. */
   amr: readonly string[];
-  /** Authentication context class (OpenID Connect Core §2), where the login met one. */
+  /** The authentication context class that the login satisfies (OpenID Connect Core §2). */
   acr?: string | undefined;
   /** When the last proof was given, epoch seconds. */
   authTime: number;
-  /** Whether that is only when the user came back from elsewhere: nobody says when they were asked there who they are. */
+  /** Whether `authTime` is only the time of the provider's response, which did not say when the user authenticated there. */
   isTimeUnproved?: boolean | undefined;
-  /** Where from it was given. */
+  /** The IP address of the last proof. */
   ip: string;
-  /** The version of the user's credential that the proof was judged by: a password set since then ends the login. */
+  /** The version of the user's credential before the proof was verified. A password set since then ends the login. */
   credentialVersion: number;
-  /** What ends the session at the provider that the user came from, where its protocol needs that. */
+  /** The data that ends the session at the upstream provider, if its protocol needs any. */
   providerSession?: Readonly<Record<string, string>> | undefined;
-  /** When the session at that provider ends, and this one with it, epoch seconds, where it says so. */
+  /** When the provider says that its session ends, which also ends this one; epoch seconds. */
   sessionEndsAt?: number | undefined;
-  /** Where the session is one that an application hands over to a browser. */
+  /** Set if an application hands the session over to a browser. */
   transfer?: Transfer | undefined;
 }
 
 /** How a session was handed over. */
 export interface Transfer {
-  /** The application that it was handed over by. */
+  /** The application that handed it over. */
   clientId: string;
   /** Epoch seconds. */
   at: number;
-  /** Where the application had asked from: the address, and the user agent. */
+  /** The IP address and user agent of the application's request. */
   ip: string;
   userAgent: string;
-  /** The scopes that it had asked for; undefined in what was handed over before they were kept. */
+  /** The requested scopes; undefined in records of older releases. */
   scopes?: readonly string[];
-  /** The key of the refresh token that it was handed over for, where it was for one. */
+  /** The key of the refresh token that the transfer token was issued for, if any. */
   parent?: string;
-  /** Who acts for the user in it (RFC 8693 §4.1), where anybody does. */
+  /** The actor, if somebody acts for the user (RFC 8693 §4.1). */
   act?: Readonly<Record<string, unknown>>;
 }
 
-/** The version of a credential whose password was never set anew, and of no credential at all. */
+/** The version of a credential whose password was never changed, and of a user without a credential. */
 export const FIRST_VERSION = 0;
 
-/** A login whose user has given a second factor beside. @param given with it, and what it proves. */
+/** Returns a login after a second factor. @param given the members that the second factor changes. */
 export function withSecondFactor(
   login: Login,
   given: Required<Pick<Login, 'amr' | 'acr' | 'authTime' | 'ip'>>,
@@ -60,8 +60,8 @@ export function withSecondFactor(
 }
 
 /**
- * What is left of a login's methods when it becomes another user's: a second factor is its own user's alone. Of one that had
- * two, only a password is known to be the first.
+ * Returns the methods of a login that stay when it becomes a login as another user: second factors do not, as they belong to
+ * their own user. Of several methods with `mfa`, only `pwd` is known to be the first factor.
  */
 export function methodsOfFirstFactor(amr: readonly string[]): string[] {
   return amr.filter((one) => !amr.includes('mfa') || one === 'pwd');

@@ -1,31 +1,30 @@
-// Users who are kept in a database elsewhere, password and all: what it says of them at a login is written down here, so that
-// they have an id, metadata, roles and sessions as every other user.
+// Users who stay in a custom database, with their passwords. Each login stores here what the database says about them, so that
+// they have an id, metadata, roles and sessions as all other users.
 import { DATABASE } from '../records/connections.ts';
 import { type IdentityRecord, identityId } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { factorsOf } from './brought-factors.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { type Identity, isLinked } from './identities.ts';
-import { factorWrites } from './imported-factors.ts';
+import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
 import { userFromUpstream } from './upstream.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** Somebody as the database has them. */
+/** A user of the database, with the options of the connection. */
 export interface MirroredUser extends DatabaseUser {
   /** The connection's name. */
   connection: string;
-  /** When the database's word becomes that of the user's record. */
+  /** When the profile of the database is copied to the user's record. */
   rootAttributes: RootAttributes;
   /** Members of the profile that are not stored. */
   nonPersistent: readonly string[];
-  /** Whether nobody has logged in: what is not said of second factors now may be said at the first login. */
+  /** Whether this is not a login. Second factors that are missing now may come with the first login. */
   isBeforeLogin?: boolean;
 }
 
 /**
- * Makes the user, or writes down what the database says of them now. Of any number at once one makes the user.
- * @returns undefined where there is no address, or the address or the id is another user's.
+ * Creates the user, or updates them to what the database says now. Concurrent calls create one user.
+ * @returns undefined if the user has no address, or the address or the id belongs to another user.
  */
 export async function mirrorUser(
   deps: UsersDependencies,
@@ -48,11 +47,11 @@ export async function mirrorUser(
       unique,
       also: ({ id }) => factorWrites(deps, id, mirrored.factors),
       awaitsFactors: mirrored.isBeforeLogin === true && mirrored.factors.length === 0,
-      // Without its addresses a user of a database could not be found.
+      // `never_on_login` would store no addresses, and the user could not be found.
       rootAttributes: rootAttributes === 'never_on_login' ? 'on_first_login' : rootAttributes,
     });
     if (written === undefined || written.isNew) return written;
-    // Another login was sooner: whether it was of the same user is known now.
+    // A concurrent login created the identity. Start again, which checks that it is the same user.
     if (identity === undefined) return mirrorUser(deps, mirrored);
     if (mirrored.isBeforeLogin !== true) await bringFactors(deps, identity, mirrored.factors);
     if (isLinked(identity)) return written;
@@ -63,7 +62,7 @@ export async function mirrorUser(
   }
 }
 
-/** Gives somebody who was made before their first login the second factors that come with it, where they have none. */
+/** Imports the second factors that come with the first login of a user who was created before it, unless they have some. */
 async function bringFactors(
   deps: UsersDependencies,
   { id, awaitsFactors }: Identity,
@@ -71,24 +70,24 @@ async function bringFactors(
 ): Promise<void> {
   if (awaitsFactors !== true) return;
   const end = (current: Identity): IdentityRecord => {
-    // Another login was sooner: what it brought is not brought twice.
+    // A concurrent login has imported the second factors already.
     if (current.awaitsFactors !== true) throw BROUGHT;
     const { awaitsFactors: _, ...rest } = current;
     return structuredClone(rest) as IdentityRecord;
   };
   try {
     const identity = await deps.store.collection('identities').get(id);
-    const brought = identity === undefined ? [] : await factorsOf(deps, identity, factors);
+    const brought = identity === undefined ? [] : await factorWritesIfNone(deps, identity, factors);
     await deps.store.batch([{ collection: 'identities', update: id, change: end }, ...brought]);
   } catch (thrown) {
     if (thrown !== BROUGHT) throw thrown;
   }
 }
 
-/** Thrown within a batch, which then changes nothing. */
-const BROUGHT = new Error('the second factors have been brought');
+/** Thrown within a batch, which then changes nothing, if the second factors were imported already. */
+const BROUGHT = new Error('the second factors have been imported');
 
-/** Whether an address is known to be that of the user, who has it still. */
+/** Returns whether the user still has an address and has verified it here. */
 async function hasProved(
   { store }: UsersDependencies,
   identity: Identity | undefined,
@@ -100,7 +99,7 @@ async function hasProved(
   return user?.email === email && user?.email_verified === true;
 }
 
-/** The members of metadata that the database has; others stay as they are. */
+/** Stores the members of metadata that the database returned; other members stay. */
 async function withMetadata(
   { store }: UsersDependencies,
   user: User,

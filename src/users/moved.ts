@@ -1,29 +1,29 @@
-// Users who come here from an older database, one by one, as they log in: the older one says who they are, and from then
-// on their password is kept here.
+// Users who move here from a custom database, one by one, as they log in. That database verifies the first login; from then
+// on their password is stored here.
 import { DATABASE } from '../records/connections.ts';
 import { identityId } from '../records/identities.ts';
 import { UniqueKeyError } from '../store/contract.ts';
-import { factorsOf } from './brought-factors.ts';
 import { createUser } from './create.ts';
 import type { Credentials, PasswordCheck } from './credentials.ts';
 import { addressesOf, type DatabaseUser, isSameUser } from './database-user.ts';
 import { homeOf } from './identities.ts';
-import { factorWrites } from './imported-factors.ts';
+import { factorWrites, factorWritesIfNone } from './imported-factors.ts';
 import { rootProfile } from './root-profile.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** Somebody as the older database has them. */
+/** A user of the database. */
 export interface MovedUser extends DatabaseUser {
   /** The connection's name. */
   connection: string;
-  /** The password that the older database has just found right; none where nobody was asked for one. */
+  /** The password that the database has just verified; undefined if this is not a login. */
   password?: string;
 }
 
 /**
- * Makes the user, or gives the one who was made before a first password. Of any number of moves at once one makes the user,
- * and one sets the password: a password that is here already is never replaced.
- * @returns with what their password is now verified by; undefined where there is no address, or the address or the id is another user's.
+ * Creates the user, or sets the first password of a user who was created before. Concurrent calls create one user and set one
+ * password. A password that is stored here is never replaced.
+ * @returns the user, and the check by which their password is verified from now on; undefined if the user has no address, or
+ *   the address or the id belongs to another user.
  */
 export async function moveUser(
   deps: UsersDependencies,
@@ -49,7 +49,7 @@ export async function moveUser(
   const before = await deps.store.collection('identities').get(identityId(connection, upstreamId));
   if (before === undefined || !isSameUser(before, moved)) return undefined;
   if (passwordHash !== undefined)
-    await credentials.setFirst(homeOf(before), passwordHash, await factorsOf(deps, before, factors));
+    await credentials.setFirst(homeOf(before), passwordHash, await factorWritesIfNone(deps, before, factors));
   const user = await deps.store.collection('users').get(before.user_id);
   return user && { user, verify: await credentials.load(user.id, homeOf(before)) };
 }

@@ -1,5 +1,5 @@
-// What passwords of a database connection have to be. `password_options` says it; where a connection has none, the older
-// members do. All that judges a password goes by the one policy that is made of either.
+// The password policy of a database connection, from its `password_options` or else from the older options. All checks of a
+// password use this one policy.
 import { CHARACTER_TYPES, type CharacterType } from '../records/password-options.ts';
 import { LONGEST_PASSWORD, normalizePassword } from '../records/passwords.ts';
 import type { DatabaseOptions } from '../records/tenant.ts';
@@ -23,9 +23,9 @@ export interface PolicyVerdict {
   verified: boolean;
 }
 
-/** What passwords of a connection have to be. */
+/** The rules for passwords of a connection. */
 interface PasswordPolicy {
-  /** In characters; undefined where any password that is not empty is long enough. */
+  /** In characters; undefined if any non-empty password is long enough. */
   minLength: number | undefined;
   types: readonly CharacterType[];
   /** Whether three of the four types are enough. */
@@ -34,26 +34,26 @@ interface PasswordPolicy {
   blocksSequential: boolean;
   /** In bytes of UTF-8. */
   longest: number;
-  /** How many of the last passwords may not be used again; 0 for none. */
+  /** How many of the last passwords must not be used again; 0 for none. */
   history: number;
-  /** Which passwords are too common; undefined where none is. */
+  /** The passwords that are too common; undefined if that is not checked. */
   dictionary: { words: 'en_10k' | 'en_100k'; custom: readonly string[] } | undefined;
-  /** The members of a user that may not stand in the password. */
+  /** The members of a user that the password must not contain. */
   blockedFields: readonly string[];
 }
 
-/** The members that are blocked where the connection names none. */
+/** The members that are blocked if the connection names none. */
 const PERSONAL = [
   ...['email', 'username', 'name', 'nickname'],
   ...['user_metadata.name', 'user_metadata.first', 'user_metadata.last'],
 ];
 
-/** The hosted service keeps no more of a password, in bytes; longer ones are refused where a connection says so. */
+/** The longest password of the hosted service, in bytes. Longer ones are refused if the connection says so. */
 const LONGEST_OF_HOSTED = 72;
 
 const DEFAULT_LENGTH = { none: undefined, low: 6, fair: 8, good: 8, excellent: 10 } as const;
 
-/** The policy of a connection, from `password_options` or the older members. */
+/** Returns the policy of a connection, from `password_options` or else from the older options. */
 export function passwordPolicy(options: DatabaseOptions): PasswordPolicy {
   const { password_options: flexible } = options;
   if (flexible == null) return olderPolicy(options);
@@ -102,7 +102,7 @@ function rulesOf(policy: PasswordPolicy): Rule[] {
 
 const wordFor = (isBlocked: boolean) => (isBlocked ? 'block' : 'allow');
 
-/** The policy of a connection in the words of the My Account API, which are those of `password_options`. */
+/** Returns the policy of a connection as the My Account API shows it, in the form of `password_options`. */
 export function publishedPolicy(options: DatabaseOptions): object {
   const policy = passwordPolicy(options);
   return {
@@ -121,8 +121,8 @@ export function publishedPolicy(options: DatabaseOptions): object {
 }
 
 /**
- * The older members that come closest to a policy and ask for no more than it does: login widgets know no others, and judge
- * by them before they send a password.
+ * Returns the older options that come closest to a policy and require no more than it. Login widgets know only those, and
+ * check a password by them before they send it.
  */
 export function widgetPolicy(options: DatabaseOptions): {
   passwordPolicy: DatabaseOptions['passwordPolicy'];
@@ -144,30 +144,30 @@ export function widgetPolicy(options: DatabaseOptions): {
   };
 }
 
-/** A password against the strength rules of a connection: every rule's verdict. */
-export function judgeStrength(options: DatabaseOptions, password: string): PolicyVerdict {
+/** Checks a password by the strength rules of a connection. @returns the verdict of every rule. */
+export function checkStrength(options: DatabaseOptions, password: string): PolicyVerdict {
   const policy = passwordPolicy(options);
   const normal = normalizePassword(password);
   const rules = rulesOf(policy).map((rule) => rule(normal));
   const tooLong = maxLength(policy.longest)(normal);
-  // A limit that hardly anybody meets is named only to who does.
+  // The maximum length is listed only if it is exceeded, as hardly any password does.
   const all = tooLong.verified ? rules : [...rules, tooLong];
   return { rules: all, verified: all.every((rule) => rule.verified) };
 }
 
-/** A rule's sentence, its numbers filled in. */
+/** Returns the message of a rule with its numbers filled in. */
 function ruleText({ message, format = [] }: Pick<RuleVerdict, 'message' | 'format'>): string {
   return format.reduce<string>((text, value) => text.replace(/%[ds]/, String(value)), message);
 }
 
-/** The rules as the markdown bullets of the error body's `policy`. */
+/** Returns the rules as Markdown bullets, for `policy` in the error body. */
 export function policyText({ rules }: PolicyVerdict): string {
   return rules
     .flatMap((rule) => [`* ${ruleText(rule)}`, ...(rule.items ?? []).map((item) => ` * ${item.message}`)])
     .join('\n');
 }
 
-/** Whether a password is one that attackers try first, by a built-in list and the connection's own. */
+/** Returns whether a password is too common, by a built-in list and the connection's own. */
 export function isCommon(options: DatabaseOptions, password: string): boolean {
   const { dictionary } = passwordPolicy(options);
   if (dictionary === undefined) return false;
@@ -178,13 +178,13 @@ export function isCommon(options: DatabaseOptions, password: string): boolean {
   );
 }
 
-/** What is known of a user: the members of their record, as far as they are there. */
+/** What is known of a user: members of their record. */
 export type PersonalInfo = Readonly<Record<string, unknown>>;
 
-/** Shorter pieces of a name are in too many good passwords by accident. */
+/** Shorter pieces of a name occur in too many good passwords by chance. */
 const SHORTEST_PIECE = 3;
 
-/** Whether a password contains what the connection's policy wants to be in none: a name, whole or in part. */
+/** Returns whether a password contains a member of the user that the policy blocks, whole or one of its words. */
 export function containsPersonalInfo(
   options: DatabaseOptions,
   password: string,
@@ -197,7 +197,7 @@ export function containsPersonalInfo(
   return pieces.some((piece) => piece.length >= SHORTEST_PIECE && lower.includes(piece));
 }
 
-/** A member of a user, or of an object in one: `user_metadata.first`. */
+/** Returns a member of a user by its path, such as `user_metadata.first`. */
 function memberOf(user: PersonalInfo, field: string): unknown {
   return field
     .split('.')
@@ -210,7 +210,7 @@ function memberOf(user: PersonalInfo, field: string): unknown {
     );
 }
 
-/** What of a member may not stand in a password. Of an address that is the part before the domain: many share the domain. */
+/** Returns the parts of a member that a password must not contain. Of an e-mail address this is the part before the `@`. */
 function piecesOf(field: string, value: unknown): string[] {
   if (typeof value === 'number') return [String(value)];
   if (typeof value !== 'string') return [];

@@ -1,8 +1,8 @@
-// The rules of a password's strength, with the hosted service's codes and words, so that SDKs and login widgets can show
-// which one failed. What is judged here while it is typed, too: views/assets/page.js.
+// The rules of password strength, with the hosted service's codes and messages, so that SDKs and login widgets can show which
+// one failed. views/assets/page.js checks the same rules while the user types.
 import type { CharacterType } from '../records/password-options.ts';
 
-/** One rule's verdict, as it stands in the error body's `description.rules`. */
+/** The verdict of one rule, as in `description.rules` of the error body. */
 export interface RuleVerdict {
   code: string;
   message: string;
@@ -11,7 +11,7 @@ export interface RuleVerdict {
   verified: boolean;
 }
 
-/** A rule, which takes a normalised password. */
+/** Checks a normalized password by one rule. */
 export type Rule = (password: string) => RuleVerdict;
 
 const CLASSES = [
@@ -32,7 +32,7 @@ export const nonEmpty: Rule = (password) => ({
   verified: password.length > 0,
 });
 
-/** @param length in characters. */
+/** Requires a minimum length. @param length in characters (code points). */
 export const lengthAtLeast =
   (length: number): Rule =>
   (password) => ({
@@ -42,7 +42,7 @@ export const lengthAtLeast =
     verified: [...password].length >= length,
   });
 
-/** @param bytes of UTF-8. */
+/** Requires a maximum length. @param bytes of UTF-8. */
 export const maxLength =
   (bytes: number): Rule =>
   (password) => ({
@@ -52,7 +52,7 @@ export const maxLength =
     verified: Buffer.byteLength(password) <= bytes,
   });
 
-/** Characters of each of the kinds. */
+/** Requires a character of each of the types. */
 export const shouldContain =
   (types: readonly CharacterType[]): Rule =>
   (password) => {
@@ -65,7 +65,7 @@ export const shouldContain =
     };
   };
 
-/** Three of the four kinds. */
+/** Requires characters of three of the four types. */
 export const containsAtLeast: Rule = (password) => {
   const items = verdicts(password);
   return {
@@ -91,7 +91,7 @@ export const sequentialChars: Rule = (password) => ({
   verified: !hasSequence(password),
 });
 
-/** Whether three letters or digits in a row follow one another, up or down. */
+/** Returns whether three ASCII letters or digits in a row are consecutive, ascending or descending. */
 function hasSequence(password: string): boolean {
   return [...password].some((first, at, all) => {
     const three = [first, all[at + 1] ?? '', all[at + 2] ?? ''];

@@ -1,25 +1,25 @@
-// What users may do at APIs: what was given to them, and what their roles bring.
+// The permissions of users at APIs: those assigned to them directly, and those of their roles.
 import type { Frozen } from '../records/record.ts';
 import type { PermissionRecord } from '../records/roles.ts';
 import type { UserRecord } from '../records/users.ts';
 import type { Store } from '../store/contract.ts';
 
-/** Where a user has a permission from. */
+/** The source of a permission. */
 interface PermissionSource {
   source_type: 'DIRECT' | 'ROLE';
-  /** The role's; empty for one that was given to the user. */
+  /** The id of the role; empty for a direct permission. */
   source_id: string;
   source_name: string;
 }
 
-/** A permission of a user; the same one may be from several sources. */
+/** A permission of a user, which may have several sources. */
 interface UserPermission extends PermissionRecord {
   sources: PermissionSource[];
 }
 
 const DIRECT: PermissionSource = { source_type: 'DIRECT', source_id: '', source_name: '' };
 
-/** All permissions of a user, each once. A role that is gone brings none. */
+/** Returns all permissions of a user, each once. Roles that no longer exist have none. */
 export async function permissionsOf(
   store: Store,
   user: Pick<Frozen<UserRecord>, 'permissions' | 'roles'>,
@@ -42,7 +42,7 @@ export async function permissionsOf(
   return [...found.values()];
 }
 
-/** The names of a user's permissions at an API. @param roles further ones, within an organization. */
+/** Returns the names of a user's permissions at an API. @param roles ids of further roles, those in an organization. */
 export async function permissionsAt(
   store: Store,
   user: Pick<Frozen<UserRecord>, 'permissions' | 'roles'>,

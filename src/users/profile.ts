@@ -4,12 +4,12 @@ import type { Frozen } from '../records/record.ts';
 import { PROFILE_CLAIMS, type UserRecord } from '../records/users.ts';
 
 /**
- * How `updated_at` is written: epoch seconds as a number (OpenID Connect Core §5.1) or as text (the hosted
- * service's documents), or a date of ISO 8601 (what its SDKs read).
+ * The format of `updated_at`: epoch seconds as a number (OpenID Connect Core §5.1) or as a string (the hosted service's
+ * documentation), or an ISO 8601 date (as its SDKs expect).
  */
 export type UpdatedAt = 'number' | 'text' | 'iso8601';
 
-/** The claims that scopes give of a user; what is not set is left out. */
+/** Returns the claims that the scopes include. Claims without a value are left out. */
 export function standardClaims(
   user: Frozen<UserRecord>,
   scopes: readonly string[],
@@ -40,12 +40,12 @@ function writtenAs(form: UpdatedAt, date: string): string | number {
   return form === 'number' ? seconds : String(seconds);
 }
 
-/** As the hosted service has it: the local part of the address, or the username. */
+/** Returns the nickname of a user who has none: the username, else the local part of the e-mail address. */
 function defaultNickname(user: Frozen<UserRecord>): string | undefined {
   return user.username ?? user.email?.split('@')[0];
 }
 
-/** What a page calls a user; empty for nobody. */
+/** Returns the name of a user that pages show; the empty string without a user. */
 export function nameOf(user: Frozen<UserRecord> | undefined): string {
   return user?.email ?? user?.username ?? user?.name ?? '';
 }

@@ -1,30 +1,30 @@
-// Users who come by an address alone: whoever proves that it is theirs.
+// Users of passwordless connections, who log in by proving an address.
 
 import { type AlsoWritten, createUser, type Profile } from './create.ts';
 import { type ConnectionAddress, findByAddress } from './identities.ts';
 import type { User, UsersDependencies } from './user.ts';
 
-/** An address that somebody has just proved to be theirs. */
+/** An address that its owner has just proved. */
 export interface ProvedAddress extends ConnectionAddress {
   kind: 'email' | 'phone_number';
   /** The connection's strategy. */
   provider: string;
-  /** Whether a user is made where there is none. */
+  /** Whether to create a user if there is none. */
   mayCreate: boolean;
-  /** Whose the address was found to be just now, where that was looked up. */
+  /** The user with the address, if that was looked up already. */
   seen?: { user: User | undefined };
-  /** What is said of a user who is made. */
+  /** The profile of a new user. */
   profile?: Profile | undefined;
-  /** What is written with one who is made. */
+  /** Written with a new user. */
   also?: AlsoWritten | undefined;
 }
 
 const VERIFIED = { email: 'email_verified', phone_number: 'phone_verified' } as const;
 
 /**
- * The user who has just proved an address, made if there was none, with the address verified.
- * Two proofs at once make one user.
- * @returns undefined where there is none and none may be made.
+ * Returns the user who has just proved an address, with the address marked as verified. Creates the user if there is none;
+ * concurrent proofs create one user.
+ * @returns undefined if there is none and `mayCreate` is false.
  */
 export async function userWhoProved(
   deps: UsersDependencies,
@@ -34,7 +34,7 @@ export async function userWhoProved(
   const found = proved.seen === undefined ? await findByAddress(store, proved) : proved.seen.user;
   if (found === undefined) return proved.mayCreate ? create(deps, proved) : undefined;
   const verified = VERIFIED[proved.kind];
-  // The address of an identity that was linked says nothing about the user's own.
+  // The address of a linked identity says nothing about the user's own address.
   if (found[verified] === true || found[proved.kind] !== proved.address) return { user: found, isNew: false };
   const updated = await store
     .collection('users')
@@ -57,7 +57,7 @@ async function create(
     also,
   });
   if ('user' in created) return { user: created.user, isNew: true };
-  // Somebody else who proved it was sooner.
+  // A concurrent proof has created the user.
   const user = await findByAddress(deps.store, proved);
   if (user === undefined) throw new Error('the new user is not in the store');
   return { user, isNew: false };

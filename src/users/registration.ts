@@ -1,5 +1,5 @@
-// What the tenant's own code has to say of new users and new passwords: asked before a user is made, told afterwards. It
-// stands around what makes users and sets passwords, so that no way to either goes past it.
+// Runs the tenant's own code for new users and new passwords: before a user is created, and after a user was created or a
+// password was set. This wraps the `users` that all features get, so that no feature bypasses it.
 import { AuthError } from '../http/errors.ts';
 import type { Write } from '../store/contract.ts';
 import type { Asker } from './asker.ts';
@@ -8,37 +8,36 @@ import { homeOf, primaryIdentity } from './identities.ts';
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-/** A user who is about to be made. */
+/** A user to be created. */
 interface Registrant {
   /** The connection's name. */
   connection: string;
-  /** What is known of them. */
   profile: Profile;
 }
 
 export interface Registration {
   /**
-   * Asked before a user is made, and before it is known whether the address is somebody's: else the answer would tell.
-   * @returns the user's metadata, where it was changed. @throws RegistrationRefused
+   * Runs before a user is created, and before it is known whether the address is taken; otherwise a refusal would reveal that.
+   * @returns the metadata that the code set. @throws RegistrationRefused
    */
   before(registrant: Registrant, asker: Asker): Promise<Pick<Profile, 'user_metadata' | 'app_metadata'>>;
-  /** Who is told of a user who is about to be made, if anybody is. @param connection its name. */
-  after(connection: string, asker: Asker): Telling | undefined;
-  /** Who is told of a password that is about to be set. @param connection the name of the one that it is for. */
-  passwordSet(connection: string, asker: Asker): Telling | undefined;
+  /** Returns the notification of a new user; undefined if no code is to be notified. @param connection its name. */
+  after(connection: string, asker: Asker): Notification | undefined;
+  /** Returns the notification of a new password; undefined if no code is to be notified. @param connection its name. */
+  passwordSet(connection: string, asker: Asker): Notification | undefined;
 }
 
-/** What is to be told, and is not lost: it is kept from the moment in which it has happened. */
-interface Telling {
-  /** The write that keeps it, to be made with what it tells of. Only the last of several counts. */
+/** A notification of the tenant's own code, which is stored in the batch of the change, so that it is not lost. */
+interface Notification {
+  /** Returns the write that stores it, for the batch of the change. If it is called again, the last call counts. */
   write(user: User): Write;
-  /** It has happened: tells of it, and keeps it first where no write of before did. */
+  /** Delivers it after the change, and stores it first if the batch did not. */
   done(user: User): Promise<void>;
 }
 
-/** The tenant's own code refuses a user. */
+/** The tenant's own code has refused a user. */
 export class RegistrationRefused extends AuthError {
-  /** What the user is told in the words of that code; undefined where it has none. */
+  /** The message of that code for the user, if it has one. */
   readonly said: string | undefined;
 
   constructor(said: string | undefined) {
@@ -48,7 +47,10 @@ export class RegistrationRefused extends AuthError {
   }
 }
 
-/** Users of whom the tenant's code is asked and told. Those of imports, of older databases and of providers are made else. */
+/**
+ * Returns `users` with the tenant's own code around `create`, `whoProved` and `setPassword`. Users of imports, custom databases
+ * and upstream providers are created by other functions, without that code.
+ */
 export function withRegistration(users: Users, registration: Registration): Users {
   return {
     ...users,
@@ -90,4 +92,4 @@ export function withRegistration(users: Users, registration: Registration): User
   };
 }
 
-const alsoOf = (after: Telling | undefined) => after && { also: (user: User) => [after.write(user)] };
+const alsoOf = (after: Notification | undefined) => after && { also: (user: User) => [after.write(user)] };

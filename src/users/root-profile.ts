@@ -1,16 +1,16 @@
-// Which members of a user's record an upstream provider's word gives.
+// The members of a user's record that are copied from an upstream provider's profile.
 import { normalizeEmail } from '../records/email.ts';
 import type { UserRecord } from '../records/users.ts';
 import { NOTED_MEMBERS, PROFILE_CLAIMS } from '../records/users.ts';
 import type { UpstreamUser } from './upstream-user.ts';
 
-/** Characters of one attribute of a profile; longer ones are not taken. */
+/** The most characters of an attribute of a profile; longer ones are ignored. */
 const LONGEST_ATTRIBUTE = 2048;
 
-/** What of a user's record the provider's profile sets, in the form that it is kept in. */
+/** The members of a user's record that a provider's profile sets, in the form in which they are stored. */
 export type RootProfile = Partial<Omit<UserRecord, 'id' | 'user_metadata' | 'app_metadata'>>;
 
-/** Names that are the user's record's own, which no profile may set. */
+/** Names of the user's own record, under which no other attribute of a profile may be stored. */
 const OWN_NAMES = new Set([
   ...PROFILE_CLAIMS,
   ...[
@@ -44,12 +44,12 @@ function persistent({
   return Object.entries(profile).filter(([name]) => !nonPersistent.includes(name));
 }
 
-/** What else a profile says: kept with the identity, and under no name that is the user record's own. */
+/** Returns the other attributes of a profile, which are stored with the identity. */
 export function attributesOf(upstream: UpstreamUser): Record<string, unknown> {
   return Object.fromEntries(persistent(upstream).filter(([name]) => !OWN_NAMES.has(name)));
 }
 
-/** What a profile sets of a user's record; @see RootProfile */
+/** Returns the members of a user's record that a profile sets. */
 export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersistent'>): RootProfile {
   const said = Object.fromEntries(persistent(upstream));
   const text = (name: string): string | undefined => {
@@ -79,7 +79,7 @@ export function rootProfile(upstream: Pick<UpstreamUser, 'profile' | 'nonPersist
 /** The parts of a postal address (OpenID Connect Core §5.1.1). */
 const ADDRESS_PARTS = ['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'];
 
-/** A postal address that a provider says; undefined where none of its parts is a text. */
+/** Returns the valid parts of a postal address; undefined if there are none. */
 function postalAddress(said: unknown): UserRecord['address'] {
   if (typeof said !== 'object' || said === null) return undefined;
   const parts = Object.entries(said).filter(
@@ -92,7 +92,7 @@ function postalAddress(said: unknown): UserRecord['address'] {
   return parts.length === 0 ? undefined : Object.fromEntries(parts);
 }
 
-/** Some providers write booleans as texts. */
+/** Returns whether a value is true. Some providers send booleans as strings. */
 function isTrue(value: unknown): boolean {
   return value === true || value === 'true';
 }

@@ -1,4 +1,4 @@
-// Signing a user up in a database connection: by the API and at the hosted page alike.
+// Sign-up in a database connection, by the API and on the hosted page.
 import type { Connection } from '../records/collections.ts';
 import { strategyRecord } from '../records/connections.ts';
 import {
@@ -17,9 +17,9 @@ import type { Asker } from './asker.ts';
 import type { Profile } from './create.ts';
 import type { Identity } from './identities.ts';
 import {
+  checkStrength,
   containsPersonalInfo,
   isCommon,
-  judgeStrength,
   type PersonalInfo,
   type PolicyVerdict,
   passwordPolicy,
@@ -27,18 +27,18 @@ import {
 import type { User } from './user.ts';
 import type { Users } from './users.ts';
 
-/** The addresses that somebody signs up with, as typed. */
+/** The addresses of a sign-up, as typed. */
 export type TypedAddresses = Partial<Record<AddressKind, string | undefined>>;
 
 interface SignUp extends TypedAddresses {
   connection: Connection;
   profile?: Profile | undefined;
-  /** Undefined for a user who logs in without one. */
+  /** Undefined for a user who logs in without a password. */
   password?: string | undefined;
   asker: Asker;
 }
 
-/** Why there is no new user. */
+/** Why a sign-up is refused. */
 export type SignUpRefusal =
   | { reason: 'signup-disabled' }
   | { reason: 'invalid-email' }
@@ -50,7 +50,7 @@ export type SignUpRefusal =
   | WeakPassword
   | { reason: 'taken'; key: AddressKind };
 
-/** Why nobody may have a password, or not somebody of whom this is known. */
+/** Why a password is refused: for everybody, or for a user with this profile (`personal-password`). */
 type WeakPassword =
   | { reason: 'weak-password'; verdict: PolicyVerdict }
   | { reason: 'common-password' }
@@ -59,8 +59,8 @@ type WeakPassword =
 const USERNAME = /^[\p{L}\p{Nd}_+\-.!#$^`~@']+$/u;
 
 /**
- * Signs a user up.
- * @returns the user, or why not; a taken address is found no sooner than a free one.
+ * Signs a user up. A taken address takes as long as a free one.
+ * @returns the user, or the refusal.
  * @throws RegistrationRefused
  */
 export async function signUp(
@@ -75,10 +75,10 @@ export async function signUp(
   return 'user' in created ? created : { reason: 'taken', key: created.taken };
 }
 
-/** Why somebody may not sign up; undefined when they may. Whether an address is taken is not looked at. */
+/** Returns why a sign-up is refused; undefined if it is not. Does not check whether an address is taken. */
 export function signUpFault(request: Omit<SignUp, 'asker'>): SignUpRefusal | undefined {
   const { connection, password } = request;
-  // A directory keeps its own users: nobody signs up there.
+  // Users of a directory are managed there; they cannot sign up here.
   if (strategyRecord(connection.strategy)?.isDatabase !== true || !takesSignUps(connection))
     return { reason: 'signup-disabled' };
   const options = databaseOptions(connection);
@@ -90,7 +90,7 @@ export function signUpFault(request: Omit<SignUp, 'asker'>): SignUpRefusal | und
   return passwordRefusal(options, password, personalOf(request));
 }
 
-/** What a sign-up says of somebody. */
+/** Returns what a sign-up says about its user, for the rule against personal data in passwords. */
 const personalOf = ({ email, username, phone_number, profile }: Omit<SignUp, 'asker'>) => ({
   email,
   username,
@@ -98,7 +98,7 @@ const personalOf = ({ email, username, phone_number, profile }: Omit<SignUp, 'as
   ...profile,
 });
 
-/** Why somebody may not sign up in a database connection without a password; undefined when they may. */
+/** Returns why a sign-up without a password is refused in a database connection; undefined if it is not. */
 export function signUpRefusal(connection: Connection, typed: TypedAddresses): SignUpRefusal | undefined {
   if (!takesSignUps(connection)) return { reason: 'signup-disabled' };
   return addressRefusal(databaseOptions(connection), typed);
@@ -122,14 +122,14 @@ function addressRefusal(options: DatabaseOptions, typed: TypedAddresses): SignUp
   return username === undefined ? undefined : usernameRefusal(options, username);
 }
 
-/** What is wrong with a username; nothing when it may be had. */
+/** Returns the refusal of an invalid username; undefined if it is valid. */
 export function usernameRefusal(
   options: DatabaseOptions,
   username: string,
 ): Extract<SignUpRefusal, { reason: 'invalid-username' }> | undefined {
   const { min, max } = usernameLength(options);
   const length = [...username.trim()].length;
-  // A username in the form of an address would answer to the login of the address's owner.
+  // A username in the form of an address would be found by a login of the owner of that address.
   const valid =
     length >= min &&
     length <= max &&
@@ -138,24 +138,24 @@ export function usernameRefusal(
   return valid ? undefined : { reason: 'invalid-username', min, max };
 }
 
-/** What is wrong with a password, for a user of whom this much is known; nothing when it may be set. */
+/** Returns the refusal of a password; undefined if it may be set. @param user what is known of the user. */
 export function passwordRefusal(
   options: DatabaseOptions,
   password: string,
   user: PersonalInfo,
 ): WeakPassword | undefined {
-  const verdict = judgeStrength(options, password);
+  const verdict = checkStrength(options, password);
   if (!verdict.verified) return { reason: 'weak-password', verdict };
   if (isCommon(options, password)) return { reason: 'common-password' };
   if (containsPersonalInfo(options, password, user)) return { reason: 'personal-password' };
   return undefined;
 }
 
-/** Why a user may not have a password. */
+/** Why the new password of an existing user is refused. */
 export type PasswordRefusal = WeakPassword | { reason: 'used-password' };
 
 /**
- * What is wrong with a password that a user is to have from now on.
+ * Returns the refusal of an existing user's new password; undefined if it may be set.
  * @param home as for {@link Users.isUsedBefore}.
  */
 export async function newPasswordRefusal(

@@ -1,21 +1,21 @@
-// A link to the account pages that an application hands to a user itself, as features tell each other of one.
+// The type of a ticket: a link to the account pages that an application delivers to a user itself.
 import type { Connection } from '../records/collections.ts';
 import type { User } from './user.ts';
 
-/** A ticket to be made. */
+/** A ticket to be issued. */
 export interface NewTicket {
   user: User;
   connection: Connection;
   ttlSeconds: number;
-  /** Where its page leads when all is done. */
+  /** The URL that its page redirects to at the end. */
   resultUrl?: string | undefined;
   clientId?: string | undefined;
-  /** The id of one. */
+  /** The id of an organization. */
   organization?: string | undefined;
-  /** Whether the address is told to the page at `resultUrl`. */
+  /** Whether `resultUrl` gets the e-mail address in its query. */
   includeEmail: boolean;
-  /** Whether who uses it has proved the address: it was mailed there. */
+  /** Whether using it verifies the address, because the application mails it there. */
   marksVerified: boolean;
-  /** The id of the session of the user's in which they have asked for it; none of a ticket that others made. */
+  /** The id of the user's session, if the user requested the ticket themselves. */
   session?: string;
 }

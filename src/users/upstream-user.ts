@@ -1,31 +1,31 @@
-// Somebody as an upstream provider has just told of them.
+// The type of a user as an upstream provider describes them at a login.
 import type { AddressKind, UpstreamGrant } from '../records/identities.ts';
 import type { RootAttributes } from '../records/upstream.ts';
 import type { AlsoWritten } from './create.ts';
 
-/** Somebody as an upstream provider knows them, verified by the connection's strategy. */
+/** A user of an upstream provider, verified by the connection's strategy. */
 export interface UpstreamUser {
   /** The connection's name. */
   connection: string;
   /** The connection's strategy. */
   provider: string;
   isSocial: boolean;
-  /** The user's id after the strategy and a bar: what the provider calls them, where needed within the connection. */
+  /** The part of the user's id after the strategy and a bar: the provider's id, with the connection's name if needed. */
   upstreamId: string;
-  /** What the provider says of them. */
+  /** The profile that the provider returned. */
   profile: Readonly<Record<string, unknown>>;
-  /** Metadata of a new user, as the operator's own script has it; never what a provider claims. */
+  /** Metadata of a new user, from the operator's own script; never from a provider's claims. */
   metadata?: { user_metadata?: Record<string, unknown>; app_metadata?: Record<string, unknown> } | undefined;
-  /** The provider's tokens, kept sealed. */
+  /** The provider's tokens, which are stored encrypted. */
   grant?: UpstreamGrant | undefined;
-  /** When the provider's word becomes that of the user's record. */
+  /** When the profile is copied to the user's record. */
   rootAttributes: RootAttributes;
   /** Members of the profile that are not stored. */
   nonPersistent: readonly string[];
-  /** The kinds of addresses by which users are found, and which nobody else in the connection may have; none by default. */
+  /** The kinds of addresses by which users are found and which must be unique in the connection; none by default. */
   unique?: readonly AddressKind[];
-  /** Whether a new user brings second factors with their first login. */
+  /** Whether second factors of a new user may come with their first login. */
   awaitsFactors?: boolean | undefined;
-  /** What is written with a new user, or not at all. */
+  /** Written with a new user, in the same batch. */
   also?: AlsoWritten;
 }

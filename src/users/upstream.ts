@@ -1,6 +1,6 @@
-// Users who come from upstream identity providers: the provider's word makes and refreshes them. A user is known by the
-// connection and the provider's own id for them alone. The same e-mail address at another connection is another user:
-// whoever controls a provider could else take over every account whose address they claim there.
+// Users of upstream identity providers, who are created and updated from the provider's profile. Only the connection and the
+// provider's id identify a user. The same e-mail address at another connection is another user: otherwise whoever controls a
+// provider could take over every account whose address they claim there.
 import { DATABASE } from '../records/connections.ts';
 import {
   type AddressKind,
@@ -17,9 +17,9 @@ import type { UpstreamUser } from './upstream-user.ts';
 import type { User, UsersDependencies } from './user.ts';
 
 /**
- * The user who has just logged in at an upstream provider, made at the first login and refreshed at each one. Of any
- * number of first logins at once exactly one makes the user.
- * @returns undefined when the id belongs to a user of another connection, which is never taken over.
+ * Returns the user who has just logged in at an upstream provider. The first login creates the user, also if there are several
+ * at once; each later login updates them.
+ * @returns undefined if the user id belongs to a user of another connection.
  */
 export async function userFromUpstream(
   deps: UsersDependencies,
@@ -31,7 +31,7 @@ export async function userFromUpstream(
   if (identity === undefined) return create(deps, upstream);
   const user = await store.collection('users').get(identity.user_id);
   if (user === undefined) {
-    // Its user was lost in a damaged store: it stands in nobody's way.
+    // The identity's user was lost in a damaged store.
     await store.collection('identities').delete(id);
     return create(deps, upstream);
   }
@@ -63,20 +63,20 @@ async function create(
   } catch (thrown) {
     if (!(thrown instanceof UniqueKeyError)) throw thrown;
   }
-  // Another login of theirs was sooner; or a user of another connection has the id.
+  // A concurrent login has created the user, or a user of another connection has the id.
   const sooner = await deps.store.collection('identities').get(made.id);
   const theirs = sooner && (await deps.store.collection('users').get(sooner.user_id));
   return theirs === undefined ? undefined : { user: theirs, isNew: false };
 }
 
-/** What a login changes: the identity always, the user's record where the connection says so. */
+/** Updates the identity, and the user's record if the connection says so (`on_each_login`). */
 async function refresh(
   deps: UsersDependencies,
   upstream: UpstreamUser,
   { identity, user }: { identity: Identity; user: User },
 ): Promise<User> {
   const profile = rootProfile(upstream);
-  // The user's own record is that of the identity that they were made with.
+  // The user's record follows only the identity that the user was created with.
   const isRoot = !isLinked(identity) && homeOf(identity) === user.id;
   const setsRoot = isRoot && upstream.rootAttributes === 'on_each_login';
   await deps.store.collection('identities').update(identity.id, (current) => ({
@@ -91,7 +91,7 @@ async function refresh(
   return changed ? ((await updateUser(deps, user.id, profile)) ?? user) : user;
 }
 
-/** The addresses of a profile that an identity is known by. */
+/** Returns the addresses of a profile by which an identity is found. */
 function addressesIn({ email, username }: RootProfile, unique: readonly AddressKind[]) {
   return {
     ...(email !== undefined && { email }),
@@ -99,17 +99,17 @@ function addressesIn({ email, username }: RootProfile, unique: readonly AddressK
   };
 }
 
-/** What an identity keeps of a login, beside its addresses. */
+/** Returns what a login changes in an identity besides its addresses. */
 function identityMembers(
   upstream: UpstreamUser,
   before: Pick<Identity, 'upstream' | 'attributes'>,
 ): Pick<IdentityRecord, 'isSocial'> & Partial<Pick<IdentityRecord, 'attributes' | 'upstream'>> {
   const attributes = attributesOf(upstream);
-  // Providers give a refresh token the first time alone.
+  // Some providers issue a refresh token only the first time.
   const refresh_token = upstream.grant?.refresh_token ?? before.upstream?.refresh_token;
   return {
     isSocial: upstream.isSocial,
-    // What a provider says no more does not stay: groups, for instance, that the user has left.
+    // Attributes that the provider no longer sends are removed, such as groups that the user has left.
     ...((Object.keys(attributes).length > 0 || before.attributes !== undefined) && { attributes }),
     ...(upstream.grant !== undefined && {
       upstream: { ...upstream.grant, ...(refresh_token !== undefined && { refresh_token }) },
@@ -118,8 +118,8 @@ function identityMembers(
 }
 
 /**
- * Keeps what a provider gave in exchange for the refresh token of an identity; what it did not give anew stays. Nothing
- * changes where a login has brought other tokens meanwhile.
+ * Stores the tokens that a provider issued for the refresh token of an identity; members that it did not issue anew stay.
+ * Nothing changes if a login has stored another refresh token meanwhile.
  */
 export async function renewGrant(
   { store }: UsersDependencies,

@@ -1,4 +1,4 @@
-// What everything about users has in common.
+// The type of a user, and the dependencies of functions on users.
 
 import type { Frozen } from '../records/record.ts';
 import type { UserRecord } from '../records/users.ts';

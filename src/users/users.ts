@@ -1,4 +1,4 @@
-// The users of the tenant: who they are, by which identities they come, what their password is.
+// The users of the tenant, with their identities and passwords: all functions on them as one object.
 import type { NamedConnection } from '../records/database-attributes.ts';
 import { identityId, type UpstreamGrant } from '../records/identities.ts';
 import type { UserRecord } from '../records/users.ts';
@@ -35,114 +35,108 @@ import type { User, UsersDependencies } from './user.ts';
 
 export interface Users {
   get(id: string): Promise<User | undefined>;
-  /** By a name of theirs, as typed, in one connection: of a kind that its users log in with. */
+  /** Returns the user with an identifier as typed, of any kind that the connection's users log in with. */
   findInConnection(connection: NamedConnection, identifier: string): Promise<User | undefined>;
-  /**
-   * The id of the user whom {@link findInConnection} finds, so that the user is read beside what else a login asks.
-   * @returns undefined where there is none.
-   */
+  /** Returns the id of the user that {@link findInConnection} finds, without reading the user. */
   idInConnection(connection: NamedConnection, identifier: string): Promise<string | undefined>;
-  /** The id of the user with an address in one connection. */
+  /** Returns the id of the user with an address in one connection. */
   idByAddress(address: ConnectionAddress): Promise<string | undefined>;
-  /** By an address in one connection. */
+  /** Returns the user with an address in one connection. */
   findByAddress(address: ConnectionAddress): Promise<User | undefined>;
-  /** All users with an e-mail address, in lower case, whatever their connections. */
+  /** Returns all users with an e-mail address, in any connection. @param email in lower case. */
   withEmail(email: string): Promise<User[]>;
-  /** The identity by which a connection knows somebody. */
+  /** Returns the identity with a connection's id of a user. */
   identityOf(connection: string, upstreamId: string): Promise<Identity | undefined>;
-  /** All identities of a user, in the order of their ids. */
+  /** Returns all identities of a user, ordered by id. */
   identitiesOf(userId: string): Promise<Identity[]>;
-  /** The names of a user's permissions at an API: their own, and those of their roles. */
+  /** Returns the names of a user's permissions at an API: direct ones, and those of their roles. */
   permissionsAt(user: User, identifier: string, roles?: readonly string[]): Promise<string[]>;
-  /** The user who has just proved an address; @see userWhoProved */
+  /** Returns the user who has just proved an address; see {@link userWhoProved}. */
   whoProved(
     address: ProvedAddress & { asker?: Asker | undefined },
   ): Promise<{ user: User; isNew: boolean } | undefined>;
-  /** The user who has just logged in at an upstream provider; @see userFromUpstream */
+  /** Returns the user who has just logged in at an upstream provider; see {@link userFromUpstream}. */
   fromUpstream(upstream: UpstreamUser): Promise<{ user: User; isNew: boolean } | undefined>;
-  /** Keeps what a provider gave for a refresh token; @see renewGrant */
+  /** Stores the tokens that a provider issued for a refresh token; see {@link renewGrant}. */
   renewGrant(identityId: string, refreshToken: string, grant: UpstreamGrant): Promise<void>;
-  /**
-   * Makes a user of any strategy.
-   * @returns the new user, or which of their addresses is taken. @throws UniqueKeyError as {@link createUser} does.
-   */
+  /** Creates a user of any strategy; see {@link createUser}. */
   create(
     user: NewUser & { password?: string | undefined; asker?: Asker | undefined },
   ): ReturnType<typeof createUser>;
-  /** The hash of a password, for a user who is made later. */
+  /** Returns the hash of a password, for a user who is created later. */
   hash(password: string): Promise<string>;
   /**
-   * Whether a password is the user's; takes the same time for no user.
-   * @returns the version of the credential that it was right for; undefined when it was wrong.
+   * Verifies a user's password. It takes the same time without a user.
+   * @returns the version of the credential; undefined if the password is wrong.
    */
   verifyPassword(userId: string | undefined, password: string): Promise<number | undefined>;
   /**
-   * Reads the user's credential, by which passwords are then verified as {@link verifyPassword} does.
-   * @param by as whom they say to be: an identity that was linked has its own password.
+   * Reads a credential and returns a function that verifies passwords by it, as {@link verifyPassword} does.
+   * @param by the identifier as typed: a linked identity has a password of its own.
    */
   passwordOf(
     userId: string | undefined,
     by?: { connection: NamedConnection; identifier: string },
   ): Promise<PasswordCheck>;
-  /** Whether a password is kept of whom an identity was made with. @param home as {@link homeOf} gives it */
+  /** Returns whether a password is stored here for an identity. @param home of the identity ({@link homeOf}). */
   hasPassword(home: string): Promise<boolean>;
-  /** Makes a user of somebody who comes from an older database; @see moveUser */
+  /** Moves a user here from a custom database; see {@link moveUser}. */
   move(moved: MovedUser): ReturnType<typeof moveUser>;
-  /** The user of a database elsewhere, as it has them now; @see mirrorUser */
+  /** Creates or updates the record of a user of a custom database; see {@link mirrorUser}. */
   mirror(mirrored: MirroredUser): ReturnType<typeof mirrorUser>;
-  /** The version of a user's credential; it grows with each password that is set. */
+  /** Returns the version of a user's credential, which increases with each password that is set. */
   credentialVersion(userId: string): Promise<number>;
   /**
-   * Whether a password is the present one or one of the last `size`.
-   * @param home the user, or whom the identity whose password it is was made with ({@link homeOf}).
+   * Returns whether a password is one of the last `size`, including the present one.
+   * @param home the id under which the password is stored ({@link homeOf}).
    */
   isUsedBefore(home: string, password: string, size: number): Promise<boolean>;
-  /** @returns false, and nothing was changed, where the credential is of another version than `how` says. */
+  /** Sets a password. @returns false if the credential does not have `how.version`; nothing is changed then. */
   setPassword(userId: string, password: string, how?: PasswordChange): Promise<boolean>;
   /**
-   * A user's password was set in the database elsewhere where it is kept.
-   * @param home as for {@link isUsedBefore} @param also written with it.
+   * Records that a user's password was set in a custom database.
+   * @param home as for {@link isUsedBefore}. @param also written in the same batch.
    */
   noteNewPassword(userId: string, home: string, also?: readonly Write[]): Promise<void>;
-  /** The identity with a name, as typed, in one connection. */
+  /** Returns the identity with an identifier as typed, in one connection. */
   identityInConnection(connection: NamedConnection, identifier: string): Promise<Identity | undefined>;
-  /** Makes another user's identities those of a user, and removes the other; @see linkUser */
+  /** Makes another user's identities those of a user, and removes the other user; see {@link linkUser}. */
   link(userId: string, other: string): Promise<boolean>;
-  /** Makes a linked identity a user again, and ends the logins under way, which may be by it; @see unlinkIdentity */
+  /** Makes a linked identity a user of its own again; see {@link unlinkIdentity}. */
   unlink(userId: string, identityId: string): Promise<boolean>;
-  /** Remembers whom a user, being asked by a login, did not want to be linked to; @see declineLink */
+  /** Records that the user of a login declined to be linked to another user; see {@link declineLink}. */
   declineLink(login: Pick<Login, 'userId' | 'connection'>, other: string): Promise<void>;
-  /** The write that records a login; changes nothing else of the profile. */
+  /** Returns the write that records a login: its time, IP address and count. */
   loginNote(userId: string, ip: string): Write;
   /**
-   * The user has proved an e-mail address; nothing happens where it is theirs no more. What a sign-up said of them
-   * before that was said by somebody who had proved nothing, and goes.
+   * Marks an e-mail address as verified, if the user still has it. If it was not verified before, the profile and
+   * `user_metadata` are removed, as somebody else may have signed up with the address.
    */
   proveEmail(userId: string, email: string): Promise<void>;
   /**
-   * The user's address is theirs, for this account and whoever has its password: they said so themselves.
-   * @returns undefined when the user has another address by now, or is gone.
+   * Marks an e-mail address as verified, after its owner confirmed the account; the profile stays.
+   * @returns undefined if the user has another address by now, or does not exist.
    */
   confirmEmail(userId: string, email: string): Promise<User | undefined>;
   /**
-   * Takes an address from who has typed it and never proved it: somebody else has just proved that it is theirs.
-   * @returns whether somebody had it so.
+   * Removes an address from a user who never verified it, because somebody else has just proved it.
+   * @returns whether there was such a user.
    */
   releaseUnproved(held: ConnectionAddress): Promise<boolean>;
-  /** @see updateLinked */
+  /** Changes the addresses of a linked identity; see {@link updateLinked}. */
   updateLinked(
     userId: string,
     identityId: string,
     patch: Parameters<typeof updateLinked>[3],
   ): Promise<boolean>;
-  /** Removes a user, their identities and their credential. */
+  /** Removes a user with their identities and credentials. */
   remove(userId: string): Promise<void>;
   /**
-   * Changes a user's record, and with an address the identities that have it; an e-mail address that was there before
-   * is kept for tokens issued till now.
-   * @param merge what becomes of the metadata, where it is changed by what it is.
-   * @param applies whether to change anything, by what the user is when it is written; else undefined is returned.
-   * @throws UniqueKeyError when an address is somebody else's in a connection of theirs.
+   * Changes a user's record, and the identities that have a changed address. The previous e-mail address is kept in
+   * `email_history`, for tokens that were issued before.
+   * @param merge returns new metadata from the present one.
+   * @param applies decides on the user as stored whether to change anything; if not, undefined is returned.
+   * @throws UniqueKeyError if an address belongs to another user in one of the user's connections.
    */
   update(
     userId: string,
@@ -154,16 +148,16 @@ export interface Users {
 
 /** How a password is set. */
 interface PasswordChange {
-  /** As for {@link Users.isUsedBefore}, where it is not the user. */
+  /** As for {@link Users.isUsedBefore}; the user's id by default. */
   home?: string | undefined;
   asker?: Asker | undefined;
-  /** Written with the password, where it is kept here. */
+  /** Written in the same batch. */
   also?: readonly Write[];
-  /** The version that the credential must still have: what allowed the change was made for it. */
+  /** The version that the credential must still have, because the change was allowed for that version. */
   version?: number | undefined;
 }
 
-/** The users in a store. */
+/** Returns the users in a store. */
 export function createUsers(deps: UsersDependencies): Users {
   const { store, clock } = deps;
   const users = store.collection('users');
@@ -185,7 +179,7 @@ export function createUsers(deps: UsersDependencies): Users {
     fromUpstream: (upstream) => userFromUpstream(deps, upstream),
     renewGrant: (id, refreshToken, grant) => renewGrant(deps, { id, refreshToken, grant }),
     create: async ({ password, ...user }) => {
-      // Hashed before anything is looked up: a taken address answers no sooner than a free one.
+      // The password is hashed before anything is looked up, so that a taken address takes as long as a free one.
       const passwordHash = password === undefined ? user.passwordHash : await deps.hasher.hash(password);
       return createUser(deps, { ...user, passwordHash });
     },

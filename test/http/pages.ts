@@ -4,7 +4,7 @@ import { nameField } from '../../src/connections/name-field.ts';
 import { AuthError } from '../../src/http/errors.ts';
 import { databaseOptionsSchema } from '../../src/records/connections.ts';
 import type { DatabaseOptions } from '../../src/records/tenant.ts';
-import { judgeStrength } from '../../src/users/password-policy.ts';
+import { checkStrength } from '../../src/users/password-policy.ts';
 import { consoleBrandingPages } from './console-branding-pages.ts';
 import { consoleConnectionPages } from './console-connections-pages.ts';
 import { consoleLogPages } from './console-log-pages.ts';
@@ -21,8 +21,8 @@ const LOGO =
 const user = 'ada.lovelace@example.test';
 
 const options: DatabaseOptions = databaseOptionsSchema.parse({ passwordPolicy: 'excellent' });
-const unjudged = judgeStrength(options, '').rules.map(({ verified: _verified, ...rule }) => rule);
-const judged = judgeStrength(options, 'aaa1').rules;
+const unjudged = checkStrength(options, '').rules.map(({ verified: _verified, ...rule }) => rule);
+const judged = checkStrength(options, 'aaa1').rules;
 
 const login = { client, names: nameField(['email']), values: { username: '' }, signupUrl: '/signup' };
 const signup = {

@@ -3,7 +3,7 @@ import { hash as argon2Hash } from '@node-rs/argon2';
 import bcrypt from 'bcryptjs';
 import { expect } from 'chai';
 import { createHasher } from '../../src/users/hashing.ts';
-import { judgeHash } from '../../src/users/imported-hashes/imported-hashes.ts';
+import { checkHash } from '../../src/users/imported-hashes/imported-hashes.ts';
 import { CHEAP } from '../support/server.ts';
 
 const PASSWORD = 'correct horse é';
@@ -144,7 +144,7 @@ const REFUSED: Record<string, unknown> = {
 
 describe('password hashes of other systems', () => {
   const check = async (custom: object, password: string) => {
-    const judged = judgeHash(custom);
+    const judged = checkHash(custom);
     if (!('hash' in judged)) throw new Error(judged.fault);
     return hasher.verify(judged.hash, password);
   };
@@ -191,13 +191,13 @@ describe('password hashes of other systems', () => {
 
   for (const [name, custom] of Object.entries(REFUSED)) {
     it(`are refused: ${name}`, () => {
-      expect(judgeHash(custom)).to.have.property('fault').that.is.a('string').and.not.equal('');
+      expect(checkHash(custom)).to.have.property('fault').that.is.a('string').and.not.equal('');
     });
   }
 
   it('take no less time than our own, right or wrong, so that they tell of no user', async () => {
     const real = createHasher();
-    const judged = judgeHash(RIGHT.sha512) as { hash: string };
+    const judged = checkHash(RIGHT.sha512) as { hash: string };
     // Of the processor, whatever else the machine does.
     const time = async (work: () => Promise<unknown>) => {
       await work();

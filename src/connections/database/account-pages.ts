@@ -10,7 +10,7 @@ import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import type { Caller } from '../../protection/callers.ts';
 import type { RateLimits } from '../../protection/rate-limit.ts';
 import type { Random } from '../../runtime/random.ts';
-import { judgeStrength } from '../../users/password-policy.ts';
+import { checkStrength } from '../../users/password-policy.ts';
 import {
   type OpenReset,
   openReset,
@@ -166,7 +166,7 @@ async function showReset(
   tried?: string,
 ): Promise<void> {
   const { user, options } = open;
-  const { rules } = judgeStrength(options, tried ?? '');
+  const { rules } = checkStrength(options, tried ?? '');
   const failed = Object.keys(faults).length > 0;
   const after = await targetOf(deps, open);
   await deps.views.page(

@@ -12,7 +12,7 @@ import {
 } from '../../records/database-options.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { enabledConnectionsOf } from '../../records/organizations.ts';
-import { judgeStrength, type RuleVerdict } from '../../users/password-policy.ts';
+import { checkStrength, type RuleVerdict } from '../../users/password-policy.ts';
 import type { SignUpRefusal } from '../../users/signup.ts';
 import { type NameField, nameField, namesOf } from '../name-field.ts';
 import type { LoginChoice } from '../request-connections.ts';
@@ -94,7 +94,7 @@ export function signUpPage(
   refusal?: { refusal: SignUpRefusal; password: string },
 ): SignUpPage {
   const options = databaseOptions(connection);
-  const { rules } = judgeStrength(options, refusal?.password ?? '');
+  const { rules } = checkStrength(options, refusal?.password ?? '');
   const attributes = attributesOf(options);
   const asked = (kind: AddressKind): Asked | undefined => {
     const { signUp, isRequired } = attributes[kind];

@@ -7,7 +7,7 @@ import { linkExpired } from '../../http/errors.ts';
 import { PAGE, type RouteDeclarations } from '../../http/routes.ts';
 import { type AdministratorLink, CONSOLE_CLIENT } from '../../records/administrators.ts';
 import type { Frozen } from '../../records/record.ts';
-import { judgeStrength } from '../../users/password-policy.ts';
+import { checkStrength } from '../../users/password-policy.ts';
 import { passwordRefusal } from '../../users/signup.ts';
 import { CONSOLE, formsLeadOutside, outsideOf } from '../callbacks.ts';
 import { DIRECTORY_OPTIONS } from '../directory.ts';
@@ -175,7 +175,7 @@ async function faultsOf(
  * @param tried the refused password, against which the rules are marked.
  */
 function formOf(faults: Faults = {}, tried?: string): object {
-  const { rules } = judgeStrength(DIRECTORY_OPTIONS, tried ?? '');
+  const { rules } = checkStrength(DIRECTORY_OPTIONS, tried ?? '');
   return {
     faults,
     rules: tried === undefined ? rules.map(({ verified: _verified, ...rule }) => rule) : rules,

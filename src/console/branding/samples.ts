@@ -1,7 +1,7 @@
 // Sample pages for previews, with models of a user who logs in to an application.
 import { nameField } from '../../connections/name-field.ts';
 import { databaseOptionsSchema } from '../../records/connections.ts';
-import { judgeStrength } from '../../users/password-policy.ts';
+import { checkStrength } from '../../users/password-policy.ts';
 
 /** A sample page. */
 interface Sample {
@@ -18,7 +18,7 @@ const form = { client, action: '#', csrf: '' };
 const QR =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" shape-rendering="crispEdges"><path d="M1 1h3v3H1zM5 1h3v3H5zM1 5h3v3H1zM6 6h1v1H6z"/></svg>';
 
-const rules = judgeStrength(databaseOptionsSchema.parse({}), '').rules.map(
+const rules = checkStrength(databaseOptionsSchema.parse({}), '').rules.map(
   ({ verified: _verified, ...rule }) => rule,
 );
 

@@ -1,5 +1,5 @@
-// One verifier per algorithm. Each judges a hash when it is imported, so that no login ever meets one that costs too
-// much or proves too little, and makes of it what compares a password.
+// One function per algorithm. It checks a hash when it is imported, so that no login has to verify one that costs too much or
+// is too weak, and returns a function that compares passwords with it.
 import { pbkdf2, type ScryptOptions, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 import { verify as argon2Verify } from '@node-rs/argon2';
@@ -18,22 +18,22 @@ import {
   salted,
 } from './parts.ts';
 
-/** Whether a password, in the bytes that were hashed, is right. */
+/** Compares a password, as the bytes that were hashed, with a hash. */
 export type Compare = (password: Buffer) => Promise<boolean> | boolean;
 
-/** @throws HashFault for a hash that is not taken. */
+/** Checks a hash and returns its comparison. @throws HashFault if the hash is not accepted. */
 type Algorithm = (custom: CustomHash) => Compare;
 
 const derive = promisify(pbkdf2);
 const deriveScrypt = promisify<string | Buffer, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-/** The shortest derived key, bytes: a shorter one is met by too many passwords. */
+/** The shortest and the longest derived key, bytes. Too many passwords match a shorter one. */
 const SHORTEST_KEY = 16;
 const LONGEST_KEY = 256;
 
-/** bcrypt's own bound, bytes; a salt before the password takes of it. */
+/** The bytes that bcrypt hashes, including a salt before the password. */
 const BCRYPT_BYTES = 72;
-/** What a salt must leave to the password, bytes. */
+/** The bytes that a salt must leave for the password. */
 const BCRYPT_LEFT = 16;
 const MOST_ROUNDS = 14;
 
@@ -69,7 +69,7 @@ const bcryptHash: Algorithm = (custom) => {
     isAfter || saltBytes(custom).length <= BCRYPT_BYTES - BCRYPT_LEFT,
     'The salt leaves too little of the 72 bytes of bcrypt to the password.',
   );
-  // The library takes texts; these bytes are UTF-8, whatever is not stays wrong.
+  // The library takes strings; bytes that are not valid UTF-8 never match.
   return (password) => {
     const bytes = salted(password, custom);
     const text = bytes.toString('utf8');
@@ -77,7 +77,7 @@ const bcryptHash: Algorithm = (custom) => {
   };
 };
 
-/** Of a plain digest. */
+/** Returns the algorithm of a plain digest. */
 const digest =
   (name: string): Algorithm =>
   (custom) => {
@@ -97,7 +97,7 @@ const hmac: Algorithm = (custom) => {
   return async (password) => isSame(await hmacOf(name, keyBytes, salted(password, custom)), expected);
 };
 
-/** Schemes of RFC 2307 userPassword values, and their successors with longer digests. */
+/** The digests of the schemes of RFC 2307 userPassword values, and of their successors with longer digests. */
 const LDAP: Readonly<Record<string, string>> = {
   MD5: 'md5',
   SMD5: 'md5',
@@ -125,7 +125,7 @@ const ldap: Algorithm = (custom) => {
   return async (password) => isSame(await digestOf(name, Buffer.concat([password, salt])), expected);
 };
 
-/** Most iterations, counted for each block of the derived key (RFC 8018 §5.2). */
+/** The most iterations, multiplied by the number of blocks of the derived key (RFC 8018 §5.2). */
 const MOST_ITERATIONS = 4_000_000;
 
 const pbkdf2Hash: Algorithm = (custom) => {
@@ -148,7 +148,7 @@ const pbkdf2Hash: Algorithm = (custom) => {
   return async (password) => isSame(await derive(password, salt, iterations, length, name), expected);
 };
 
-/** Most of N × r × p; a block takes 128 bytes of memory: 256 MiB. */
+/** The most N × r × p; with 128 bytes each this is 256 MiB. */
 const MOST_BLOCKS = 2 ** 21;
 
 const scryptHash: Algorithm = (custom) => {

@@ -1,21 +1,21 @@
-// Password hashes that other systems made: judged when they are imported, verified at a login, and then replaced.
+// Password hashes of other systems: checked when they are imported, and verified at the first login, which replaces them.
 import type { z } from 'zod';
 import { ALGORITHMS, type Compare } from './algorithms.ts';
 import { type CustomHash, customPasswordHash, HashFault, passwordBytes } from './parts.ts';
 
-/** What a stored hash that is no hash of ours begins with. */
+/** The prefix of a stored hash that was imported. */
 const PREFIX = '$imported$';
 
-/** Whether a stored hash is one of an import. */
+/** Returns whether a stored hash was imported as a `custom_password_hash`. */
 export function isImported(hash: string): boolean {
   return hash.startsWith(PREFIX);
 }
 
-/** A hash of an import file as it is stored, or why it is not taken. */
-type Judged = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
+/** An imported hash as it is stored, or why it is refused. */
+type Checked = { hash: string } | { fault: string; issue?: z.core.$ZodIssue };
 
-/** Judges a `custom_password_hash`. */
-export function judgeHash(value: unknown): Judged {
+/** Checks a `custom_password_hash` and returns it as it is stored. */
+export function checkHash(value: unknown): Checked {
   const read = customPasswordHash.safeParse(value, { reportInput: true });
   if (!read.success) {
     const [issue] = read.error.issues;
@@ -30,26 +30,26 @@ export function judgeHash(value: unknown): Judged {
   return { hash: PREFIX + Buffer.from(JSON.stringify(read.data)).toString('base64url') };
 }
 
-/** Judges a `password_hash`: bcrypt, `$2a$` or `$2b$`. */
-export function judgeBcrypt(value: string): Judged {
-  const judged = judgeHash({ algorithm: 'bcrypt', hash: { value } });
-  // Bcrypt without a salt is stored as it is: hashes of earlier releases are, too.
-  return 'hash' in judged ? { hash: value } : judged;
+/** Checks a `password_hash`, which is a bcrypt hash, and returns it as it is stored. */
+export function checkBcrypt(value: string): Checked {
+  const checked = checkHash({ algorithm: 'bcrypt', hash: { value } });
+  // Bcrypt without a salt of its own is stored unchanged, as earlier releases did.
+  return 'hash' in checked ? { hash: value } : checked;
 }
 
-/** The `custom_password_hash` that a stored hash of an import was. */
+/** Returns the `custom_password_hash` of a stored hash. */
 export function customHashOf(hash: string): CustomHash {
   return customPasswordHash.parse(JSON.parse(Buffer.from(hash.slice(PREFIX.length), 'base64url').toString()));
 }
 
-/** Whether a password is right for a stored hash of an import. */
+/** Returns whether a password matches a stored hash that was imported. */
 export async function verifyImported(hash: string, password: string): Promise<boolean> {
   const custom = customHashOf(hash);
   const bytes = passwordBytes(password, custom);
   return bytes !== undefined && comparerOf(custom)(bytes);
 }
 
-/** @throws HashFault */
+/** Returns the comparison of a hash. @throws HashFault if the hash is not accepted. */
 function comparerOf(custom: CustomHash): Compare {
   if (!Object.hasOwn(ALGORITHMS, custom.algorithm))
     throw new HashFault(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}.`);

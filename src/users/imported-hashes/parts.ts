@@ -1,17 +1,17 @@
-// What the algorithms of imported hashes have in common: digests, encodings, salts, comparison.
+// Functions that the algorithms of imported hashes share: digests, encodings, salts, comparison.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IHasher } from 'hash-wasm';
 import { z } from 'zod';
 
-/** Why a hash cannot be taken; told to whoever imports it. */
+/** Thrown for a hash that is refused; whoever imports it sees the message. */
 export class HashFault extends Error {}
 
-/** @throws HashFault unless it holds. */
+/** Asserts a condition. @throws HashFault with the message if it does not hold. */
 export function demand(holds: boolean, message: string): asserts holds {
   if (!holds) throw new HashFault(message);
 }
 
-/** Bytes of the digests that hashes may be of. */
+/** The length in bytes of each supported digest. */
 export const DIGEST_BYTES: Readonly<Record<string, number>> = {
   md4: 16,
   md5: 16,
@@ -24,15 +24,15 @@ export const DIGEST_BYTES: Readonly<Record<string, number>> = {
   whirlpool: 64,
 };
 
-/** A digest of {@link DIGEST_BYTES}. */
+/** Returns a digest of data. @param name in {@link DIGEST_BYTES}. */
 export async function digestOf(name: string, data: Uint8Array): Promise<Buffer> {
-  const hasher = await hasherElsewhere(name);
+  const hasher = await hasherOutsideNode(name);
   return hasher === undefined ? createHash(name).update(data).digest() : finished(hasher, data);
 }
 
-/** An HMAC (RFC 2104) with one of those digests. */
+/** Returns an HMAC (RFC 2104) of data. @param name of the digest, in {@link DIGEST_BYTES}. */
 export async function hmacOf(name: string, key: Uint8Array, data: Uint8Array): Promise<Buffer> {
-  const hasher = await hasherElsewhere(name);
+  const hasher = await hasherOutsideNode(name);
   if (hasher === undefined) return createHmac(name, key).update(data).digest();
   const { createHMAC } = await import('hash-wasm');
   return finished(await createHMAC(Promise.resolve(hasher), key), data);
@@ -41,27 +41,27 @@ export async function hmacOf(name: string, key: Uint8Array, data: Uint8Array): P
 const finished = (hasher: IHasher, data: Uint8Array) =>
   Buffer.from(hasher.init().update(data).digest('binary'));
 
-/** What computes a digest that Node.js has no more (RFC 1320, ISO/IEC 10118-3): loaded when somebody logs in by such a hash. */
-async function hasherElsewhere(name: string): Promise<IHasher | undefined> {
+/** Returns the implementation of a digest that Node.js lacks: MD4 (RFC 1320), Whirlpool (ISO/IEC 10118-3). Loads it when needed. */
+async function hasherOutsideNode(name: string): Promise<IHasher | undefined> {
   if (name !== 'md4' && name !== 'whirlpool') return undefined;
   const { createMD4, createWhirlpool } = await import('hash-wasm');
   return name === 'md4' ? createMD4() : createWhirlpool();
 }
 
-/** Compares in constant time. */
+/** Compares bytes in constant time. */
 export function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
 const PASSWORD_ENCODINGS = ['ascii', 'utf8', 'utf16le', 'ucs2', 'latin1', 'binary'] as const;
-/** The highest character of those that do not know all of them. */
+/** The highest code point of the encodings that cannot encode all of Unicode. */
 const HIGHEST: Partial<Record<(typeof PASSWORD_ENCODINGS)[number], number>> = {
   ascii: 0x7f,
   latin1: 0xff,
   binary: 0xff,
 };
 
-/** `custom_password_hash` of an import file. */
+/** The schema of `custom_password_hash` in an import file. */
 export const customPasswordHash = z.strictObject({
   algorithm: z.string(),
   hash: z.strictObject({
@@ -92,8 +92,8 @@ export const customPasswordHash = z.strictObject({
 export type CustomHash = z.output<typeof customPasswordHash>;
 
 /**
- * A password in the bytes that were hashed.
- * @returns undefined for one that the encoding cannot say: cut to it, another password would be as good.
+ * Returns a password as the bytes that were hashed.
+ * @returns undefined if the encoding cannot represent it: with characters truncated, another password would match, too.
  */
 export function passwordBytes(password: string, custom: CustomHash): Buffer | undefined {
   const encoding = custom.password?.encoding ?? 'utf8';
@@ -103,18 +103,18 @@ export function passwordBytes(password: string, custom: CustomHash): Buffer | un
   return Buffer.from(password, encoding);
 }
 
-/** The salt's bytes; none where there is none. @throws HashFault for what is not of its encoding. */
+/** Returns the bytes of the salt; empty without one. @throws HashFault if the value is not valid in its encoding. */
 export function saltBytes({ salt }: CustomHash): Buffer {
   return salt === undefined ? Buffer.alloc(0) : decoded(salt.value, salt.encoding ?? 'utf8');
 }
 
-/** A password with the salt where it was. */
+/** Returns a password with the salt before or after it. */
 export function salted(password: Buffer, custom: CustomHash): Buffer {
   const salt = saltBytes(custom);
   return Buffer.concat(custom.salt?.position === 'suffix' ? [password, salt] : [salt, password]);
 }
 
-/** The bytes of a text. @throws HashFault for what is not of that encoding: cut short, it would match more. */
+/** Returns the bytes of a string. @throws HashFault if it is not valid in the encoding; a truncated value would be weaker. */
 export function decoded(text: string, encoding: BufferEncoding): Buffer {
   const bytes = Buffer.from(text, encoding);
   if (encoding === 'hex') demand(bytes.toString('hex') === text.toLowerCase(), 'The value is not hex.');
@@ -125,7 +125,7 @@ export function decoded(text: string, encoding: BufferEncoding): Buffer {
   return bytes;
 }
 
-/** The bytes of a hash, which must be as many as the algorithm makes. @throws HashFault */
+/** Returns the bytes of a hash. @throws HashFault if there are not `length` bytes, or the encoding is invalid. */
 export function hashBytes({ hash }: CustomHash, length: number): Buffer {
   demand(hash.encoding === 'hex' || hash.encoding === 'base64', 'hash.encoding must be hex or base64.');
   const bytes = decoded(hash.value, hash.encoding);
@@ -133,7 +133,7 @@ export function hashBytes({ hash }: CustomHash, length: number): Buffer {
   return bytes;
 }
 
-/** Of hashes whose text says its own salt. @throws HashFault */
+/** Refuses a salt for algorithms whose hash value contains it. @throws HashFault */
 export function refuseSalt(custom: CustomHash): void {
   demand(custom.salt === undefined, 'salt is not allowed: it is in hash.value.');
   const { encoding } = custom.hash;

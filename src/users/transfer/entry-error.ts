@@ -1,4 +1,4 @@
-// What is wrong with a user of an import file.
+// Errors of users in an import file.
 import type { z } from 'zod';
 import { JOB_FAULTS, type JobFaultRecord } from '../../records/job-faults.ts';
 
@@ -7,11 +7,11 @@ export interface EntryError {
   code: string;
   message: string;
   path?: string;
-  /** What is wrong, for whoever words it: the codes do not tell. */
+  /** The fault, from which the console makes its text; several faults share a code. */
   fault?: JobFaultRecord;
 }
 
-/** A fault of the schema in the codes of the hosted service. */
+/** Returns the error of a schema issue, with the hosted service's code. */
 export function errorOf(issue: z.core.$ZodIssue): EntryError {
   const path = issue.path.map(String).join('.');
   const fault = faultOf(issue);
@@ -23,7 +23,7 @@ export function errorOf(issue: z.core.$ZodIssue): EntryError {
   };
 }
 
-/** Without the value that was refused: it may be a hash. */
+/** Returns the fault of an issue, without the refused value, which may be a hash. */
 function faultOf(issue: z.core.$ZodIssue): JobFaultRecord | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input !== undefined) return { name: 'type', values: { expected: issue.expected } };

@@ -1,40 +1,40 @@
-// One user of an import file: what it may say, what is wrong with it, and what is stored of it.
+// Parses one user of an import file.
 import { z } from 'zod';
 import { normalizeEmail } from '../../records/email.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { addressesOfNew } from '../../records/new-identity.ts';
 import type { UserRecord } from '../../records/users.ts';
 import { type ImportedFactor, importedEmail, importedFactors, importedPhone } from '../imported-factors.ts';
-import { judgeBcrypt, judgeHash } from '../imported-hashes/imported-hashes.ts';
+import { checkBcrypt, checkHash } from '../imported-hashes/imported-hashes.ts';
 import { type EntryError, errorOf } from './entry-error.ts';
 import { fromHashExport } from './hash-export.ts';
 
-/** Where in its file a user is. */
+/** The position of a user in the file. */
 export interface Place {
-  /** Among the users, from 1. */
+  /** The number of the user, from 1. */
   number: number;
-  /** The line, from 1, in a file of one user a line. */
+  /** The line, from 1, in a file with one user per line. */
   line?: number;
 }
 
 /** A user to be imported. */
 export interface Entry {
-  /** As the file has it. */
+  /** The object in the file. */
   source: Readonly<Record<string, unknown>>;
-  /** Where the file has it, if it was read as a whole. */
+  /** Its position, if the file was read as a whole. */
   place?: Place;
   /** The part of the user's id after the bar. */
   userId?: string;
   addresses: Partial<Record<AddressKind, string>>;
-  /** Only what the file says. */
+  /** Only the members that the file has. */
   profile: Partial<UserRecord>;
   passwordHash?: string;
-  /** Whether the hash was given in the form that an update takes, too. */
+  /** Whether the hash is a `custom_password_hash`, the only form that can also update a user. */
   isCustomHash: boolean;
   factors: readonly ImportedFactor[];
 }
 
-/** Members of app_metadata that are the server's own to say. */
+/** Members that app_metadata must not have, because the server sets them. */
 const RESERVED = new Set(
   '__tenant _id blocked clientID created_at email email_verified globalClientID global_client_id identities lastIP lastLogin loginsCount metadata multifactor multifactor_last_modified updated_at user_id'.split(
     ' ',
@@ -48,7 +48,7 @@ const entrySchema = z.strictObject({
   phone_number: importedPhone.optional(),
   phone_verified: z.boolean().optional(),
   user_id: z.string().min(1).max(255).regex(/^\S*$/).optional(),
-  // An address as a username would answer to somebody else's login by e-mail.
+  // A username in the form of an e-mail address would be found by a login of the owner of that address.
   username: text(128)
     .refine((value) => normalizeEmail(value) === undefined, {
       params: { fault: 'username' },
@@ -86,7 +86,7 @@ const entrySchema = z.strictObject({
   mfa_factors: importedFactors.min(1).optional(),
 });
 
-/** Members of the schema that are no part of the profile. */
+/** Members of the schema that are not part of the profile. */
 const NO_PROFILE = new Set([
   'email',
   'username',
@@ -98,8 +98,8 @@ const NO_PROFILE = new Set([
 ]);
 
 /**
- * Reads one user of a file: in the form of import files, or of the hosted service's own export of hashes.
- * @param provider whose prefix an id may have: exports have it.
+ * Parses one user of a file, in the format of import files or of the hosted service's export of password hashes.
+ * @param provider the strategy; its prefix is removed from ids, as exports have it.
  */
 export function readEntry(value: unknown, provider: string): { entry: Entry } | { errors: EntryError[] } {
   const read = entrySchema.safeParse(fromHashExport(value) ?? value, { reportInput: true });
@@ -139,25 +139,25 @@ function hashOf(data: z.output<typeof entrySchema>): { hash: string } | { error:
     return { error: { code: 'NOT_PASSED', message, path: 'custom_password_hash', fault } };
   }
   if (custom !== undefined) {
-    const judged = judgeHash(custom);
-    if ('hash' in judged) return judged;
-    if (judged.issue !== undefined) {
-      const error = errorOf(judged.issue);
+    const checked = checkHash(custom);
+    if ('hash' in checked) return checked;
+    if (checked.issue !== undefined) {
+      const error = errorOf(checked.issue);
       return { error: { ...error, path: ['custom_password_hash', error.path].filter(Boolean).join('.') } };
     }
-    return { error: hashError(judged.fault, 'custom_password_hash') };
+    return { error: hashError(checked.fault, 'custom_password_hash') };
   }
   if (plain === undefined) return undefined;
-  const judged = judgeBcrypt(plain);
-  if ('hash' in judged) return judged;
-  return { error: hashError(judged.fault, 'password_hash') };
+  const checked = checkBcrypt(plain);
+  if ('hash' in checked) return checked;
+  return { error: hashError(checked.fault, 'password_hash') };
 }
 
 function hashError(why: string, path: string): EntryError {
   return { code: 'FORMAT', message: why, path, fault: { name: 'hash', values: { why } } };
 }
 
-/** A user of a file as an error tells of them: without what proves who they are. */
+/** Returns a user of a file for an error, with hashes and second factors masked. */
 export function withoutSecrets(source: unknown): Record<string, unknown> {
   if (typeof source !== 'object' || source === null) return {};
   const secret = new Set([

@@ -1,22 +1,22 @@
-// The users of a store in the form of import files, so that whoever leaves takes everything along.
+// Exports the users of a store in the format of import files, so that an operator can move them to another system.
 import type { Frozen } from '../../records/record.ts';
 import { NOTED_MEMBERS, type UserRecord } from '../../records/users.ts';
 import type { Store } from '../../store/contract.ts';
 import { exportedFactor } from '../imported-factors.ts';
 import { customHashOf, isImported } from '../imported-hashes/imported-hashes.ts';
 
-/** What is exported. */
+/** Which users are exported, and what of them. */
 interface ExportOptions {
-  /** The name of the one connection whose users are meant; all of them otherwise. */
+  /** The name of the connection whose users are exported; all users if undefined. */
   connection?: string | undefined;
-  /** Whether with what users prove who they are by: password hashes, second factors. */
+  /** Whether to include password hashes and second factors. */
   withHashes: boolean;
 }
 
-/** Users that are read at a time: few enough that a login does not notice. */
+/** Users that are read at a time, few enough not to delay logins. */
 const PAGE = 100;
 
-/** What the server itself has noted of a user, and no import takes. */
+/** Members that the server sets itself and that imports do not accept. */
 const OWN = new Set<string>([
   'id',
   'expiresAt',
@@ -27,7 +27,7 @@ const OWN = new Set<string>([
   ...NOTED_MEMBERS,
 ]);
 
-/** The users, some at a time. */
+/** Yields the users, some at a time. */
 export async function* exportUsers(
   store: Store,
   { connection, withHashes }: ExportOptions,
@@ -55,7 +55,7 @@ async function isOf(store: Store, userId: string, connection: string): Promise<b
 
 function profileOf(user: Frozen<UserRecord>): Record<string, unknown> {
   const shown = Object.fromEntries(Object.entries(user).filter(([name]) => !OWN.has(name)));
-  // Imports add the prefix anew.
+  // Imports add the prefix again.
   return { user_id: user.id.slice(user.id.indexOf('|') + 1), ...shown };
 }
 

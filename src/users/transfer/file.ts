@@ -1,4 +1,4 @@
-// An import file: a JSON array of users, or one user a line.
+// Reads an import file: a JSON array of users, or one user per line.
 import { checkedJson } from '../../http/body.ts';
 import { jsonFaultAt } from '../../http/json-fault.ts';
 import type { JobFaultRecord } from '../../records/job-faults.ts';
@@ -9,24 +9,24 @@ import type { EntryError } from './entry-error.ts';
 export interface FailedUser {
   user: Record<string, unknown>;
   errors: EntryError[];
-  /** Where the file has them, if it was read as a whole. */
+  /** Their position, if the file was read as a whole. */
   place?: Place;
 }
 
-/** A user that was not imported as the hosted service tells of them: in English. */
+/** Returns a failed user as the API and the command line show it: with the English messages only. */
 export function withoutFaults({ errors, ...failed }: FailedUser): FailedUser {
   return { ...failed, errors: errors.map(({ fault: _, ...error }) => error) };
 }
 
-/** What a file holds. */
+/** The content of a file. */
 export interface ImportFile {
   /** In the order of the file. */
   users: readonly ({ entry: Entry } | { failed: FailedUser })[];
 }
 
-/** Thrown for a file that is no list of users. */
+/** Thrown for a file that is not a list of users. */
 export class FileFault extends Error {
-  /** What is wrong, where others than the command line are told. */
+  /** The fault, from which the console makes its text; undefined for files of the command line. */
   readonly fault: JobFaultRecord | undefined;
 
   constructor(message: string, fault?: JobFaultRecord) {
@@ -35,7 +35,7 @@ export class FileFault extends Error {
   }
 }
 
-/** Reads a file. @param provider of the connection that its users come to. @throws FileFault */
+/** Reads a file. @param provider the strategy of the connection. @throws FileFault */
 export function readFile(text: string, provider: string): ImportFile {
   const read = userReader(provider);
   const users = valuesOf(text).map(({ value, place }) => {
@@ -45,7 +45,7 @@ export function readFile(text: string, provider: string): ImportFile {
   return { users };
 }
 
-/** Reads the users of one file, in their order: who is there twice is refused the second time. */
+/** Returns a function that parses the users of one file in their order. It refuses a user whom the file had before. */
 export function userReader(provider: string): (value: unknown) => ImportFile['users'][number] {
   const seen = new Set<string>();
   return (value) => readUser(value, provider, seen);
@@ -71,7 +71,11 @@ function valuesOf(text: string): PlacedValue[] {
   }));
 }
 
-/** @param first the line of the file that the text begins with. @throws FileFault that names the place, and quotes nothing. */
+/**
+ * Parses a text of the file.
+ * @param first the number of its first line in the file.
+ * @throws FileFault with the position of the error. It does not quote the file, which may contain hashes.
+ */
 function orFault<T>(text: string, first: number | undefined, read: () => T): T {
   try {
     return read();
@@ -79,7 +83,7 @@ function orFault<T>(text: string, first: number | undefined, read: () => T): T {
     const at = jsonFaultAt(text);
     const line = at === undefined ? first : (first ?? 1) + at.line - 1;
     const where = [line && `line ${line}`, at && `column ${at.column}`].filter(Boolean).join(', ');
-    // JSON that is refused all the same: no object, nested too deep, or with a name that no body may have.
+    // Without a position the JSON is well-formed but refused: not an object, nested too deeply, or with a forbidden name.
     const why =
       where === '' ? 'Something in it is refused in any request.' : `Reading it failed at ${where}.`;
     throw new FileFault(

@@ -1,4 +1,4 @@
-// The hosted service's own export of password hashes, one user a line, as its support hands it out.
+// The hosted service's export of password hashes, which its support provides: one user per line.
 import { z } from 'zod';
 
 const identifier = z.looseObject({ type: z.string(), value: z.string(), verified: z.boolean().optional() });
@@ -14,9 +14,9 @@ const exported = z.looseObject({
 });
 
 /**
- * The form of import files of such a line. Who has an `alt_id` is known by that; members that say nothing of the user
- * here (tenant, connection, dates) are left out.
- * @returns undefined for what is no such line.
+ * Converts such a line to the format of import files. The id is `alt_id` if there is one. Members that do not apply here
+ * (tenant, connection, dates) are left out.
+ * @returns undefined if the value is not such a line.
  */
 export function fromHashExport(value: unknown): Record<string, unknown> | undefined {
   const read = exported.safeParse(value);
@@ -24,7 +24,7 @@ export function fromHashExport(value: unknown): Record<string, unknown> | undefi
   const { _id, alt_id, email, email_verified, username, passwordHash, identifiers } = read.data;
   const by = (type: string) => identifiers?.find((one) => one.type === type);
   const phone = by('phone') ?? by('phone_number');
-  return withoutNothing({
+  return withoutEmpty({
     user_id: alt_id ?? _id.$oid,
     email: email ?? by('email')?.value,
     email_verified: email_verified ?? by('email')?.verified,
@@ -35,7 +35,7 @@ export function fromHashExport(value: unknown): Record<string, unknown> | undefi
   });
 }
 
-function withoutNothing(members: Record<string, unknown>): Record<string, unknown> {
+function withoutEmpty(members: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).filter(([, value]) => value !== undefined && value !== null),
   );

@@ -1,4 +1,4 @@
-// Puts users of a file into the store, some at a time, in one write each time.
+// Imports users of a file into the store, some at a time, each time in one batch.
 import { DATABASE } from '../../records/connections.ts';
 import type { AddressKind } from '../../records/identities.ts';
 import { UniqueKeyError, type Write } from '../../store/contract.ts';
@@ -12,21 +12,21 @@ import { type Entry, withoutSecrets } from './entry.ts';
 import type { EntryError } from './entry-error.ts';
 import type { FailedUser, ImportFile } from './file.ts';
 
-/** How an import goes. */
+/** The options of an import. */
 export interface ImportOptions {
   /** The connection's name. */
   connection: string;
-  /** Whether a user with the same e-mail address is changed; otherwise they are an error. */
+  /** Whether a user with the same e-mail address is updated; otherwise such a user is an error. */
   upsert: boolean;
-  /** The kinds of addresses that nobody else of the connection may have. */
+  /** The kinds of addresses that must be unique in the connection. */
   unique: readonly AddressKind[];
-  /** Those that each of its users has to have. */
+  /** The kinds of addresses that every user of the connection must have. */
   required: readonly AddressKind[];
-  /** Whether a username reads as an address that somebody else could log in with. */
+  /** Returns whether a username has the form of an address with which another user could log in. */
   readsAsAddress(username: string): boolean;
 }
 
-/** What came of some users. */
+/** The outcome for some users. */
 export interface Imported {
   inserted: number;
   updated: number;
@@ -34,16 +34,17 @@ export interface Imported {
 }
 
 export interface ImportDependencies extends Omit<UsersDependencies, 'hasher'> {
-  /** Ends what a user who is now blocked still has open. */
+  /** Ends the sessions and tokens of a user who is now blocked. */
   endSessions(userId: string): Promise<void>;
 }
 
-/** What is done with one user. */
+/** What to do with one user. */
 type Plan = { insert: Write[]; entry: Entry } | { update: User; entry: Entry } | { failed: FailedUser };
 
 /**
- * Imports some users of a file. New ones are one write, together with what `note` makes of the outcome; whoever asks
- * for the same users again, because the process ended before that, changes nothing twice.
+ * Imports some users of a file. New users are written in one batch, together with the writes of `note`: if the process ends
+ * before that batch, the same users can be imported again.
+ * @param note returns further writes for the outcome.
  */
 export async function importUsers(
   deps: ImportDependencies,
@@ -72,7 +73,7 @@ export async function importUsers(
   }
 }
 
-/** Somebody has signed up meanwhile with an address of one of them. */
+/** Writes users one by one, because one of them conflicts with a user who signed up meanwhile. */
 async function oneByOne(
   { store }: ImportDependencies,
   inserts: readonly { insert: Write[]; entry: Entry }[],
@@ -103,7 +104,7 @@ async function planOf(
   const { entry } = user;
   const found = await sameAs(deps, connection, entry);
   const { username } = entry.addresses;
-  // Whoever has it already keeps it.
+  // A user who has such a username already keeps it.
   if (username !== undefined && found.username === undefined && options.readsAsAddress(username))
     return { failed: failure(entry, READS_AS_ADDRESS) };
   const other = Object.entries(found).find(([kind, id]) => id !== undefined && !(upsert && kind === 'email'));
@@ -119,7 +120,7 @@ async function planOf(
   return { insert: insertOf(deps, options, entry), entry };
 }
 
-/** The ids of the users who have what the entry's user would have, by what it is. */
+/** Returns the ids of the users who have the entry's addresses or its id already. */
 async function sameAs(
   { store }: ImportDependencies,
   connection: string,
@@ -138,7 +139,7 @@ async function sameAs(
   return { email, username, phone_number, id: known?.id };
 }
 
-/** Somebody of the file who is in the connection, and may not be changed; the words are the hosted service's. */
+/** The error for a user who exists and may not be updated; the message is the hosted service's. */
 const ALREADY_THERE: EntryError = {
   code: 'DUPLICATED_USER',
   message: 'The user already exist and upsert parameter is false',
@@ -184,7 +185,7 @@ function insertOf(deps: ImportDependencies, { connection, unique }: ImportOption
   return [...writes, ...factorWrites(deps, user.id, entry.factors)];
 }
 
-/** Changes a user who is there. Metadata is replaced; the password stays, unless nobody has ever logged in by it. */
+/** Updates an existing user. Metadata is replaced. The password is replaced only if the user has never logged in. */
 async function update(deps: ImportDependencies, user: User, entry: Entry): Promise<EntryError | undefined> {
   const { store } = deps;
   const has = entry.factors.length > 0 && (await store.collection('authenticators').findBy('user', user.id));

@@ -1,10 +1,10 @@
-// Cuts a file of users into the texts of its users while it is read, so that no file has to fit into memory.
+// Splits a file of users into the text of each user while it is read, so that the file need not fit into memory.
 import { FileFault } from './file.ts';
 
-/** The text of one user, characters: metadata and all. */
+/** The most characters of one user's text. */
 const LONGEST_USER = 4 << 20;
 
-/** Where in the file the next character is. */
+/** The position of the next character in the file's structure. */
 type Place = 'start' | 'value' | 'after' | 'end';
 
 const SPACE = /\s/;
@@ -14,10 +14,10 @@ const [OPEN, CLOSE] = [123, 125];
 const [OPEN_ARRAY, CLOSE_ARRAY] = [91, 93];
 
 /**
- * The users of a file: the objects of a JSON array, or objects one after another, as with one a line.
- * @param chunks the file's text, in any pieces.
- * @returns the text of each object, whose brackets match; whether it is JSON is not looked at.
- * @throws FileFault where the file is neither, or has no users.
+ * Yields the users of a file: the objects of a JSON array, or a sequence of objects, such as one per line.
+ * @param chunks the file's text, in pieces of any length.
+ * @returns the text of each object. Its brackets match; it is not parsed as JSON here.
+ * @throws FileFault if the file is neither, or has no users.
  */
 export async function* usersOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let place: Place = 'start';
@@ -60,12 +60,12 @@ function isSpace(text: string, at: number): boolean {
   return sign === '\uFEFF' || SPACE.test(sign);
 }
 
-/** @throws FileFault, as for a file that is read as a whole. */
+/** Returns the fault of a file that is not a list of users; the message is that of a file read as a whole. */
 function noUsers(): FileFault {
   return new FileFault('The users file is neither a JSON array nor one JSON object a line.');
 }
 
-/** Where the object that begins at a place is over; undefined where that is not to be seen yet. */
+/** Returns the index after the object that begins at `start`; undefined if the text does not contain its end yet. */
 function endOfObject(text: string, start: number): number | undefined {
   let depth = 0;
   let isText = false;

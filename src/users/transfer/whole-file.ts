@@ -1,5 +1,5 @@
-// Imports a file of any length for the command line, and exports all users to one: some users at a time, so that none of
-// it is in memory as a whole, and logins come between.
+// Imports a file of any length for the command line: some users at a time, so that the file is not in memory as a whole and
+// logins are served in between.
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { checkedJson } from '../../http/body.ts';
 import type { Connection } from '../../records/collections.ts';
@@ -9,7 +9,7 @@ import { type FailedUser, FileFault, type ImportFile, userReader, withoutFaults 
 import { type ImportDependencies, type ImportOptions, importUsers } from './import.ts';
 import { usersOf } from './split.ts';
 
-/** Users of one write: few enough that a login which waits for the store does not notice. */
+/** Users per batch, few enough not to delay a login that waits for the store. */
 const AT_A_TIME = 25;
 
 export interface ImportCounts {
@@ -20,28 +20,28 @@ export interface ImportCounts {
 }
 
 /**
- * Reads a file through before any of its users is imported.
- * @throws FileFault for a file that is no list of users.
+ * Checks a whole file before any of its users is imported.
+ * @throws FileFault if it is not a list of users.
  */
 export async function checkFile(chunks: AsyncIterable<string>): Promise<void> {
   for await (const text of usersOf(chunks)) jsonOf(text);
 }
 
-/** What lies between two writes. */
+/** What happens between two batches. */
 export interface Between {
-  /** Whether the process is about to end. */
+  /** Returns whether the process is about to end. */
   isEnding(): boolean;
-  /** Lets others have their turn. @param took how long the write and its reads took, milliseconds. */
+  /** Waits, so that requests are served. @param took the milliseconds that the batch and its reads took. */
   rest(took: number): Promise<void>;
 }
 
-/** Milliseconds for a write and the rest after it: with 4,000 of them for 100,000 users, three minutes. */
+/** The most milliseconds of a batch with the pause after it. The 4,000 batches of 100,000 users take three minutes then. */
 const PACE = 45;
 
-/** Where nobody waits: no rest. */
+/** For a process that serves no requests: no pause. */
 export const alone: Between = { isEnding: () => false, rest: () => setImmediate() };
 
-/** Beside logins: as long as the write took, so that they have half of the thread, as far as the pace allows. */
+/** Waits as long as the batch took, so that logins get half of the thread, but no longer than PACE allows. */
 export async function restBesideLogins(took: number): Promise<void> {
   const rest = Math.min(took, PACE - took);
   await (rest > 1 ? setTimeout(rest) : setImmediate());
@@ -49,9 +49,8 @@ export async function restBesideLogins(took: number): Promise<void> {
 
 /**
  * Imports the users of a file while it is read.
- * @returns who was not imported, and at the end how many were.
- * @throws FileFault for a file that is no list of users; Error where the process ends before the file: what was
- *   imported stays.
+ * @returns each user who was not imported, and at the end the counts.
+ * @throws FileFault if the file is not a list of users; Error if the process is about to end. What was imported stays.
  */
 export async function* importFile(
   deps: ImportDependencies,
@@ -88,14 +87,14 @@ function jsonOf(text: string): unknown {
   try {
     return checkedJson(text);
   } catch {
-    // The error would quote the file, which may hold hashes.
+    // The parser's error would quote the file, which may contain hashes.
     throw new FileFault('The users file is neither a JSON array nor one JSON object a line.');
   }
 }
 
 /**
- * The database connection of a name; without one the only one that there is.
- * @throws FileFault where there is none, or several.
+ * Returns the database connection with a name, or without a name the only one.
+ * @throws FileFault if there is none, or without a name several.
  */
 export async function databaseOf(
   { store }: Pick<ImportDependencies, 'store'>,
