@@ -1,10 +1,10 @@
-// What became of runs of actions.
+// The outcomes of runs of actions.
 import type { Stored } from './record.ts';
 
-/** One run of the actions of a trigger, as the Management API gives it. */
+/** One run of the actions of a trigger, in the form of the Management API. */
 export interface ActionExecutionRecord extends Stored {
   trigger_id: string;
-  /** `suspended`: its user was sent elsewhere, or is asked for a second factor. */
+  /** `suspended`: the user was redirected to another site, or is asked for a second factor. */
   status: 'final' | 'suspended';
   results: {
     action_name: string;

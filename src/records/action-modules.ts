@@ -1,23 +1,23 @@
-// Modules of actions: code that several of them share, each in the version that an action names.
+// Modules of actions: code that several actions share. Each action names the version of a module that it uses.
 import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
-/** The kind of their documents. */
+/** The kind of the documents that hold modules. */
 export const ACTION_MODULE = 'action-module';
 
 type Document = Pick<Frozen<DocumentRecord>, 'id' | 'body'>;
 
-/** A module as an action finds it. */
+/** A module as an action requires it. */
 interface RunnableModule {
   name: string;
   code: string;
-  /** Names of npm packages that it lists. */
+  /** The names of the npm packages that it requires. */
   dependencies: readonly string[];
-  /** By name. */
+  /** The values by name. */
   secrets: Readonly<Record<string, string>>;
 }
 
-/** What an action says of a module: by the id or the name, and by the id or the number of the version. */
+/** How an action refers to a module: by its id or name, and by the id or number of the version. */
 export interface ModuleReference {
   module_id?: string;
   module_name?: string;
@@ -25,7 +25,7 @@ export interface ModuleReference {
   module_version_number?: number;
 }
 
-/** One that was published; what is published stays as it is. */
+/** A published version; it does not change any more. */
 export interface ModuleVersion {
   id: string;
   version_number: number;
@@ -37,7 +37,10 @@ export interface ModuleVersion {
   created_at: string;
 }
 
-/** The versions of a module, oldest first. One of the tenant file that says so is published as it stands. */
+/**
+ * Returns the versions of a module, oldest first. A module of the tenant file that is marked as published has its
+ * present content as its only version.
+ */
 export function moduleVersionsOf({ body }: Document): readonly ModuleVersion[] {
   const {
     versions = [],
@@ -53,7 +56,7 @@ export function moduleVersionsOf({ body }: Document): readonly ModuleVersion[] {
   ];
 }
 
-/** What a reference is of. @returns undefined where there is no such module, or no such version of it. */
+/** Returns the module and version that a reference names, by default the latest version; undefined if there is none. */
 export function moduleMeant<D extends Document>(
   modules: readonly D[],
   {
@@ -72,7 +75,11 @@ export function moduleMeant<D extends Document>(
   return module && found && { module, version: found };
 }
 
-/** The modules of an action, as it runs. @param references as the action was deployed with. @param modules their documents. */
+/**
+ * Returns the modules of an action.
+ * @param references the references that the action was deployed with.
+ * @param modules the documents of modules.
+ */
 export function runnableModules(
   references: unknown,
   modules: readonly Document[],

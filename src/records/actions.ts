@@ -1,9 +1,9 @@
-// Actions as they run: those that are bound to a trigger, in order, each as it was last deployed.
+// The actions that run: those bound to a trigger, in order, each as it was last deployed.
 import { runnableModules } from './action-modules.ts';
 import type { DocumentRecord } from './documents.ts';
 import type { Frozen } from './record.ts';
 
-/** The triggers whose actions run here, with the function that an action exports for it. */
+/** The triggers whose actions run here, with the name of the function that an action exports for it. */
 export const TRIGGER_ENTRIES = {
   'post-login': 'onExecutePostLogin',
   'credentials-exchange': 'onExecuteCredentialsExchange',
@@ -17,31 +17,31 @@ export const TRIGGER_ENTRIES = {
   'password-reset-post-challenge': 'onExecutePostChallenge',
 } as const;
 
-/** What a failed action of these was to do is not done by anybody else: it is never left out. */
+/** Triggers whose actions must not be skipped when they fail, because nothing else does their work. */
 export const NEEDED_TRIGGERS: ReadonlySet<string> = new Set([
   'send-phone-message',
   'custom-phone-provider',
   'custom-email-provider',
 ]);
 
-/** The function of an action that sent a user elsewhere, called when the user is back. */
+/** Returns the function of an action that is called when a user whom the action redirected comes back. */
 export function continueEntry(trigger: Trigger): string {
   return TRIGGER_ENTRIES[trigger].replace('onExecute', 'onContinue');
 }
 
 export type Trigger = keyof typeof TRIGGER_ENTRIES;
 
-/** An action that is bound and deployed. */
+/** An action that is bound to a trigger and deployed. */
 export interface BoundAction {
   name: string;
   code: string;
-  /** Names of the npm packages that it lists. */
+  /** The names of the npm packages that it requires. */
   dependencies: readonly string[];
-  /** By name. */
+  /** The values by name. */
   secrets: Readonly<Record<string, string>>;
-  /** What it requires as `actions:NAME`; one that is not there any more fails it. */
+  /** The modules that it requires as `actions:NAME`; the action fails if one of them no longer exists. */
   modules: ReturnType<typeof runnableModules>;
-  /** A failure of it is no failure of the login. */
+  /** Whether the login goes on when the action fails. */
   isOptional: boolean;
 }
 
@@ -56,14 +56,15 @@ type Documents = readonly Frozen<DocumentRecord>[];
 interface Secret {
   name: string;
   value?: string;
-  /** When it got its value, ISO 8601; of those from before that was kept there is none. */
+  /** When the value was set, ISO 8601; missing for secrets older than this member. */
   updated_at?: string;
 }
 
 /**
- * The actions of each trigger.
- * @param actions documents of actions. @param triggers documents of what is bound to triggers. @param modules those of
- *   modules.
+ * Returns the actions of each trigger, in order.
+ * @param actions the documents of actions.
+ * @param triggers the documents of bindings.
+ * @param modules the documents of modules.
  */
 export function boundActions(
   actions: Documents,
@@ -84,20 +85,23 @@ export function boundActions(
   );
 }
 
-/** An action, whatever it is bound to. */
+/** An action without its binding. */
 export type RunnableAction = Omit<BoundAction, 'isOptional'>;
 
-/** What of an action is in force: never its draft. @param modules documents of modules. */
+/**
+ * Returns the deployed version of an action, never its draft; undefined if it is not deployed.
+ * @param modules the documents of modules.
+ */
 export function deployedOf(
   { body }: Pick<Frozen<DocumentRecord>, 'body'>,
   modules: Documents,
 ): RunnableAction | undefined {
-  // A tenant file says `deployed` of what it has; the Management API keeps what was deployed beside the draft.
+  // The tenant file marks an action as `deployed`; the Management API keeps the deployed version beside the draft.
   const version = body.deployed === true ? body : body.deployed_version;
   return runnable({ name: body.name, version, secrets: body.deployed_secrets ?? body.secrets, modules });
 }
 
-/** Why an action cannot be bound to a trigger: it would never run there. @returns undefined where it can. */
+/** Returns why an action cannot be bound to a trigger, where it would never run; undefined if it can. */
 export function bindingFault(
   action: Pick<Frozen<DocumentRecord>, 'body'>,
   trigger: string,
@@ -107,7 +111,7 @@ export function bindingFault(
   return deployedOf(action, []) === undefined ? 'is not deployed' : undefined;
 }
 
-/** An action as it would be if it were deployed now. @param modules documents of modules. */
+/** Returns an action as it would be if it were deployed now. @param modules the documents of modules. */
 export function draftOf(
   { body }: Pick<Frozen<DocumentRecord>, 'body'>,
   modules: Documents,
@@ -139,15 +143,16 @@ function runnable({
   };
 }
 
-/** The trigger that an action is for, where those run here. */
+/** Returns the first trigger that an action supports; undefined if actions of that trigger do not run here. */
 export function triggerOf({ body }: Pick<Frozen<DocumentRecord>, 'body'>): Trigger | undefined {
   const [{ id = '' } = {}] = (body.supported_triggers ?? []) as readonly { id?: string }[];
   return Object.hasOwn(TRIGGER_ENTRIES, id) ? (id as Trigger) : undefined;
 }
 
 /**
- * Secrets as they are set; those without a value keep the one that they had, since none is ever read back.
- * @param now ISO 8601: since when a value is another than before.
+ * Merges secrets with their previous values: one without a value keeps the value it had, because clients cannot read
+ * values back.
+ * @param now the time of this change, ISO 8601; set on secrets whose value changes.
  */
 export function withSecretValues(before: unknown, after: unknown, now: string): unknown {
   if (!Array.isArray(after)) return after;
@@ -160,7 +165,10 @@ export function withSecretValues(before: unknown, after: unknown, now: string): 
   });
 }
 
-/** Secrets as they are told: never their values. @param since what is said of those whose time nobody kept, ISO 8601. */
+/**
+ * Returns secrets as clients may see them, without their values.
+ * @param since the time for secrets whose own time is unknown, ISO 8601.
+ */
 export function secretNames(secrets: unknown, since: unknown): object[] {
   return ((secrets ?? []) as readonly Secret[]).map(({ name, updated_at = since }) => ({ name, updated_at }));
 }

@@ -1,14 +1,17 @@
-// The administrators of the tenant: people who log in to the console. They are users of a directory of their own, which
-// no call of the Management API reaches.
+// The administrators of the tenant, who log in to the console. They are users of a separate directory, which the
+// Management API cannot reach.
 import type { Stored } from './record.ts';
 
-/** The console as an application: it is in no store. */
+/** The client_id of the console, which is in no store. */
 export const CONSOLE_CLIENT = 'gatehouse-console';
 
-/** The directory of administrators: it is in no store, and by its colon no connection of a tenant has its name. */
+/**
+ * The name of the administrators' connection. It is in no store, and no connection of a tenant can have its name
+ * because of the colon.
+ */
 export const CONSOLE_DIRECTORY = 'gatehouse:console';
 
-/** What ids of administrators begin with, before the bar: no strategy has this name. */
+/** The prefix of administrators' user ids, before the bar; no strategy has this name. */
 export const ADMINISTRATOR = 'gatehouse';
 
 export const ROLES = ['owner', 'editor', 'viewer', 'support'] as const;
@@ -23,39 +26,39 @@ export interface AdministratorMember {
   added_at: string;
 }
 
-/** A link by which somebody becomes an administrator, or sets a new password; it is used once. */
+/** A link for becoming an administrator or for setting a new password; it can be used once. */
 export interface AdministratorLink {
   id: string;
-  /** SHA-256 of what the link holds. */
+  /** SHA-256 of the secret in the link. */
   secret_hash: string;
   email: string;
-  /** What its user becomes; none for a link to a new password. */
+  /** The role of the new administrator; none for a link to a new password. */
   role?: AdministratorRole;
-  /** Whose password it sets. */
+  /** The user whose password is set. */
   user_id?: string;
-  /** The administrator who made it; undefined for the command. */
+  /** The administrator who made the link; undefined if the command made it. */
   made_by?: string;
   /** ISO 8601. */
   expires_at: string;
 }
 
-/** All administrators: one record, so that of two who are removed at once the last owner stays. */
+/** All administrators, in one record: so when two owners are removed concurrently, the last one stays. */
 export interface AdministratorsRecord extends Stored {
   members: AdministratorMember[];
   links?: AdministratorLink[];
 }
 
-/** The id of the one record. */
+/** The id of the record. */
 export const ADMINISTRATORS = 'administrators';
 
-/** Whether a user id is that of an administrator. */
+/** Returns whether a user id is that of an administrator. */
 export function isAdministratorId(userId: string): boolean {
   return userId.startsWith(`${ADMINISTRATOR}|`);
 }
 
 /**
- * Whether a login may be for an application: administrators come to the console alone, by their directory, and nobody else
- * comes there.
+ * Returns whether a login is allowed for an application: administrators may only log in to the console and only through
+ * their directory, and nobody else may do either.
  */
 export function mayLogInTo(
   clientId: string,

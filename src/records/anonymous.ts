@@ -1,19 +1,19 @@
-// Anonymous sessions in the tenant file: visitors who have not logged in, and get tokens that name nobody.
+// Anonymous sessions in the tenant file: visitors who have not logged in get tokens that name no user.
 import { z } from 'zod';
 
-/** Of an application: whether it may begin them. */
+/** The setting of an application: whether it may start anonymous sessions. */
 export const anonymousSessionsSchema = z.looseObject({ active: z.boolean().optional() });
 
-/** Minutes of thirty days, and of a year. */
+/** Thirty days, and a year, in minutes. */
 const LIFETIME = 43_200;
 const LONGEST = 525_600;
 
-/** Of the tenant. */
+/** The settings of the tenant. */
 export const tenantSessionsSchema = z.looseObject({
   anonymous: z.looseObject({ lifetime_in_minutes: z.number().int().min(1).max(LONGEST).nullish() }).nullish(),
 });
 
-/** How long an anonymous session lasts, seconds. */
+/** Returns how long an anonymous session lasts, in seconds. */
 export function anonymousSessionSeconds(tenant: {
   readonly sessions?:
     | {
@@ -25,7 +25,9 @@ export function anonymousSessionSeconds(tenant: {
   return 60 * (tenant.sessions?.anonymous?.lifetime_in_minutes ?? LIFETIME);
 }
 
-/** Why an application cannot have anonymous sessions, whose tokens are bound to no key. @returns undefined where it can. */
+/**
+ * Returns why an application cannot have anonymous sessions, whose tokens are not bound to a key; undefined if it can.
+ */
 export function anonymousClientFault(client: {
   readonly anonymous_sessions?: { readonly active?: boolean | undefined } | null | undefined;
   readonly require_proof_of_possession?: boolean | undefined;

@@ -1,4 +1,4 @@
-// APIs in the tenant file, and what applications may ask of them for themselves.
+// APIs in the tenant file, and what applications may request of them.
 import { z } from 'zod';
 import { HS256_SECRET } from './client-authentication.ts';
 import { tokenEncryption } from './encryption.ts';
@@ -6,7 +6,7 @@ import { TOKEN_ALGS } from './signing-algs.ts';
 
 const seconds = z.number().int().positive();
 
-/** One scope (RFC 6749 §3.3): a list of them is written with spaces between. */
+/** One scope (RFC 6749 §3.3); a list of scopes is separated by spaces. */
 const scopeToken = z
   .string()
   .regex(
@@ -33,38 +33,49 @@ const resourceServerFields = z.looseObject({
   allow_offline_access: z.boolean().default(false),
   skip_consent_for_verifiable_first_party_clients: z.boolean().default(true),
   enforce_policies: z.boolean().default(false),
-  /** The key that access tokens are bound to: of DPoP (RFC 9449), or of a client certificate (RFC 8705). */
+  /** How access tokens are bound to a key: by DPoP (RFC 9449) or by a client certificate (RFC 8705). */
   proof_of_possession: z
     .looseObject({
       mechanism: z.enum(['dpop', 'mtls']),
       required: z.boolean().default(false),
-      /** Whose tokens must be bound, where they must; all where nothing is said. */
+      /** With `required`: the clients whose tokens must be bound, by default all. */
       required_for: z.enum(['all_clients', 'public_clients']).optional(),
     })
     .nullish(),
   token_dialect: z
     .enum(['access_token', 'access_token_authz', 'rfc9068_profile', 'rfc9068_profile_authz'])
     .default('access_token'),
-  /** What it takes of `authorization_details` (RFC 9396 §2), and how the user is shown it: by a Liquid template. */
+  /**
+   * The types of `authorization_details` (RFC 9396 §2) that the API accepts, each with the Liquid template that shows
+   * it to the user.
+   */
   authorization_details: z
     .array(z.looseObject({ type: z.string().min(1).max(255), template: z.string().max(10_000).optional() }))
     .nullish(),
-  /** How its users are asked; where nothing is said, a first party's are not, and others' once. @see asksEachTime */
+  /**
+   * When users are asked for consent. By default first-party applications do not ask, and others ask once. @see
+   * asksEachTime
+   */
   consent_policy: z.string().nullish(),
-  /** Which applications get tokens for it, for users and for themselves: all, none, or those with a client grant. */
+  /**
+   * Which applications get tokens for the API, on behalf of users and for themselves: all, none, or those with a client
+   * grant.
+   */
   subject_type_authorization: z
     .looseObject({
       user: accessPolicy.optional(),
       client: accessPolicy.optional(),
-      /** Of visitors who have not logged in: none, where nothing is said. */
+      /** For visitors who have not logged in; by default no application does. */
       anonymous_user: z
         .looseObject({ policy: z.enum(['deny_all', 'require_client_grant']).optional() })
         .optional(),
     })
     .nullish(),
-  /** Whether it takes tokens of visitors who have not logged in, from applications with a client grant for those. */
+  /**
+   * Whether the API accepts tokens of visitors who have not logged in, from applications with a client grant for them.
+   */
   allow_anonymous_access: z.boolean().optional(),
-  /** Its access tokens are encrypted, for a key of its own. */
+  /** If set, access tokens are encrypted for this key. */
   token_encryption: tokenEncryption.nullish(),
 });
 
@@ -81,18 +92,18 @@ export const resourceServerSchema = resourceServerFields.superRefine((api, conte
   }
 });
 
-/** That consent is asked for at each request, as the hosted service names it. */
+/** The hosted service's name for the policy that asks for consent at each request. */
 export const TRANSACTIONAL = 'transactional-authorization-with-mfa';
 
 /**
- * Whether the users of an API are asked for consent at each request for it, whatever they allowed before. So they are with a
- * policy that nobody knows: the strictest there is.
+ * Returns whether users are asked for consent at each request for the API, whatever they allowed before. An unknown
+ * policy is treated like this, too, as the strictest one.
  */
 export function asksEachTime(api: { consent_policy?: string | null | undefined } | undefined): boolean {
   return (api?.consent_policy ?? undefined) !== undefined;
 }
 
-/** Why an API cannot take tokens of anonymous sessions. @returns undefined where it can, or takes none. */
+/** Returns why an API cannot accept tokens of anonymous sessions; undefined if it can, or does not. */
 function anonymousFault(api: z.output<typeof resourceServerFields>): string | undefined {
   if (api.allow_anonymous_access !== true) return undefined;
   if (isOwnAudience(api.identifier)) return 'is not for APIs of this server, which are for users';
@@ -106,19 +117,19 @@ function anonymousFault(api: z.output<typeof resourceServerFields>): string | un
 const isOwnAudience = (audience: string) => isManagementAudience(audience) || isMyAccountAudience(audience);
 
 /**
- * Whether an audience is that of a Management API: ours, or that of the tenant that a file was exported from, which
- * means ours when it is applied here.
+ * Returns whether an audience is the Management API: that of this server, or that of the tenant that a file was
+ * exported from, which stands for this server's when the file is applied.
  */
 export function isManagementAudience(audience: string): boolean {
   return /^https?:\/\/[^/?#]+\/api\/v2\/$/.test(audience);
 }
 
-/** As {@link isManagementAudience}, of the API by which users manage their own accounts. */
+/** As {@link isManagementAudience}, for the API with which users manage their own accounts. */
 export function isMyAccountAudience(audience: string): boolean {
   return /^https?:\/\/[^/?#]+\/me\/$/.test(audience);
 }
 
-/** Whom a grant lets in: the application itself, its users, or visitors who have not logged in. */
+/** For whom a client grant lets an application get tokens: itself, its users, or visitors who have not logged in. */
 export const SUBJECT_TYPES = ['client', 'user', 'anonymous_user'] as const;
 
 const clientGrantFields = z.looseObject({
@@ -126,17 +137,17 @@ const clientGrantFields = z.looseObject({
   client_id: z.string().min(1),
   audience: z.string().min(1),
   scope: z.array(scopeToken).default([]),
-  /** Whether every scope that the API has is allowed, whatever `scope` says. */
+  /** Whether all scopes of the API are allowed, regardless of `scope`. */
   allow_all_scopes: z.boolean().optional(),
   subject_type: z.enum(SUBJECT_TYPES).optional(),
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
   allow_any_organization: z.boolean().optional(),
   default_for: z.string().optional(),
-  /** Types of `authorization_details` that the client may ask for itself. */
+  /** The types of `authorization_details` that the client may request for itself. */
   authorization_details_types: z.array(z.string()).nullish(),
 });
 
-/** What an application may ask of an API. */
+/** A client grant: what an application may request of an API. */
 export const clientGrantSchema = clientGrantFields.superRefine((grant, context) => {
   if (grant.subject_type !== 'anonymous_user' || !isOwnAudience(grant.audience)) return;
   const message = 'anonymous_user is not for APIs of this server, which are for users';

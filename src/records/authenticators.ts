@@ -1,58 +1,61 @@
-// Second factors, and what a user's devices are known by.
+// Authenticators: second factors, and known browsers of users.
 import type { Stored } from './record.ts';
 import type { WebAuthnCredential } from './webauthn.ts';
 
-/** A second factor of a user. `id` is told to applications: kind, bar, `dev_…`. */
+/** A second factor of a user. Applications see its `id`: the type, a bar, `dev_…`. */
 export interface AuthenticatorRecord extends Stored {
   user_id: string;
-  /** That of its factor, such as `otp` (`SECOND_FACTORS`). */
+  /** The name of its factor, such as `otp` (`SECOND_FACTORS`). */
   kind: string;
-  /** It counts from its first use on. */
+  /** Whether it is confirmed; it counts as a factor only after its first use. */
   active: boolean;
-  /** Until then: the version of the credential that it was begun with. */
+  /** Before it is confirmed: the version of the user's credential at the start of the enrollment. */
   credential_version?: number;
-  /** The user's first, confirmed on the word of the first factor alone: there is one such at most. */
+  /** True if it was the user's first one, enrolled with the first factor only; a user can have one such at most. */
   first?: boolean;
   /** ISO 8601. */
   created_at: string;
-  /** E.164, of `sms`. */
+  /** Of `sms`: the phone number, E.164. */
   phone_number?: string;
-  /** Of `email`. */
+  /** Of `email`: the address. */
   email?: string;
-  /** Of `push`: what the device calls itself. */
+  /** Of `push`: the name that the device gives itself. */
   name?: string;
   /** Of `otp`: the shared secret in base32. */
   secret?: string;
-  /** Of `otp`: the last time step that was used; it and those before are never good again (RFC 6238 §5.2). */
+  /** Of `otp`: the last time step that was used; it and earlier ones are not accepted again (RFC 6238 §5.2). */
   lastStep?: number;
-  /** SHA-256 of the recovery code: of `recovery-code`; of another the one it brings when it is confirmed. */
+  /**
+   * SHA-256 of the recovery code: of `recovery-code` itself; for another factor, of the recovery code that is enrolled
+   * when it is confirmed.
+   */
   codeHash?: string;
-  /** Of `push`: the device's public key, a JWK. */
+  /** Of `push`: the device's public key, as a JWK. */
   publicKey?: Record<string, unknown>;
-  /** Of `push`: where a push message wakes the device. */
+  /** Of `push`: where messages to the device are sent. */
   pushEndpoint?: string;
   /** Of `webauthn-roaming` and `webauthn-platform`. */
   webauthn?: WebAuthnCredential;
-  /** When it was last given, ISO 8601. */
+  /** When it was last used, ISO 8601. */
   last_used_at?: string;
 }
 
 /** The latest changes of a user's second factors, oldest first; `id` is the user's. */
 export interface FactorChangesRecord extends Stored {
-  /** Each with a random id, when it was (epoch seconds), and the id of the token that it was made with. */
+  /** Each with a random id, its time (epoch seconds), and the id of the token that made the change. */
   changes: { id: string; at: number; by?: string }[];
 }
 
 /**
- * A browser that a user has logged in with, or an address that a second factor was given from; `id` is a hash
- * of its cookie or of the address, and of the user.
+ * A browser that a user has logged in with, or an address that a second factor was given from; `id` is a hash of its
+ * cookie or of the address, and of the user.
  */
 export interface BrowserRecord extends Stored {
   user_id: string;
-  /** The version of the user's credential back then: with another one it is not known. */
+  /** The version of the user's credential at that time; the browser is not recognized with another version. */
   credential_version?: number;
-  /** Where it was last. */
+  /** The address of its last login. */
   ip: string;
-  /** Epoch seconds until which it is not asked for a second factor. */
+  /** The time until which it is not asked for a second factor, in epoch seconds. */
   rememberedUntil?: number;
 }

@@ -1,18 +1,18 @@
-// How an application proves who it is at the token endpoint, and how long its secret must be.
+// How an application authenticates at the token endpoint, and how long its secret must be.
 
-/** A secret has at least so many characters, wherever it is used. */
+/** The minimum length of a secret in characters, for any use. */
 export const LEAST_SECRET = 8;
 
 /**
- * With HS256 everybody who has a token can try secrets on it, as fast as they like: the key is as long as the hash
- * (RFC 7518 §3.2), 32 bytes.
+ * The minimum for HS256, in bytes: anybody with a token can test guesses of the secret offline, so it must be as long
+ * as the hash (RFC 7518 §3.2).
  */
 export const HS256_SECRET = 32;
 
-/** In production: 128 bits in base64url (RFC 6749 §10.10). */
+/** The minimum in production: 128 bits in base64url (RFC 6749 §10.10). */
 export const EXPOSED_SECRET = 22;
 
-/** Those of `client_authentication_methods`, by credentials that an application has registered. */
+/** The methods of `client_authentication_methods`, which use credentials that an application has registered. */
 export const CREDENTIAL_METHODS = [
   'private_key_jwt',
   'tls_client_auth',
@@ -22,7 +22,7 @@ export type CredentialMethod = (typeof CREDENTIAL_METHODS)[number];
 
 export type AuthenticationMethod = 'none' | 'client_secret_post' | 'client_secret_basic' | CredentialMethod;
 
-/** What of an application's record says how it authenticates. */
+/** The members of an application's record that decide how it authenticates. */
 interface Authenticating {
   app_type: string;
   token_endpoint_auth_method?: Exclude<AuthenticationMethod, CredentialMethod> | undefined;
@@ -31,14 +31,17 @@ interface Authenticating {
     | undefined;
 }
 
-/** The method whose credentials an application has, if it has any. */
+/** Returns the method whose credentials an application has registered, if any. */
 export function credentialMethod({
   client_authentication_methods: methods = {},
 }: Readonly<Pick<Authenticating, 'client_authentication_methods'>>): CredentialMethod | undefined {
   return CREDENTIAL_METHODS.find((method) => (methods[method]?.credentials.length ?? 0) > 0);
 }
 
-/** How an application authenticates: by credentials where it has any, else as it says, else as its kind does. */
+/**
+ * Returns how an application authenticates: by its registered credentials, or else by its declared method, or else by
+ * the default of its type.
+ */
 export function authenticationMethod(client: Readonly<Authenticating>): AuthenticationMethod {
   const method = credentialMethod(client);
   if (method !== undefined) return method;
@@ -46,7 +49,7 @@ export function authenticationMethod(client: Readonly<Authenticating>): Authenti
   return client.token_endpoint_auth_method ?? (isPublic ? 'none' : 'client_secret_post');
 }
 
-/** Whether it is one of those that need registered credentials, and no secret. */
+/** Returns whether a method uses registered credentials instead of a secret. */
 export function isCredentialMethod(method: AuthenticationMethod): method is CredentialMethod {
   return (CREDENTIAL_METHODS as readonly string[]).includes(method);
 }

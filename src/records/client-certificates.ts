@@ -1,15 +1,15 @@
-// What a client's certificate is recognized by (RFC 8705 §2): the certificate itself, or the name in its subject.
+// How a client's certificate is recognized (RFC 8705 §2): by the certificate itself, or by the name in its subject.
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { sha256 } from '../runtime/secrets.ts';
 import { formatName, parseName, subjectOf } from './distinguished-name.ts';
 
-/** What every credential has; members that mean nothing here are kept. */
+/** The members of every credential; unknown members are kept. */
 export const credentialMembers = {
-  /** `cred_…`; one of a tenant file may have none. */
+  /** `cred_…`; a credential in the tenant file may have none. */
   id: z.string().optional(),
   name: z.string().optional(),
-  /** ISO 8601: it is good no more from then on. */
+  /** When it expires, ISO 8601. */
   expires_at: z.iso.datetime({ offset: true }).optional(),
   created_at: z.string().optional(),
   updated_at: z.string().optional(),
@@ -17,7 +17,7 @@ export const credentialMembers = {
 
 const pem = z.string().max(16_384);
 
-/** A certificate of `self_signed_tls_client_auth`: as PEM, or its SHA-256 thumbprint in base64url or hex. */
+/** A certificate of `self_signed_tls_client_auth`, as PEM or as its SHA-256 thumbprint in base64url or hexadecimal. */
 export const certificateCredential = z
   .looseObject({
     ...credentialMembers,
@@ -44,7 +44,7 @@ export const certificateCredential = z
     return { ...credential, thumbprint_sha256: thumbprint };
   });
 
-/** The subject of a certificate of `tls_client_auth`: as RFC 4514 writes it, or of a certificate. */
+/** The subject of a certificate of `tls_client_auth`, in the form of RFC 4514 or taken from a certificate. */
 export const subjectCredential = z
   .looseObject({
     ...credentialMembers,
@@ -66,7 +66,10 @@ export const subjectCredential = z
     return { ...rest, subject_dn: subject };
   });
 
-/** Deploy tools write line ends as the two characters `\n`. @returns undefined for what is no certificate. */
+/**
+ * Returns the certificate of a PEM; undefined if it is not one. Deploy tools write line ends as the two characters
+ * `\n`.
+ */
 function certificateOf(text: string): X509Certificate | undefined {
   try {
     return new X509Certificate(text.replaceAll('\\n', '\n'));
@@ -80,7 +83,7 @@ function subjectIn(text: string): string | undefined {
   return certificate === undefined ? undefined : formatName(subjectOf(certificate.raw));
 }
 
-/** By OpenSSL's names: those of TLS 1.3 (RFC 8446 §4.2.7). */
+/** By OpenSSL's names: the algorithms of TLS 1.3 (RFC 8446 §4.2.7). */
 const CURVES = new Set(['prime256v1', 'secp384r1', 'secp521r1']);
 
 function isStrong({
@@ -90,7 +93,7 @@ function isStrong({
   return type !== 'ec' || CURVES.has(details?.namedCurve ?? '');
 }
 
-/** @returns in base64url; undefined for what is no thumbprint. */
+/** Returns a thumbprint in base64url; undefined for any other text. */
 function thumbprintOf(text: string): string | undefined {
   const hex = text.replaceAll(':', '');
   if (/^[0-9a-f]{64}$/i.test(hex)) return Buffer.from(hex, 'hex').toString('base64url');

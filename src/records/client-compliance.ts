@@ -1,29 +1,29 @@
-// What a security profile asks of an application as it is registered.
+// What a security profile demands of an application's registration.
 import { authenticationMethod } from './client-authentication.ts';
 import type { Profile, Standard } from './compliance-levels.ts';
 
-/** One demand of a standard. @template S what it is made of. */
+/** One requirement of a standard. @template S what the requirement applies to. */
 export interface Rule<S> {
   name: string;
-  /** What is demanded, as it stands in errors and in docs/fapi.md. */
+  /** The requirement, as worded in errors and in docs/fapi.md. */
   demand: string;
-  /** Where each standard says so; those that do not, do not demand it. */
+  /** The clause in each standard that has the requirement. */
   clauses: Partial<Record<Standard, string>>;
   isMet(subject: S, profile: Profile): boolean;
 }
 
 const ALGORITHMS: readonly string[] = ['PS256', 'ES256'];
 
-/** FAPI 2.0 takes Ed25519, too. */
+/** FAPI 2.0 also allows Ed25519. */
 const ALGORITHMS_2: readonly string[] = [...ALGORITHMS, 'EdDSA', 'Ed25519'];
 
-/** The grants of all profiles. */
+/** The grants that all profiles allow. */
 const GRANTS: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
 
-/** Whether a profile is held to a standard. */
+/** Returns whether a profile includes a standard. */
 export const isHeld = ({ standards }: Profile, to: Standard) => standards.includes(to);
 
-/** Whether a profile lets something be signed by an algorithm (JWA). */
+/** Returns whether a profile allows a signature algorithm (JWA). */
 export const isAlgorithm = (alg: string, profile: Profile) =>
   (isHeld(profile, 'fapi2') ? ALGORITHMS_2 : ALGORITHMS).includes(alg);
 
@@ -31,7 +31,7 @@ interface Key {
   readonly alg?: string | undefined;
 }
 
-/** What of an application's record is judged. */
+/** The members of an application's record that the rules examine. */
 export interface ProfiledClient {
   readonly compliance_level?: string | null | undefined;
   readonly app_type: string;
@@ -53,13 +53,16 @@ export interface ProfiledClient {
 
 const CIBA = 'urn:openid:params:grant-type:ciba';
 
-/** Whether it may be asked for tokens by that grant. `implicit` stands for hybrid responses, which have an ID token beside the code. */
+/**
+ * Returns whether a profile allows a grant. `implicit` stands for hybrid responses, which contain an ID token beside
+ * the code.
+ */
 export function isGrant(grant: string, profile: Profile): boolean {
   if (grant === CIBA) return isHeld(profile, 'ciba');
   return GRANTS.includes(grant) || (grant === 'implicit' && isHeld(profile, 'fapi1'));
 }
 
-/** Of the application itself. */
+/** Rules for the application itself. */
 export const CLIENT_RULES: readonly Rule<ProfiledClient>[] = [
   {
     name: 'authentication',

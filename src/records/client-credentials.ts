@@ -3,20 +3,20 @@ import { z } from 'zod';
 import { certificateCredential, credentialMembers, subjectCredential } from './client-certificates.ts';
 import { publicKeyFault } from './client-keys.ts';
 
-/** What an application signs assertions and request objects with: neither `none` nor a shared secret. */
+/** The algorithms for assertions and request objects: neither `none` nor one with a shared secret. */
 export const CREDENTIAL_ALGORITHMS = ['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA'] as const;
 
-/** A public key of `private_key_jwt`; kept as it was written. */
+/** A public key of `private_key_jwt`; unknown members are kept. */
 export const credentialSchema = z
   .looseObject({
     ...credentialMembers,
     credential_type: z.literal('public_key').optional(),
-    /** What the header of an assertion names it by; without it, headers name none. */
+    /** The key id that the header of an assertion names; without it, the header must name none. */
     kid: z.string().optional(),
     alg: z.enum(CREDENTIAL_ALGORITHMS).default('RS256'),
-    /** PEM (SPKI) public key, or a certificate. */
+    /** A public key (SPKI) or a certificate, as PEM. */
     pem: z.string().optional(),
-    /** Or the public key as a JWK. */
+    /** Alternatively, the public key as a JWK. */
     jwk: z.record(z.string(), z.unknown()).optional(),
   })
   .superRefine((credential, context) => {
@@ -24,7 +24,7 @@ export const credentialSchema = z
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
 
-/** Of any method, told by its type. */
+/** A credential of any method, distinguished by its type. */
 export const waitingCredential = z
   .looseObject({ credential_type: z.string().optional() })
   .transform((one, context) => {
@@ -36,5 +36,5 @@ export const waitingCredential = z
     return z.NEVER;
   });
 
-/** Credentials of a method that are good at once: the one in use, and the next. */
+/** The credentials of a method: up to two are valid at once, the present one and the next. */
 export const MOST_LIVE = 2;

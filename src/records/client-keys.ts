@@ -1,7 +1,7 @@
-// The public keys that an application's assertions are verified with (RFC 7523), as the tenant file has them.
+// The public keys that verify an application's assertions (RFC 7523), as in the tenant file.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
-/** A key in one of two forms, and the algorithm that it is for. */
+/** A key in one of two forms, and its algorithm. */
 export interface Credential {
   readonly alg: string;
   readonly pem?: string | undefined;
@@ -11,12 +11,12 @@ export interface Credential {
   readonly expires_at?: string | undefined;
 }
 
-/** When a key is good no more, epoch milliseconds. */
+/** Returns when a key expires, in epoch milliseconds. */
 export function expiryOf({ expires_at }: Pick<Credential, 'expires_at'>): number {
   return expires_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
 }
 
-/** What is wrong with a credential: in words, and where. */
+/** What is wrong with a credential: the message, and the path of the member. */
 interface CredentialFault {
   path: string[];
   message: string;
@@ -28,7 +28,7 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 /** The curve of each ECDSA algorithm (RFC 7518 §3.4), by OpenSSL's name. */
 const CURVES: Readonly<Record<string, string>> = { ES256: 'prime256v1', ES384: 'secp384r1' };
 
-/** @returns why a credential could not verify an assertion, or holds more than it may; undefined when it is fit. */
+/** Returns why a credential cannot verify an assertion, or contains a private key; undefined if it is valid. */
 export function publicKeyFault(credential: Credential): CredentialFault | undefined {
   const { alg, pem, jwk } = credential;
   if ((pem === undefined) === (jwk === undefined))
@@ -49,10 +49,7 @@ export function publicKeyFault(credential: Credential): CredentialFault | undefi
   return isFor(alg, key) ? undefined : { path, message: `is no key for ${alg}: ${needs(alg)}` };
 }
 
-/**
- * The public key of a credential, read.
- * @throws Error when it is none.
- */
+/** Returns the public key of a credential. @throws Error when it is not a public key. */
 export function publicKeyOf({ pem, jwk }: Credential): KeyObject {
   if (pem === undefined) return createPublicKey({ key: { ...jwk }, format: 'jwk' });
   // Deploy tools write line ends as the two characters `\n`.

@@ -1,4 +1,5 @@
-// Applications in the tenant file, and what of their authentication could not work at a request or would not be safe.
+// Applications in the tenant file. Settings of their authentication that would fail at a request or would be unsafe are
+// refused.
 import { z } from 'zod';
 import { anonymousClientFault, anonymousSessionsSchema } from './anonymous.ts';
 import {
@@ -18,12 +19,12 @@ import { samlpSchema } from './samlp.ts';
 import { sessionTransferSchema } from './session-transfer.ts';
 import { SIGNING_ALGS, type SigningAlg, TOKEN_ALGS, type TokenAlg } from './signing-algs.ts';
 
-/** The application of the development page, which is in no tenant file. */
+/** The client_id of the development page's application, which is not in the tenant file. */
 export const TRY_LOGIN = 'gatehouse-try-login';
 
 const seconds = z.number().int().positive();
 
-/** VSCHAR: what a client_id and a client_secret may be made of (RFC 6749 appendix A.1 and A.2). */
+/** VSCHAR, the characters of a client_id and a client_secret (RFC 6749 appendix A.1 and A.2). */
 const printable = z
   .string()
   .regex(/^[\x20-\x7E]*$/, 'must be printable ASCII characters alone (RFC 6749 appendix A)');
@@ -31,13 +32,13 @@ const printable = z
 const refreshTokenSchema = z.looseObject({
   rotation_type: z.enum(['rotating', 'non-rotating']).default('non-rotating'),
   expiration_type: z.enum(['expiring', 'non-expiring']).default('non-expiring'),
-  /** Seconds during which a rotated token may still be used. */
+  /** How long a rotated refresh token may still be used, in seconds. */
   leeway: z.number().int().nonnegative().default(0),
   token_lifetime: seconds.default(2592000),
   infinite_token_lifetime: z.boolean().optional(),
   idle_token_lifetime: seconds.default(1296000),
   infinite_idle_token_lifetime: z.boolean().optional(),
-  /** APIs that a refresh token is exchanged for besides its own, with these scopes. */
+  /** Other APIs that a refresh token can be exchanged for, with these scopes. */
   policies: z
     .array(z.looseObject({ audience: z.string().min(1), scope: z.array(z.string()).default([]) }))
     .nullish(),
@@ -57,10 +58,11 @@ const clientFields = z.looseObject({
       'native',
       'regular_web',
       'non_interactive',
-      // An API that is a client of its own, and the client that sets connections up for others.
+      // `resource_server`: an API that is also a client. `express_configuration`: the client that sets up connections
+      // for others.
       'resource_server',
       'express_configuration',
-      // Services of others that the hosted service logs in to by its add-ons.
+      // Third-party services that the hosted service logs in to through add-ons.
       ...([
         ...['rms', 'box', 'cloudbees', 'concur', 'dropbox', 'mscrm', 'echosign', 'egnyte', 'newrelic', 'oag'],
         ...['office365', 'salesforce', 'sentry', 'sharepoint', 'slack', 'springcm', 'zendesk', 'zoom'],
@@ -74,7 +76,7 @@ const clientFields = z.looseObject({
   web_origins: z.array(z.string()).default([]),
   grant_types: z.array(z.string()).optional(),
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post', 'client_secret_basic']).optional(),
-  /** The public keys that assertions are verified with, or the certificates of mutual TLS: of one method. */
+  /** The public keys that verify assertions, or the certificates of mutual TLS; of one method only. */
   client_authentication_methods: z
     .looseObject({
       private_key_jwt: z.looseObject({ credentials: z.array(credentialSchema) }).optional(),
@@ -82,23 +84,26 @@ const clientFields = z.looseObject({
       self_signed_tls_client_auth: z.looseObject({ credentials: z.array(certificateCredential) }).optional(),
     })
     .optional(),
-  /** Signed authorization requests (RFC 9101): the public keys, and whether there are no others. */
+  /** Signed authorization requests (RFC 9101): the public keys, and whether unsigned ones are refused. */
   signed_request_object: z
     .looseObject({ required: z.boolean().optional(), credentials: z.array(credentialSchema).default([]) })
     .nullish(),
-  /** Whether its authorization requests have to be pushed (RFC 9126). */
+  /** Whether authorization requests must be pushed (RFC 9126). */
   require_pushed_authorization_requests: z.boolean().nullish(),
-  /** Seconds that a pushed request may be kept; 30 where it says nothing. */
+  /** How long a pushed request may be kept, in seconds; 30 by default. */
   par_request_expiry: z.number().int().min(10).max(600).nullish(),
-  /** The profile of FAPI that it is held to. */
+  /** The FAPI profile that the application must comply with. */
   compliance_level: z.enum(COMPLIANCE_LEVELS).nullish(),
-  /** Credentials that are kept for it and not used yet. */
+  /** Credentials that are registered but not used yet. */
   credentials: z.array(waitingCredential).optional(),
   is_first_party: z.boolean().default(true),
-  /** Whether `auth0-forwarded-for` of this application, once authenticated, names its user's address. */
+  /**
+   * Whether the header `auth0-forwarded-for` of this application gives its user's address, once the application has
+   * authenticated.
+   */
   is_token_endpoint_ip_header_trusted: z.boolean().optional(),
   oidc_conformant: z.boolean().default(false),
-  /** Ours: claims as OpenID Connect Core has them; `tenant.flags.standard_claims` where it says nothing. */
+  /** Our own member: whether claims are as in OpenID Connect Core; by default as `tenant.flags.standard_claims`. */
   standard_claims: z.boolean().optional(),
   jwt_configuration: z
     .looseObject({
@@ -106,14 +111,14 @@ const clientFields = z.looseObject({
       lifetime_in_seconds: seconds.default(36000),
     })
     .prefault({}),
-  /** Ours, by the name of OpenID Connect Registration 1.0 §2: in place of `jwt_configuration.alg`. */
+  /** Our own member, named as in OpenID Connect Registration 1.0 §2; takes precedence over `jwt_configuration.alg`. */
   id_token_signed_response_alg: z.enum(TOKEN_ALGS).optional(),
   /** ID tokens and logout tokens are encrypted for `encryption_key` (OpenID Connect Registration 1.0 §2). */
   id_token_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   id_token_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
-  /** Responses of `/authorize` as JWTs (JARM §3): what they are signed with, RS256 where it says nothing. */
+  /** The signature algorithm of `/authorize` responses as JWTs (JARM §3); RS256 by default. */
   authorization_signed_response_alg: z.enum(SIGNING_ALGS).optional(),
-  /** And they are encrypted for `encryption_key`. */
+  /** Whether these responses are encrypted for `encryption_key`. */
   authorization_encrypted_response_alg: z.enum(ENCRYPTION_ALGS).optional(),
   authorization_encrypted_response_enc: z.enum(CONTENT_ENCRYPTION).optional(),
   encryption_key: applicationKey.nullish(),
@@ -121,9 +126,9 @@ const clientFields = z.looseObject({
   addons: z.looseObject({ samlp: samlpSchema.optional() }).optional(),
   oidc_logout: clientLogoutSchema.optional(),
   oidc_backchannel_logout: clientBackChannelSchema.optional(),
-  /** Whether its app on phones logs users in by a provider's own kit. */
+  /** Whether its mobile app logs users in with a provider's own SDK. */
   native_social_login: z.looseObject({ apple: enabled, google: enabled, facebook: enabled }).nullish(),
-  /** Whether it may have tokens exchanged that the tenant's own actions judge. */
+  /** Whether it may exchange tokens that the tenant's own actions validate. */
   token_exchange: z.looseObject({ allow_any_profile_of_type: z.array(z.string()).nullish() }).nullish(),
   session_transfer: sessionTransferSchema.nullish(),
   mobile: z
@@ -132,50 +137,52 @@ const clientFields = z.looseObject({
       android: z.looseObject({ sha256_cert_fingerprints: z.array(z.string()).nullish() }).nullish(),
     })
     .nullish(),
-  /** What the signed-out page frames (OpenID Connect Front-Channel Logout 1.0 §2). */
+  /** What the logged-out page loads in frames (OpenID Connect Front-Channel Logout 1.0 §2). */
   frontchannel_logout_uri: calledAddress.optional(),
   initiate_login_uri: z.string().optional(),
-  /** How users are told of logins that they are to approve: `guardian-push`, `email`; devices where nothing is said. */
+  /** How users are notified of logins to approve: `guardian-push` or `email`; by default their devices. */
   async_approval_notification_channels: z.array(z.string()).nullish(),
-  /** The API that a client of type `resource_server` is of: it asks about the tokens that the API is given. */
+  /**
+   * For a client of type `resource_server`: the identifier of the API that it is; it introspects tokens for that API.
+   */
   resource_server_identifier: z.string().max(600).nullish(),
-  /** A login page of this application's own, as `pages` has it; HTML, or the path of a file of it. */
+  /** The application's own login page, as in `pages`: HTML, or the path of an HTML file. */
   custom_login_page: z.string().optional(),
-  /** Whether a customized login page is shown, where there is one; the default. */
+  /** Whether a customized login page is shown, if there is one; true by default. */
   custom_login_page_on: z.boolean().optional(),
-  /** Whether users log in as members of organizations; `deny` where it says nothing. */
+  /** Whether users log in as members of organizations; `deny` by default. */
   organization_usage: z.enum(['deny', 'allow', 'require']).optional(),
-  /** The organization of its own tokens whose requests name none, where the client grant allows organizations. */
+  /** The organization of client credentials requests that name none, if the client grant allows organizations. */
   default_organization: z
     .looseObject({
       organization_id: z.string().min(1).max(64),
       flows: z.array(z.literal('client_credentials')).min(1),
     })
     .nullish(),
-  /** What happens where an organization is required and a request names none. */
+  /** What happens when an organization is required and a request names none. */
   organization_require_behavior: z.enum(['no_prompt', 'pre_login_prompt', 'post_login_prompt']).optional(),
-  /** What is asked for then, before the login: the organization's name, where it says nothing. */
+  /** What the user is then asked for before the login; by default the name of the organization. */
   organization_discovery_methods: z
     .array(z.enum(['email', 'organization_name']))
     .min(1)
     .optional(),
-  /** Whether its access tokens are bound to a key: by DPoP (RFC 9449), or its certificate (RFC 8705). */
+  /** Whether its access tokens must be bound to a key, by DPoP (RFC 9449) or its certificate (RFC 8705). */
   require_proof_of_possession: z.boolean().optional(),
-  /** Whether visitors who have not logged in get tokens that name nobody. */
+  /** Whether it may get tokens for visitors who have not logged in. */
   anonymous_sessions: anonymousSessionsSchema.nullish(),
   sso_disabled: z.boolean().optional(),
   cross_origin_authentication: z.boolean().optional(),
   client_metadata: z.record(z.string(), z.string()).optional(),
 });
 
-/** What the responses of an application's authorization requests are signed with, where they are JWTs. */
+/** Returns the signature algorithm of an application's authorization responses, if they are JWTs. */
 export function responseAlg(client: {
   readonly authorization_signed_response_alg?: SigningAlg | undefined;
 }): SigningAlg {
   return client.authorization_signed_response_alg ?? 'RS256';
 }
 
-/** What ID tokens and logout tokens of an application are signed with. */
+/** Returns the signature algorithm of an application's ID tokens and logout tokens. */
 export function idTokenAlg(client: {
   readonly id_token_signed_response_alg?: TokenAlg | undefined;
   readonly jwt_configuration: { readonly alg: TokenAlg };
@@ -183,7 +190,7 @@ export function idTokenAlg(client: {
   return client.id_token_signed_response_alg ?? client.jwt_configuration.alg;
 }
 
-/** An application. The faults of several keys together are of the one that has to change. */
+/** An application. A fault in a combination of members is reported at the member that has to change. */
 export const clientSchema = clientFields.superRefine((client, context) => {
   const fault = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', path, message });
   for (const demand of clientFaults(client)) fault(`has rules: ${demand}`, 'compliance_level');

@@ -1,5 +1,5 @@
-// The one declaration of what is stored: each collection's record, unique keys and indexes.
-// Records that the vendor's management vocabulary names (clients, connections, users …) keep its snake_case.
+// Declares everything that is stored: the record, the unique keys and the indexes of each collection. Records with
+// names of the vendor's management API (clients, connections, users …) keep its snake_case.
 
 import type { ActionExecutionRecord } from './action-executions.ts';
 import type { AdministratorsRecord } from './administrators.ts';
@@ -52,7 +52,7 @@ export interface Records {
   documents: DocumentRecord;
   users: UserRecord;
   identities: IdentityRecord;
-  /** What was brought to its present form, by name. */
+  /** The migrations that were applied, by name. */
   migrations: Stored;
   credentials: CredentialRecord;
   administrators: AdministratorsRecord;
@@ -75,7 +75,7 @@ export interface Records {
   knownCallers: KnownCallerRecord;
   samlSessions: SamlSessionRecord;
   samlLogouts: SamlLogoutRecord;
-  /** Messages of service providers that were taken, by application and ID: each counts once. */
+  /** Messages of service providers that were accepted, by application and ID, so that each is accepted only once. */
   samlMessages: Stored;
   deliveries: DeliveryRecord;
   jobs: JobRecord;
@@ -91,7 +91,7 @@ export interface Records {
 
 export type CollectionName = keyof Records;
 
-/** Collections of earlier releases whose records were good for minutes: their tables are dropped. */
+/** Collections of earlier releases whose records were only valid for minutes; their tables are dropped. */
 export const retiredCollections: readonly string[] = ['oobChallenges'];
 
 export type Client = Frozen<Records['clients']>;
@@ -134,7 +134,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
       organization: (one) => one.organization_id,
       user: (one) => one.user_id,
       role: (one) => one.roles,
-      // With whom it is of, for `of` filters; without the organization for membership of any.
+      // Organization and user, for reference filters; without the organization for membership of any organization.
       held: (one) => [`${one.organization_id}\n${one.user_id}`, `\n${one.user_id}`],
     },
   },
@@ -153,7 +153,7 @@ export const collections: { [N in CollectionName]: CollectionSpec<Records[N]> } 
   migrations: { unique: {}, indexes: {} },
   signingKeys: { unique: {}, indexes: { state: (key) => key.state }, sealed: ['jwk'], cached: true },
   connectionKeys: {
-    // Of two that make a connection's first keys at once, one does.
+    // Of two processes that create a connection's first keys concurrently, only one succeeds.
     unique: { state: (key) => `${key.connection}\n${key.state}` },
     indexes: { connection: (key) => key.connection },
     sealed: ['jwk'],

@@ -1,12 +1,15 @@
-// The profiles for financial services that an application can be held to (`compliance_level`). What they demand is
+// The profiles for financial services that an application can comply with (`compliance_level`). Their rules are in
 // compliance.ts.
 
-/** FAPI 1.0 Part 2: Advanced; FAPI-CIBA, which adds to that; FAPI 2.0 Security Profile; its Message Signing, which adds to that. */
+/**
+ * FAPI 1.0 Part 2: Advanced; FAPI-CIBA, which extends it; FAPI 2.0 Security Profile; Message Signing, which extends
+ * that.
+ */
 export type Standard = 'fapi1' | 'ciba' | 'fapi2' | 'signing';
 
 export interface Profile {
   standards: readonly Standard[];
-  /** How the application proves who it is. */
+  /** How the application authenticates. */
   authentication: 'private_key_jwt' | 'mtls';
   /** What its access tokens are bound to. */
   possession: 'mtls' | 'dpop';
@@ -46,7 +49,10 @@ export const STANDARDS: Readonly<Record<Standard, string>> = {
   signing: 'FAPI 2.0 Message Signing',
 };
 
-/** The profile of an application; undefined where it has none. A level that nobody knows is kept by nobody: null. */
+/**
+ * Returns the profile of an application; undefined if it has none, null if its level is unknown, which nothing can
+ * comply with.
+ */
 export function profileOf({
   compliance_level: level,
 }: {

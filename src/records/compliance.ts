@@ -1,5 +1,5 @@
-// All that the levels of compliance demand: the one table of rules, which the tenant file and the Management API, the
-// authorization request and every issued token go by.
+// All rules of the compliance levels, in one table that is applied to the tenant file and the Management API, to
+// authorization requests, and to every issued token.
 
 import {
   CLIENT_RULES,
@@ -11,11 +11,11 @@ import {
 } from './client-compliance.ts';
 import { type Profile, profileOf, STANDARDS } from './compliance-levels.ts';
 
-/** An authorization request: its parameters, and how they came. */
+/** An authorization request: its parameters and how they were sent. */
 export interface ProfiledRequest {
   parameters: Readonly<Record<string, unknown>>;
   isPushed: boolean;
-  /** Whether they are those of a request object whose signature was verified. */
+  /** Whether the parameters are from a request object whose signature was verified. */
   isSigned: boolean;
 }
 
@@ -25,7 +25,7 @@ const isGiven = (value: unknown): boolean => typeof value === 'string' && value 
 
 const isJarm = (mode: unknown): boolean => typeof mode === 'string' && /(^|\.)jwt$/.test(mode);
 
-/** Of authorization requests. */
+/** Rules for authorization requests. */
 export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
   {
     name: 'pushed',
@@ -82,7 +82,7 @@ export const REQUEST_RULES: readonly Rule<ProfiledRequest>[] = [
   },
 ];
 
-/** Of requests to have a user approve (CIBA). */
+/** Rules for backchannel authentication requests (CIBA). */
 export const BACKCHANNEL_RULES: readonly Rule<Omit<ProfiledRequest, 'isPushed'>>[] = [
   {
     name: 'signed',
@@ -101,11 +101,11 @@ export const BACKCHANNEL_RULES: readonly Rule<Omit<ProfiledRequest, 'isPushed'>>
 /** An access token that is about to be issued. */
 interface ProfiledToken {
   boundTo: { dpop: boolean; mtls: boolean };
-  /** What it is signed with; undefined for an opaque one. */
+  /** The signature algorithm; undefined for an opaque token. */
   alg: string | undefined;
 }
 
-/** Of access tokens. */
+/** Rules for access tokens. */
 export const TOKEN_RULES: readonly Rule<ProfiledToken>[] = [
   {
     name: 'sender-constrained',
@@ -124,8 +124,8 @@ export const TOKEN_RULES: readonly Rule<ProfiledToken>[] = [
 ];
 
 /**
- * The clause of a rule for a profile, as an error says it: in the characters that an `error_description` may have (RFC 6749
- * §5.2). Undefined where the profile does not demand it.
+ * Returns the clause of a rule for a profile, in the characters that an `error_description` may contain (RFC 6749
+ * §5.2); undefined if the profile does not have the rule.
  */
 export function clauseOf(
   { clauses }: Pick<Rule<never>, 'clauses'>,
@@ -135,7 +135,7 @@ export function clauseOf(
   return standard && `${STANDARDS[standard]} ${clauses[standard]}`.replaceAll('§', 'section ');
 }
 
-/** The rules of a profile that something breaks, in words with their clauses. */
+/** Returns the rules of a profile that `subject` breaks, in words with their clauses. */
 export function brokenRules<S>(rules: readonly Rule<S>[], profile: Profile, subject: S): string[] {
   return rules.flatMap((rule) => {
     const clause = clauseOf(rule, profile);
@@ -146,8 +146,8 @@ export function brokenRules<S>(rules: readonly Rule<S>[], profile: Profile, subj
 }
 
 /**
- * What keeps an application from what its level demands of it.
- * @returns sentences; none where it has no level, or is as that wants it.
+ * Returns how an application fails to comply with its level.
+ * @returns sentences; none if it has no level or complies.
  */
 export function clientFaults(client: ProfiledClient): string[] {
   const profile = profileOf(client);
@@ -155,7 +155,7 @@ export function clientFaults(client: ProfiledClient): string[] {
   return profile === null ? ['compliance_level is unknown'] : brokenRules(CLIENT_RULES, profile, client);
 }
 
-/** The grants of an application that its level allows. */
+/** Returns the grants of an application that its level allows. */
 export function allowedGrants(client: Pick<ProfiledClient, 'compliance_level'>, grants: string[]): string[] {
   const profile = profileOf(client);
   if (profile === undefined) return grants;

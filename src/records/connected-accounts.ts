@@ -1,17 +1,21 @@
-// Accounts at other providers that users have connected: for their tokens, and no way to log in.
+// Accounts at other providers that users have connected so that applications can get tokens of them; users do not log
+// in with them.
 import type { UpstreamGrant } from './identities.ts';
 import type { Stored } from './record.ts';
 
-/** One account. `id` is a hash of whose it is and of what the provider calls it: connected again, it is the same. */
+/**
+ * One account. `id` is a hash of the user and of the provider's id for the account, so connecting it again gives the
+ * same id.
+ */
 export interface ConnectedAccountRecord extends Stored {
   user_id: string;
-  /** The connection's name, and its id: another one of the same name is another provider. */
+  /** The connection's name and id. With another id, a connection of the same name is another provider. */
   connection: string;
   connection_id: string;
   strategy: string;
-  /** What the provider gave, or what it was asked for where it does not say. */
+  /** The granted scopes; if the provider does not return them, the requested ones. */
   scopes: string[];
-  /** What the provider gave; stored sealed. */
+  /** The tokens from the provider; stored sealed. */
   grant: UpstreamGrant;
   /** ISO 8601. */
   created_at: string;

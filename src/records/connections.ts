@@ -1,4 +1,4 @@
-// Connections in the tenant file: databases, and all others.
+// Connections in the tenant file: databases and all others.
 import { z } from 'zod';
 import { customScriptsSchema, lackingScripts } from './custom-scripts.ts';
 import { attributesSchema } from './database-attributes.ts';
@@ -40,7 +40,7 @@ export const databaseOptionsSchema = z.looseObject({
     .looseObject({ enable: z.boolean().default(false), dictionary: z.array(z.string()).default([]) })
     .optional(),
   password_no_personal_info: z.looseObject({ enable: z.boolean().default(false) }).optional(),
-  /** In place of the members above, which then have no effect. */
+  /** Replaces the password members above, which then have no effect. */
   password_options: passwordOptionsSchema.nullish(),
   requires_username: z.boolean().default(false),
   validation: z
@@ -54,25 +54,25 @@ export const databaseOptionsSchema = z.looseObject({
         .optional(),
     })
     .optional(),
-  /** In place of `requires_username` and `validation`. */
+  /** Replaces `requires_username` and `validation`. */
   attributes: attributesSchema.nullish(),
-  /** Of which kind a name is taken to be first, where it could be several. */
+  /** The order in which a name that could be of several kinds is looked up. */
   precedence: z.array(z.enum(ADDRESS_KINDS)).max(3).nullish(),
   disable_signup: z.boolean().default(false),
-  /** Whether users cannot ask for a mail by which they set a new password. */
+  /** Whether users cannot request an e-mail for setting a new password. */
   disable_self_service_change_password: z.boolean().nullish(),
   brute_force_protection: z.boolean().default(true),
   domain_aliases: domainAliases,
-  /** Whether the users are, or were, kept in a database elsewhere, which `customScripts` ask. */
+  /** Whether users are, or were, kept in an external database, which `customScripts` access. */
   enabledDatabaseCustomization: z.boolean().optional(),
-  /** Whether users move here at their first login; else they stay where they are. */
+  /** Whether users are moved here at their first login; otherwise they stay in the external database. */
   import_mode: z.boolean().optional(),
   customScripts: customScriptsSchema.nullish(),
-  /** Whether the scripts are given a context before the callback. */
+  /** Whether the scripts get a context argument before the callback. */
   enable_script_context: z.boolean().optional(),
-  /** When what they say of a user becomes what we say, where users stay elsewhere. */
+  /** For users in an external database: when the attributes that it returns replace the stored ones. */
   set_user_root_attributes: rootAttributes.nullish(),
-  /** Members of a profile that are not stored. */
+  /** Members of the external profile that are not stored. */
   non_persistent_attrs: z.array(z.string()).max(1000).nullish(),
   /** The global `configuration` of the scripts. */
   configuration: z.record(z.string(), z.unknown()).nullish(),
@@ -81,24 +81,27 @@ export const databaseOptionsSchema = z.looseObject({
       password: z
         .looseObject({
           enabled: z.boolean().optional(),
-          /** Whether users are made without one by `POST /dbconnections/signup` and the Management API. */
+          /** Whether `POST /dbconnections/signup` and the Management API can create users without a password. */
           api_behavior: z.enum(['required', 'optional']).optional(),
-          /** Whether the hosted page asks who signs up for one. */
+          /** Whether the hosted page asks for a password at sign-up. */
           signup_behavior: z.enum(['allow', 'block']).optional(),
         })
         .nullish(),
       passkey: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
-      /** A code by e-mail in place of the password. */
+      /** A code by e-mail instead of the password. */
       email_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
-      /** The same by SMS, where users log in with phone numbers. */
+      /** A code by SMS instead of the password, if users log in with phone numbers. */
       phone_otp: z.looseObject({ enabled: z.boolean().default(false) }).nullish(),
     })
     .nullish(),
   passkey_options: z
     .looseObject({
-      /** Whether the login page has a button for passkeys, or browsers offer them where an address is typed, or both. */
+      /**
+       * Whether the login page has a button for passkeys, browsers offer them at the identifier field (autofill), or
+       * both.
+       */
       challenge_ui: z.enum(['both', 'autofill', 'button']).optional(),
-      /** Whether who has none is offered to make one, after a password. */
+      /** Whether users without a passkey are offered to create one after a login with a password. */
       progressive_enrollment_enabled: z.boolean().optional(),
       local_enrollment_enabled: z.boolean().optional(),
     })
@@ -116,11 +119,11 @@ const connectionFields = {
   enabled_clients: z.array(z.string()).default([]),
   realms: z.array(z.string()).optional(),
   is_domain_connection: z.boolean().default(false),
-  /** Whether the login page has a button for it, where its users log in elsewhere. */
+  /** For connections to an external provider: whether the login page has a button for it. */
   show_as_button: z.boolean().optional(),
 };
 
-/** The strategy of the tenant file's `databases`. */
+/** The strategy of the connections in the tenant file's `databases`. */
 export const DATABASE = 'auth0';
 
 export const databaseSchema = z.looseObject({
@@ -129,7 +132,7 @@ export const databaseSchema = z.looseObject({
   options: databaseOptionsSchema.prefault({}),
 });
 
-/** A database as it is written: what was stored before scripts were run may lack one. */
+/** A database in a request or file. In the store, a database older than the scripts may lack a required one. */
 export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, context) => {
   for (const name of lackingScripts(options)) {
     context.addIssue({
@@ -140,25 +143,25 @@ export const writtenDatabaseSchema = databaseSchema.superRefine(({ options }, co
   }
 });
 
-/** What must be known of a strategy where the tenant file and the store are read; all else is in its own folder. */
+/** The properties of a strategy that the tenant file and the store need; the rest is in the strategy's own folder. */
 export interface StrategyRecord {
-  /** Checks the connection's options. */
+  /** The schema of the connection's options. */
   options: z.ZodType;
-  /** The options that a connection is kept without, and nobody can log in without. */
+  /** Returns the options that are missing: the connection is stored without them, but nobody can log in. */
   lacking?(options: Readonly<Record<string, unknown>>): string[];
-  /** Whether its connections are the tenant file's `databases`. */
+  /** Whether its connections belong in the tenant file's `databases`. */
   isDatabase: boolean;
-  /** The addresses that name one user of a connection. */
+  /** The kinds of addresses that identify one user of a connection. */
   unique: readonly AddressKind[];
-  /** The address that a login proves to be the user's. */
+  /** The kind of address that a login proves to be the user's. */
   proves?: AddressKind;
-  /** Whether its users log in at a provider elsewhere, which says who they are. */
+  /** Whether users log in at an external provider. */
   isUpstream?: true;
-  /** Whether the provider signs as `https://<domain>`, by the option `domain`, where nothing else is said. */
+  /** Whether, by default, the provider's issuer is `https://<domain>`, from the option `domain`. */
   signsAsDomain?: true;
 }
 
-/** Users of a provider elsewhere are known by its own id for them alone. */
+/** Users of an external provider are identified only by the provider's id for them. */
 const upstream = { isDatabase: false, unique: [], isUpstream: true } as const;
 
 const socialRecord: StrategyRecord = { ...upstream, options: socialOptionsSchema };
@@ -167,7 +170,7 @@ const social = Object.fromEntries(SOCIAL_STRATEGIES.map((name) => [name, socialR
   StrategyRecord
 >;
 
-/** The strategies that are built in, by name. A tenant file may have connections of others, which are kept. */
+/** The built-in strategies by name. A tenant file may contain connections of other strategies; they are stored. */
 export const STRATEGIES = {
   [DATABASE]: { options: databaseOptionsSchema, isDatabase: true, unique: ADDRESS_KINDS },
   email: { options: emailOptionsSchema, isDatabase: false, unique: ['email'], proves: 'email' },
@@ -194,12 +197,12 @@ export const STRATEGIES = {
 
 export type StrategyName = keyof typeof STRATEGIES;
 
-/** What is known of a strategy; undefined for one that is not built in. */
+/** Returns the record of a strategy; undefined if it is not built in. */
 export function strategyRecord(name: string): StrategyRecord | undefined {
   return Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name as StrategyName] : undefined;
 }
 
-/** A connection that is no database. Its options are kept as they are written, and checked by its strategy's schema. */
+/** A connection other than a database. Its options are stored as written, and checked by its strategy's schema. */
 export const connectionSchema = z
   .looseObject({
     ...connectionFields,
@@ -208,7 +211,7 @@ export const connectionSchema = z
   })
   .superRefine(({ strategy, options }, context) => {
     const known = strategyRecord(strategy);
-    // A database is refused as a whole: it has a section of its own.
+    // A database is refused elsewhere as a whole, because it belongs in its own section.
     const faults = known?.isDatabase === false ? known.options.safeParse(options).error?.issues : undefined;
     for (const { path, message } of faults ?? []) {
       context.addIssue({ code: 'custom', path: ['options', ...path], message });
@@ -218,8 +221,8 @@ export const connectionSchema = z
 const purpose = z.looseObject({ active: z.boolean().optional() }).nullish().catch(undefined);
 
 /**
- * What a connection is for: logins where nothing is said (`authentication.active`), accounts that users connect where it is
- * said (`connected_accounts.active`).
+ * Returns what a connection is for: logins, unless `authentication.active` is false; accounts that users connect, if
+ * `connected_accounts.active` is true.
  */
 export function connectionPurposes(connection: object): { logsIn: boolean; connectsAccounts: boolean } {
   const { authentication, connected_accounts } = connection as Record<string, unknown>;

@@ -1,13 +1,14 @@
-// Claims that a tenant declares beside those of the protocol and the profile: a name, and where its value is found.
+// Claims that a tenant defines in addition to those of the protocol and the profile: a name and where the value comes
+// from.
 import { z } from 'zod';
 import { PROFILE_CLAIMS } from './users.ts';
 
-/** Where a declared claim goes. */
+/** Where a custom claim can be added. */
 const CLAIM_TARGETS = ['id_token', 'access_token', 'userinfo', 'saml'] as const;
 
 export type ClaimTarget = (typeof CLAIM_TARGETS)[number];
 
-/** Claims whose meaning is the protocol's: a tenant that could set them could break it, or speak for the server. */
+/** Claims that the protocol defines: setting them could break it, or make statements in the server's name. */
 const PROTOCOL_CLAIMS = new Set(
   `iss sub aud exp nbf iat jti nonce azp auth_time acr amr act may_act active at_hash c_hash s_hash sid scope scp
   client_id cnf cty typ kid alg htm htu ath events toe txn gty permissions org_id org_name authorization_details
@@ -17,13 +18,13 @@ const PROTOCOL_CLAIMS = new Set(
     .filter(Boolean),
 );
 
-/** Claims of the profile (OpenID Connect Core §5.1), which ID tokens and userinfo have of the user alone. */
+/** Claims of the profile (OpenID Connect Core §5.1); in ID tokens and userinfo they come from the user only. */
 const PROFILE = new Set<string>([
   ...PROFILE_CLAIMS,
   ...['address', 'email', 'email_verified', 'phone_number', 'phone_number_verified'],
 ]);
 
-/** What a value may be taken from; secrets, and what only the server is concerned with, are not among them. */
+/** The members that a value may be taken from; secrets and members for internal use are left out. */
 const SOURCES: Record<string, ReadonlySet<string>> = {
   user: new Set([
     ...PROFILE_CLAIMS,
@@ -35,13 +36,10 @@ const SOURCES: Record<string, ReadonlySet<string>> = {
   connection: new Set(['id', 'name', 'strategy', 'metadata']),
 };
 
-/** `.member`, or `['member']` for a name with other characters, such as an address. */
+/** `.member`, or `['member']` for a name with other characters, such as a URL. */
 const SEGMENT = /\.([A-Za-z_$][\w$-]*)|\['([^'\\]{1,255})'\]/y;
 
-/**
- * The members that a path names, such as `user.app_metadata.roles`.
- * @returns undefined for text that is no path.
- */
+/** Parses a path such as `user.app_metadata.roles` into its names. @returns undefined for text that is not a path. */
 export function claimPath(text: string): string[] | undefined {
   const source = /^[a-z]+/.exec(text)?.[0];
   if (source === undefined) return undefined;
@@ -65,19 +63,20 @@ function pathFault(text: string): string | undefined {
 }
 
 /**
- * A name as it may be read: Go's `encoding/json` and the claims of .NET know no capitals, Java's `equalsIgnoreCase` no dots of an
- * `i`, and people see no spaces, widths or characters that show nothing (U+2800 is a pattern without dots).
+ * Returns a claim's name as clients may read it: Go's `encoding/json` and .NET's claims ignore case, Java's
+ * `equalsIgnoreCase` also ignores the dot of an `i`, and people cannot see spaces, widths or invisible characters
+ * (U+2800 is a Braille pattern without dots).
  */
 const asRead = (claim: string): string =>
   claim
     .normalize('NFKC')
     .replace(/[\p{C}\p{DI}\p{Z}\s\u2800]/gu, '')
-    // Some small letters have a capital that is another one's, too.
+    // Upper case first: some lower-case letters have the upper case of another letter.
     .toUpperCase()
     .toLowerCase()
     .replaceAll('i\u0307', 'i');
 
-/** Why a claim cannot be set; undefined when it can. */
+/** Returns why a claim cannot be defined; undefined if it can. */
 export function claimFault(claim: string, to: readonly ClaimTarget[]): string | undefined {
   const read = asRead(claim);
   if (read === '') return 'a claim has a name that can be seen';
@@ -91,12 +90,12 @@ export function claimFault(claim: string, to: readonly ClaimTarget[]): string | 
 const customClaimSchema = z
   .strictObject({
     claim: z.string().min(1).max(255),
-    /** A path to what the claim says; nothing in it is executed. */
+    /** A path to the value; nothing in it is executed. */
     value: z.string().max(1024),
     to: z.array(z.enum(CLAIM_TARGETS)).min(1),
-    /** Applications that get it; all, where there is no list. */
+    /** The applications that get the claim; all if omitted. */
     clients: z.array(z.string()).optional(),
-    /** APIs whose access tokens have it; all, where there is no list. */
+    /** The APIs whose access tokens contain the claim; all if omitted. */
     audiences: z.array(z.string()).optional(),
   })
   .superRefine(({ claim, value, to }, context) => {
@@ -107,5 +106,5 @@ const customClaimSchema = z
 
 export type CustomClaim = z.output<typeof customClaimSchema>;
 
-/** Claims of a tenant, each declared once for a place and an application. */
+/** The custom claims of a tenant. */
 export const customClaimsSchema = z.array(customClaimSchema).max(100);

@@ -1,22 +1,22 @@
-// Custom domains: names that a tenant is reached by through an edge of its own, which proves itself by an API key.
+// Custom domains: names of a tenant behind an edge of its own, which authenticates itself with an API key.
 import { z } from 'zod';
 import { sha256 } from '../runtime/secrets.ts';
 import { EXPOSED_SECRET } from './client-authentication.ts';
 
-/** A custom domain that is in force. */
+/** A custom domain that is active. */
 export interface CustomDomain {
   /** In lower case. */
   domain: string;
-  /** The hashes of its API keys; several while they rotate. */
+  /** The hashes of its API keys; several during rotation. */
   keyHashes: readonly string[];
-  /** The header in which its edge says where the client is, in lower case. */
+  /** The header in which the edge sends the client's address, in lower case. */
   clientIpHeader?: string;
 }
 
-/** The hash of an API key, as it is kept: a key is long and random. */
+/** Returns the stored hash of an API key; a key is long and random, so a plain hash is enough. */
 export const apiKeyHash = sha256;
 
-/** More would be keys that nobody took back. */
+/** A limit so that old keys are removed. */
 const MOST_KEYS = 4;
 
 const apiKey = z
@@ -27,7 +27,7 @@ const apiKey = z
 const keyMembers = z.object({
   api_key: apiKey.optional(),
   api_keys: z.array(apiKey).max(MOST_KEYS).optional(),
-  /** As `gatehouse export` writes them. */
+  /** Hashes as written by `gatehouse export`. */
   api_key_hashes: z
     .array(z.string().regex(/^[\w-]{43}$/, 'must be SHA-256 hashes in base64url'))
     .max(MOST_KEYS)
@@ -35,8 +35,8 @@ const keyMembers = z.object({
 });
 
 /**
- * A custom domain in the tenant file. Its keys leave it as hashes alone; whoever writes the file runs the server, so a
- * domain that comes with a key needs no further proof.
+ * A custom domain in the tenant file. Its keys are stored as hashes only. Whoever writes the file runs the server, so a
+ * domain with a key needs no further verification.
  */
 export const customDomainSchema = z
   .record(z.string(), z.unknown())
@@ -63,7 +63,7 @@ interface Document {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The custom domains of documents that are in force: verified, with a key. */
+/** Returns the custom domains that are verified and have a key. */
 export function customDomainsOf(documents: readonly Document[]): CustomDomain[] {
   return documents.flatMap(({ kind, body }) => {
     const { domain, status, api_key_hashes: hashes, custom_client_ip_header: header } = body;

@@ -1,9 +1,9 @@
-// The scripts of a database connection whose users are kept, or were kept, elsewhere.
+// The scripts of a database connection whose users are, or were, kept in an external database.
 import { Script } from 'node:vm';
 import { z } from 'zod';
 import { LONGEST_SCRIPT } from './script-length.ts';
 
-/** What scripts are for, by the hosted service's names. */
+/** The scripts, by the hosted service's names. */
 const CUSTOM_SCRIPTS = [
   'login',
   'get_user',
@@ -22,7 +22,7 @@ const scriptSchema = z
   .refine(isJavaScript, 'is no JavaScript')
   .nullish();
 
-/** Their texts, by name; one that could not be run is refused by its name. */
+/** The scripts' source texts by name; a faulty script is refused under its name. */
 export const customScriptsSchema = z.looseObject(
   Object.fromEntries(CUSTOM_SCRIPTS.map((name) => [name, scriptSchema])) as Record<
     CustomScriptName,
@@ -30,14 +30,14 @@ export const customScriptsSchema = z.looseObject(
   >,
 );
 
-/** What of a database's options says whether its users are kept elsewhere. */
+/** The options of a database that decide whether its users are kept externally. */
 interface Customization {
   enabledDatabaseCustomization?: boolean | undefined;
   import_mode?: boolean | undefined;
   customScripts?: Readonly<Record<string, unknown>> | null | undefined;
 }
 
-/** The text of a script; undefined where there is none. */
+/** Returns the source of a script; undefined if there is none. */
 export function customScript(
   { customScripts }: Pick<Customization, 'customScripts'>,
   name: CustomScriptName,
@@ -46,14 +46,17 @@ export function customScript(
   return typeof source !== 'string' || source.trim() === '' ? undefined : source;
 }
 
-/** The scripts without which nobody could log in, or somebody who has not moved here yet could be taken for nobody. */
+/**
+ * Returns the required scripts that are missing: without `login` nobody could log in; without `get_user` a user who has
+ * not moved yet would seem not to exist.
+ */
 export function lackingScripts(options: Customization): CustomScriptName[] {
   if (options.enabledDatabaseCustomization !== true) return [];
   const needed = options.import_mode === true ? (['login', 'get_user'] as const) : (['login'] as const);
   return needed.filter((name) => customScript(options, name) === undefined);
 }
 
-/** Whether a text can be read as the sandbox does: an expression, or the text of a module. Nothing of it is run. */
+/** Returns whether a text compiles in the way the sandbox reads it, as an expression or as a module. It is not run. */
 function isJavaScript(text: string): boolean {
   if (text.trim() === '') return true;
   return [`(${text}\n)`, `(function () {${text}\n})`].some((source) => {

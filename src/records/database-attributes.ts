@@ -1,5 +1,5 @@
-// The addresses that users of a database connection have: which they log in with, which they sign up with, which each of them
-// has to have. `options.attributes` says it; where a connection has none, `requires_username` and `validation` do.
+// The kinds of identifiers of a database connection's users: which they log in with, which they give at sign-up, and
+// which are required. They are set by `options.attributes` or, without it, by `requires_username` and `validation`.
 import { z } from 'zod';
 import { normalizeEmail } from './email.ts';
 import { ADDRESS_KINDS, type AddressKind } from './identities.ts';
@@ -11,7 +11,7 @@ const verified = signup.extend({ verification: active.optional() });
 const attribute = z.looseObject({ profile_required: z.boolean().optional() });
 const length = z.number().int().min(1).max(128).optional();
 
-/** An identifier, and what its user is asked for first. */
+/** An identifier, and whether its user is first asked for a password or a code. */
 const identifierBy = <const M extends 'email_otp' | 'phone_otp'>(code: M) =>
   active.extend({ default_method: z.enum(['password', code]).optional() });
 
@@ -48,29 +48,29 @@ export const attributesSchema = z.looseObject({
     .optional(),
 });
 
-/** The options of a connection that say which addresses its users have. */
+/** The options of a connection that define its users' identifiers. */
 interface Options {
   attributes?: z.output<typeof attributesSchema> | null | undefined;
   requires_username: boolean;
   validation?: { username?: { min: number; max: number } | undefined } | undefined;
 }
 
-/** One kind of address. */
+/** The settings of one kind of identifier. */
 interface Attribute {
   /** Whether users log in with it. */
   isIdentifier: boolean;
-  /** Whether it is asked for where somebody signs up. */
+  /** Whether it is asked for at sign-up. */
   signUp: 'required' | 'optional' | 'inactive';
-  /** Whether each user has one. */
+  /** Whether each user must have one. */
   isRequired: boolean;
   /**
-   * How it is proved where somebody signs up: by a code before there is an account, by a link that is mailed, or not; as the
-   * tenant's messages say where the connection says nothing.
+   * How it is verified at sign-up: by a code before the account is created, by a link in an e-mail, or not at all.
+   * `usual`: as the tenant's message settings say, because the connection says nothing.
    */
   verification: 'code' | 'link' | 'none' | 'usual';
 }
 
-/** The attributes of a connection, with what is not set filled in. */
+/** Returns the attributes of a connection, with defaults filled in. */
 export function attributesOf(options: Options): Record<AddressKind, Attribute> {
   const { attributes } = options;
   if (attributes == null) return olderAttributes(options);
@@ -117,13 +117,13 @@ function olderAttributes({ requires_username: isNamed }: Options): Record<Addres
   };
 }
 
-/** The kinds of addresses that users log in with. */
+/** Returns the kinds of identifiers that users log in with. */
 export function identifiersOf(options: Options): AddressKind[] {
   const attributes = attributesOf(options);
   return ADDRESS_KINDS.filter((kind) => attributes[kind].isIdentifier);
 }
 
-/** What a lookup must know of a connection. Without its options, names are e-mail addresses and usernames. */
+/** The parts of a connection that a lookup needs. Without options, names are e-mail addresses and usernames. */
 export interface NamedConnection {
   name: string;
   options?: Readonly<Record<string, unknown>>;
@@ -131,17 +131,14 @@ export interface NamedConnection {
 
 const DEFAULT_ORDER = ['email', 'phone_number', 'username'] as const;
 
-/**
- * What somebody may mean who types a name of theirs, in the order in which it is looked for: addresses in the form that they
- * are kept in.
- */
+/** Returns what a typed name may mean, in the order of the lookup, in the stored form of each kind. */
 export function namesIn(
   { options }: NamedConnection,
   typed: string,
 ): { kind: AddressKind; address: string }[] {
   const attributes = anyAttributes.parse(options?.attributes);
   const order = precedence.parse(options?.precedence);
-  // Usernames that were given while the connection required them still log in.
+  // Usernames from when the connection required them remain valid for logins.
   const counts = (kind: AddressKind) =>
     attributes == null ? kind !== 'phone_number' : attributes[kind]?.identifier?.active === true;
   return [...new Set([...order, ...DEFAULT_ORDER])].filter(counts).flatMap((kind) => {
@@ -159,14 +156,16 @@ const NORMAL: Record<AddressKind, (typed: string) => string | undefined> = {
   username: (typed) => typed.trim().toLowerCase(),
 };
 
-/** The kinds of addresses that nobody else in a connection may have: e-mail addresses, too, unless it says otherwise. */
+/**
+ * Returns the kinds of identifiers that are unique in a connection: all, unless it says that e-mail addresses are not.
+ */
 export function uniqueIn({ attributes }: Pick<Options, 'attributes'>): AddressKind[] {
   return ADDRESS_KINDS.filter((kind) => kind !== 'email' || attributes?.email?.unique !== false);
 }
 
 /**
- * What an import of users has to know: of which kinds nobody else may have an address, which each user has to have, and which
- * usernames are somebody else's addresses.
+ * Returns what an import of users checks: which kinds are unique, which are required, and which usernames could be
+ * another user's address.
  */
 export function importRules(options: Options) {
   const attributes = options.attributes == null ? undefined : attributesOf(options);
@@ -178,7 +177,7 @@ export function importRules(options: Options) {
   };
 }
 
-/** How long a username of a connection may be, in characters. */
+/** Returns the allowed length of a connection's usernames, in characters. */
 export function usernameLength({ attributes, validation }: Options): { min: number; max: number } {
   const { min_length: min, max_length: max } = attributes?.username?.validation ?? {};
   return {
@@ -188,8 +187,8 @@ export function usernameLength({ attributes, validation }: Options): { min: numb
 }
 
 /**
- * Whether a username reads as an address that somebody else could log in with: it never may, unless the connection takes such
- * names, and nobody logs in with addresses of that kind.
+ * Returns whether a username has the form of an address that another user could log in with. This is refused, unless
+ * the connection allows such usernames and no user logs in with that kind of address.
  */
 export function readsAsAddress(options: Options, username: string): boolean {
   const { allowed_types: allowed } = options.attributes?.username?.validation ?? {};

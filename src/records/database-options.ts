@@ -7,10 +7,10 @@ import { type CustomScriptName, customScript, lackingScripts } from './custom-sc
 import { identifiersOf, namesIn } from './database-attributes.ts';
 import type { DatabaseOptions } from './tenant.ts';
 
-/** What is read of a connection: that of a tenant file has no id yet. */
+/** The parts of a connection that are read here; one in a tenant file has no id yet. */
 type Configured = Pick<Connection, 'strategy' | 'options'>;
 
-/** The options of a database connection, with what is not set filled in. */
+/** Returns the options of a database connection, with defaults filled in. */
 export function databaseOptions(connection: Configured): DatabaseOptions {
   return databaseOptionsSchema.parse(connection.options);
 }
@@ -18,8 +18,8 @@ export function databaseOptions(connection: Configured): DatabaseOptions {
 const { authentication_methods: methods, passkey_options: passkeys } = databaseOptionsSchema.shape;
 
 /**
- * How users of a connection log in with passkeys; undefined where they do not: never where they are in a database
- * elsewhere. Asked at each login, so that of the options these alone are read.
+ * Returns the options of passkeys in a connection; undefined if users cannot log in with them, as in an external
+ * database. Called at each login, so only these options are parsed.
  */
 export function passkeyOptions(connection: Connection): NonNullable<z.output<typeof passkeys>> | undefined {
   const { strategy, options } = connection;
@@ -28,17 +28,17 @@ export function passkeyOptions(connection: Connection): NonNullable<z.output<typ
   return passkeys.parse(options.passkey_options) ?? {};
 }
 
-/** What passwords are for in a connection. */
+/** What passwords are used for in a connection. */
 interface PasswordUse {
-  /** Whether users log in with one. */
+  /** Whether users log in with a password. */
   logsIn: boolean;
-  /** Whether who signs up has one. */
+  /** Whether a password is set at sign-up. */
   signsUp: boolean;
-  /** Whether a program may make users without one. */
+  /** Whether users can be created without a password through an API. */
   isOptional: boolean;
 }
 
-/** What passwords are for in a connection; in a database elsewhere there is no other way in. */
+/** Returns what passwords are used for in a connection. An external database has no other way to log in. */
 export function passwordUse(connection: Configured): PasswordUse {
   const { strategy, options } = connection;
   if (strategy !== DATABASE || customDatabase(connection) !== undefined)
@@ -53,9 +53,9 @@ export function passwordUse(connection: Configured): PasswordUse {
 }
 
 /**
- * To which address users are sent a code before they are asked for a password.
- * @param typed by which name they have said who they are, if they have.
- * @returns undefined where they are asked for the password first.
+ * Returns the kind of address to which users get a code before they are asked for a password.
+ * @param typed the name that the user has entered, if any.
+ * @returns undefined if users are asked for the password first.
  */
 export function firstCode(connection: Connection, typed?: string): CodeKind | undefined {
   const kinds = codeKinds(connection);
@@ -67,19 +67,19 @@ export function firstCode(connection: Connection, typed?: string): CodeKind | un
     (kind) => options.attributes?.[kind]?.identifier?.default_method === CODE_METHODS[kind],
   );
   if (named === 'email' || named === 'phone_number') return first.find((kind) => kind === named);
-  // Before it is known which name they have, a code is first where it is for each name that they may have.
+  // Before the user has entered a name, codes come first only if they do for each kind of name.
   const isFirstForAll = identifiersOf(options).every((name) => first.some((kind) => kind === name));
   return isFirstForAll ? first[0] : undefined;
 }
 
 const CODE_METHODS = { email: 'email_otp', phone_number: 'phone_otp' } as const;
 
-/** What codes in place of a password are sent to. */
+/** The kinds of addresses that codes can be sent to. */
 export type CodeKind = 'email' | 'phone_number';
 
 /**
- * The addresses to which users of a database connection are sent a code in place of their password, of the kinds that they
- * log in with; none of one elsewhere.
+ * Returns the kinds of addresses to which users of a connection can get a code instead of a password; only kinds that
+ * users log in with, and none for an external database.
  */
 export function codeKinds(connection: Configured): CodeKind[] {
   const { strategy, options } = connection;
@@ -93,13 +93,10 @@ export function codeKinds(connection: Configured): CodeKind[] {
   );
 }
 
-/**
- * Why users of a database connection could not log in as its options say, in the words of the hosted service; undefined where
- * they can.
- */
+/** Returns why users of a connection could not log in, in the hosted service's words; undefined if they can. */
 export function wayInFault(connection: Configured): string | undefined {
   const { attributes } = databaseOptions(connection);
-  // A login by an address that several users have would name none of them.
+  // An address that several users share would not identify one of them.
   if (attributes?.email?.unique === false && attributes.email.identifier?.active === true)
     return 'attribute email must be unique to be an identifier';
   if (passwordUse(connection).logsIn || codeKinds(connection).length > 0) return undefined;
@@ -107,8 +104,8 @@ export function wayInFault(connection: Configured): string | undefined {
 }
 
 /**
- * Whether the users of a connection are in a database elsewhere: `moves` where they move here at their first login,
- * `elsewhere` where they and their passwords stay there; undefined for all other connections.
+ * Returns whether the users of a connection are in an external database: `moves` if they move here at their first
+ * login, `elsewhere` if they and their passwords stay there; undefined for all other connections.
  */
 export function customDatabase({ strategy, options }: Configured): 'moves' | 'elsewhere' | undefined {
   if (strategy !== DATABASE || options.enabledDatabaseCustomization !== true) return undefined;
@@ -116,19 +113,19 @@ export function customDatabase({ strategy, options }: Configured): 'moves' | 'el
   return lackingScripts(options).includes('login') ? undefined : 'moves';
 }
 
-/** Whether people can sign up. */
+/** Returns whether people can sign up. */
 export function takesSignUps(connection: Connection): boolean {
   return !databaseOptions(connection).disable_signup && canMakeUsers(connection);
 }
 
-/** Whether users can be made: where they are kept elsewhere, a script has to do it. */
+/** Returns whether users can be created; in an external database this needs a script. */
 export function canMakeUsers(connection: Connection): boolean {
   return canChange(connection, 'create');
 }
 
 /**
- * Whether passwords can be set anew by a mail: where they are kept elsewhere, a script has to do it. Those of administrators
- * cannot: who may change how the tenant sends its mail would have them.
+ * Returns whether passwords can be reset by e-mail; in an external database this needs a script. Administrators'
+ * passwords cannot: whoever may change the tenant's e-mail settings could take over their accounts.
  */
 export function changesPasswords(connection: Connection): boolean {
   return (
@@ -138,7 +135,7 @@ export function changesPasswords(connection: Connection): boolean {
   );
 }
 
-/** Whether users may ask for a mail by which they set a new password; administrators and tickets can all the same. */
+/** Returns whether users may request a password reset; administrators and tickets can reset a password regardless. */
 export function offersReset(connection: Connection): boolean {
   const { disable_self_service_change_password: isOff } = databaseOptions(connection);
   return isOff !== true && changesPasswords(connection);

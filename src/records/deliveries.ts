@@ -1,17 +1,23 @@
-// What has to leave the server and must not be lost: kept from before the request that caused it is answered until its
-// receiver has taken it, or it is given up.
+// Messages that must not be lost: each is stored before the request that caused it is answered, until its receiver has
+// accepted it or it is given up.
 import type { Stored } from './record.ts';
 
-/** One message to one receiver; `id` stays the same over all tries, and is told to receivers that count each once. */
+/**
+ * One message to one receiver. `id` stays the same over all attempts and is sent along, so that receivers can discard
+ * duplicates.
+ */
 export interface DeliveryRecord extends Stored {
-  /** What takes it: `email`, `sms`, `logout-token` … */
+  /** The kind of receiver: `email`, `sms`, `logout-token` … */
   kind: string;
-  /** What is sent, as JSON: it may hold codes and links, and is kept sealed. */
+  /** The content as JSON. It may contain codes and links, so it is stored sealed. */
   content: string;
-  /** From when on any process may take it, ISO 8601: whoever does moves that on by the length of a try. */
+  /**
+   * From when any process may send it, ISO 8601. The process that does so first moves it on by the duration of an
+   * attempt.
+   */
   dueAt: string;
-  /** The process that took it last. */
+  /** The process that made the last attempt. */
   holder: string;
-  /** How many tries have failed. */
+  /** The number of failed attempts. */
   tries: number;
 }

@@ -1,7 +1,7 @@
 // The sections of the tenant file about messages, in the deploy tool's vocabulary.
 import { z } from 'zod';
 
-/** SMTP alone is built in; the providers that the deploy tool also names all have an SMTP endpoint. */
+/** Only SMTP is built in; all providers that the deploy tool supports have an SMTP endpoint. */
 export const emailProviderSchema = z.looseObject({
   name: z.string().default('smtp'),
   enabled: z.boolean().default(true),
@@ -22,10 +22,10 @@ export const emailProviderSchema = z.looseObject({
     .optional(),
 });
 
-/** No link of a password reset is good for longer, seconds, whatever its template says. */
+/** The maximum lifetime of a link for a password reset in seconds, whatever its template says. */
 export const LONGEST_RESET = 86_400;
 
-/** `urlLifetimeInSeconds`: how long the link in it is good; where it says nothing, that depends on the kind. */
+/** `urlLifetimeInSeconds` is the lifetime of the link; the default depends on the template. */
 export const emailTemplateSchema = z.looseObject({
   template: z.string().min(1),
   enabled: z.boolean().default(true),

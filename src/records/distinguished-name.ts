@@ -1,7 +1,7 @@
-// Distinguished names: as a certificate has them (X.501, in DER) and as people write them (RFC 4514), compared by what they
-// say and not by how they are spelled.
+// Distinguished names, read from certificates (X.501, DER) and from text (RFC 4514), and compared by meaning rather
+// than spelling.
 
-/** Attribute types by the short names that RFC 4514 §3, RFC 4519 and ETSI EN 319 412-1 give them. */
+/** Attribute types by the short names of RFC 4514 §3, RFC 4519 and ETSI EN 319 412-1. */
 const SHORT_NAMES: Readonly<Record<string, string>> = {
   CN: '2.5.4.3',
   SN: '2.5.4.4',
@@ -32,10 +32,12 @@ interface Attribute {
   value: string;
 }
 
-/** The most specific first, as RFC 4514 §2.1 writes them; a relative name may have several attributes. */
+/** Relative names, the most specific first, as in RFC 4514 §2.1; a relative name may have several attributes. */
 export type DistinguishedName = readonly (readonly Attribute[])[];
 
-/** Whether two names say the same, by caseIgnoreMatch (RFC 4517 §4.2.11): case and runs of spaces mean nothing. */
+/**
+ * Returns whether two names are equal by caseIgnoreMatch (RFC 4517 §4.2.11), which ignores case and repeated spaces.
+ */
 export function isSameName(one: DistinguishedName, other: DistinguishedName): boolean {
   return one.length > 0 && canonical(one) === canonical(other);
 }
@@ -49,11 +51,11 @@ function canonical(name: DistinguishedName): string {
   return JSON.stringify(name.map((relative) => relative.map((one) => JSON.stringify(text(one))).sort()));
 }
 
-/** A value that ends at an unescaped comma or plus. */
+/** A value, up to an unescaped comma or plus sign. */
 const ATTRIBUTE =
   /\s*([A-Za-z][A-Za-z0-9-]*|\d+(?:\.\d+)+)\s*=\s*(#(?:[0-9A-Fa-f]{2})+|(?:\\[0-9A-Fa-f]{2}|\\[ "#+,;<=>\\]|[^\\",+;<>\0])*)(\s*[,+]|$)/gy;
 
-/** Reads a name as it is written (RFC 4514 §3). @returns undefined where it is none, or has a type that is not known. */
+/** Parses a name in text form (RFC 4514 §3). @returns undefined if it is malformed or has an unknown attribute type. */
 export function parseName(text: string): DistinguishedName | undefined {
   const name: Attribute[][] = [];
   let end = ',';
@@ -73,7 +75,7 @@ export function parseName(text: string): DistinguishedName | undefined {
   return name;
 }
 
-/** RFC 4514 §2.4; `#` is followed by the value in BER. */
+/** RFC 4514 §2.4; after `#` comes the value in BER. */
 function unescaped(value: string): string | undefined {
   if (value.startsWith('#')) {
     const read = readElement(Buffer.from(value.slice(1), 'hex'), 0);
@@ -87,7 +89,7 @@ function unescaped(value: string): string | undefined {
   return bytes.replaceAll(/\\(.)/g, '$1');
 }
 
-/** A name as it is written. */
+/** Returns a name in text form (RFC 4514). */
 export function formatName(name: DistinguishedName): string {
   const labels = new Map(Object.entries(SHORT_NAMES).map(([label, type]) => [type, label]));
   const escaped = (value: string) =>
@@ -121,7 +123,7 @@ function readElement(der: Buffer, at: number): Element | undefined {
   return end > der.length ? undefined : { tag, contents: der.subarray(start, end), end };
 }
 
-/** The elements of a constructed one. */
+/** Returns the elements of a constructed element. */
 function elements(contents: Buffer): Element[] {
   const all: Element[] = [];
   for (let at = 0; at < contents.length; ) {
@@ -133,12 +135,16 @@ function elements(contents: Buffer): Element[] {
   return all;
 }
 
-/** @param der of a certificate (RFC 5280 §4.1). @throws RangeError where it is none. */
+/**
+ * Returns the subject of a certificate.
+ * @param der a certificate (RFC 5280 §4.1).
+ * @throws RangeError when it is malformed.
+ */
 export function subjectOf(der: Buffer): DistinguishedName {
   const [certificate] = elements(der);
   const [body] = elements(certificate?.contents ?? Buffer.alloc(0));
   const fields = elements(body?.contents ?? Buffer.alloc(0));
-  // The version is tagged and may be absent; before the subject are serial number, signature, issuer and validity.
+  // The version is tagged and optional; serial number, signature, issuer and validity come before the subject.
   const subject = fields[fields[0]?.tag === 0xa0 ? 5 : 4];
   const relatives = elements(subject?.contents ?? Buffer.alloc(0)).map(({ contents }) =>
     elements(contents).map((attribute) => {
@@ -167,11 +173,11 @@ function identifierOf(bytes: Buffer): string {
   return [root, first - root * 40, ...rest].join('.');
 }
 
-/** The strings that names are made of (X.520); undefined for what is none. */
+/** The string types of names (X.520); undefined for other types. */
 function textOf({ tag, contents }: Element): string | undefined {
   if (tag === 0x0c) return contents.toString('utf8');
   if (tag === 0x13 || tag === 0x16 || tag === 0x12) return contents.toString('latin1');
-  // BMPString, big-endian.
+  // BMPString is big-endian.
   if (tag === 0x1e && contents.length % 2 === 0) return Buffer.from(contents).swap16().toString('utf16le');
   return tag === 0x14 ? contents.toString('latin1') : undefined;
 }

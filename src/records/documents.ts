@@ -1,4 +1,5 @@
-// What management tools set and read back, and which has no record of its own: log streams, actions, custom domains …
+// Resources that management tools write and read, and that have no record type of their own: log streams, actions,
+// custom domains …
 import { z } from 'zod';
 import { customDomainSchema } from './custom-domains.ts';
 import { exchangeProfileSchema } from './exchange-profile-schema.ts';
@@ -6,11 +7,11 @@ import type { Stored } from './record.ts';
 import { ruleSchema, ruleVariableSchema } from './rule-sections.ts';
 
 export interface DocumentRecord extends Stored {
-  /** Which resource it is of. */
+  /** The kind of resource. */
   kind: string;
-  /** Where the resource has names that no two share. */
+  /** The name, if the resource has unique names. */
   name?: string;
-  /** As it is answered, but for the id. */
+  /** The resource as the API returns it, without the id. */
   body: Record<string, unknown>;
   /** ISO 8601. */
   created_at: string;
@@ -18,7 +19,10 @@ export interface DocumentRecord extends Stored {
   updated_at: string;
 }
 
-/** Members that are secrets: of actions, of where log streams go, and of what is kept for tools alone. */
+/**
+ * The members that are secrets: of actions, of the targets of log streams, and of resources that are only stored for
+ * tools.
+ */
 export const documentSecrets = [
   'body.secrets.*.value',
   'body.deployed_secrets.*.value',
@@ -40,7 +44,7 @@ export const documentSecrets = [
   ].map((name) => `body.sink.${name}`),
 ];
 
-/** What a new one has beside what is said of it. */
+/** The default members of a new document. */
 export const usualMembers = {
   action: {
     code: '',
@@ -67,7 +71,7 @@ const members = z.record(z.string(), z.unknown());
 const named = (name: string) =>
   members.refine((one) => typeof one[name] === 'string' && one[name] !== '', `needs a ${name}`);
 
-/** Sections of the tenant file that are such documents; one that a file does not have is left as it is. */
+/** Sections of the tenant file that are documents. Applying a file without a section leaves its documents unchanged. */
 export const documentSections = {
   actions: z.array(named('name')).optional(),
   actionModules: z.array(named('name')).optional(),

@@ -1,14 +1,14 @@
-// What tokens are encrypted with for those who receive them (RFC 7516): by public keys of APIs and applications.
+// How tokens are encrypted for their receivers (RFC 7516), with public keys of APIs and applications.
 import { z } from 'zod';
 import { publicKeyFault } from './client-keys.ts';
 
-/** How the content key is encrypted (RFC 7518 §4.3): RSA1_5 and RSA-OAEP with SHA-1 are not among them. */
+/** The algorithms for the content key (RFC 7518 §4.3), without RSA1_5 and without RSA-OAEP with SHA-1. */
 export const ENCRYPTION_ALGS = ['RSA-OAEP-256', 'RSA-OAEP-384', 'RSA-OAEP-512'] as const;
 
-/** How the content is (RFC 7518 §5). */
+/** The algorithms for the content (RFC 7518 §5). */
 export const CONTENT_ENCRYPTION = ['A256GCM', 'A128CBC-HS256'] as const;
 
-/** A PEM without a private key, of RSA with 2048 bits and more. */
+/** A public RSA key of at least 2048 bits, as PEM. */
 const encryptionKey = z
   .looseObject({
     name: z.string().optional(),
@@ -22,17 +22,17 @@ const encryptionKey = z
     if (fault !== undefined) context.addIssue({ code: 'custom', ...fault });
   });
 
-/** `token_encryption` of an API: its access tokens are JWEs around the signed JWT. */
+/** `token_encryption` of an API: its access tokens are JWEs that contain the signed JWT. */
 export const tokenEncryption = z.looseObject({
   format: z.literal('compact-nested-jwe'),
   encryption_key: encryptionKey,
 });
 
-/** `encryption_key` of an application: the vendor's member. */
+/** `encryption_key` of an application, as the vendor names it. */
 export const applicationKey = z.looseObject({
-  /** A PEM. */
+  /** A public key as PEM. */
   pub: z.string().nullish(),
-  /** Or a certificate. */
+  /** Alternatively, a certificate. */
   cert: z.string().nullish(),
 });
 
@@ -46,14 +46,14 @@ interface Encrypted {
     | undefined;
 }
 
-/** The PEM of the key that an application's tokens are encrypted for. */
+/** Returns the PEM of the key that an application's tokens are encrypted for. */
 export function encryptionPem({ encryption_key: key }: Encrypted): string | undefined {
   return key?.pub ?? key?.cert ?? undefined;
 }
 
 const WANTED = ['id_token_encrypted_response_alg', 'authorization_encrypted_response_alg'] as const;
 
-/** @returns why what an application gets could not be encrypted as it wants it to be. */
+/** Returns why an application's tokens could not be encrypted as it is configured; undefined if they can. */
 export function encryptionFault(client: Encrypted): { path: string[]; message: string } | undefined {
   const member = WANTED.find((name) => client[name] !== undefined);
   const alg = member && client[member];

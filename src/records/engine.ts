@@ -1,11 +1,14 @@
-// What the OIDC engine keeps: keys, artifacts, consents.
+// The records of the OIDC engine: keys, artifacts, consents.
 import type { Stored } from './record.ts';
 import type { SigningAlg } from './signing-algs.ts';
 
-/** A signing key of the tenant; `id` is its `kid`. Of those of an algorithm `current` signs; all are published. */
+/**
+ * A signing key of the tenant; `id` is its `kid`. Of the keys of an algorithm, the `current` one signs and all are
+ * published.
+ */
 export interface SigningKeyRecord extends Stored {
   state: 'current' | 'next' | 'previous';
-  /** The private key as a JWK with `kid`, `use`, and the `alg` that it signs with, and no other. */
+  /** The private key as a JWK with `kid`, `use` and `alg`; it signs with no other algorithm. */
   jwk: Record<string, unknown>;
   /** The self-signed certificate over the public key, base64 DER, published as `x5c`. */
   x5c: string[];
@@ -13,42 +16,42 @@ export interface SigningKeyRecord extends Stored {
   createdAt: number;
 }
 
-/** A key that requests to an identity provider are signed with. */
+/** A key that signs requests to an identity provider. */
 export interface ConnectionKeyRecord extends SigningKeyRecord {
-  /** The connection's id. */
+  /** The id of the connection. */
   connection: string;
 }
 
-/** What tells a key that is kept outside the store (`id`) from another: its key check value. */
+/** A key check value, which shows whether a key kept outside the store (`id`) is the right one. */
 export interface KeyCheckRecord extends Stored {
   value: string;
 }
 
-/** The id of the {@link KeyCheckRecord} that says that the store has had signing keys of an algorithm. */
+/** Returns the id of the {@link KeyCheckRecord} that records that the store has had signing keys of an algorithm. */
 export function signingCheck(alg: SigningAlg): string {
   return alg === 'RS256' ? 'signing' : `signing:${alg}`;
 }
 
-/** A secret that all processes of a tenant have in common; `id` says for what. */
+/** A secret that all processes of a tenant share; `id` is its purpose. */
 export interface SharedSecretRecord extends Stored {
   /** base64url. */
   value: string;
 }
 
-/** An artifact of the OIDC engine (session, code, refresh token …); `id` is of its model and a hash of its value. */
+/** An artifact of the OIDC engine (session, code, refresh token …); `id` is its model and a hash of its value. */
 export interface ArtifactRecord extends Stored {
   model: string;
   payload: Record<string, unknown>;
 }
 
-/** What a user allowed an application; `id` is {@link consentId}. Resource `""` is the OIDC scopes. */
+/** A user's consent to an application; `id` is {@link consentId}. The resource `""` stands for the OIDC scopes. */
 export interface ConsentRecord extends Stored {
   user_id: string;
   client_id: string;
   scopes: Record<string, string[]>;
 }
 
-/** The id of a user's consent for an application. */
+/** Returns the id of a user's consent to an application. */
 export function consentId(userId: string, clientId: string): string {
   return `${userId}\n${clientId}`;
 }

@@ -1,22 +1,23 @@
-// Profiles of custom token exchange: which action judges subject tokens of which type (RFC 8693 §2.1).
+// Profiles of custom token exchange: which action validates subject tokens of which type (RFC 8693 §2.1).
 import { type BoundAction, deployedOf } from './actions.ts';
 import type { DocumentRecord } from './documents.ts';
 import { CUSTOM_AUTHENTICATION } from './exchange-profile-schema.ts';
 import type { Frozen } from './record.ts';
 
-/** The kind of the documents. */
+/** The kind of the documents that hold profiles. */
 export const EXCHANGE_PROFILE = 'token-exchange-profiles';
 
 export interface ExchangeProfile {
   name: string;
-  /** Undefined where there is none, or it is not deployed. */
+  /** Undefined if the action does not exist or is not deployed. */
   action: BoundAction | undefined;
 }
 
 /**
- * The profiles of a tenant, by subject token type.
- * @param profiles documents of profiles. @param actions documents of actions. @param modules those of
- *   modules.
+ * Returns the profiles of a tenant by subject token type.
+ * @param profiles the documents of profiles.
+ * @param actions the documents of actions.
+ * @param modules the documents of modules.
  */
 export function exchangeProfilesOf(
   profiles: readonly Frozen<DocumentRecord>[],

@@ -1,13 +1,13 @@
-// What users of a connection prove first who they are by, in the hosted service's words.
+// The first authentication methods of connections, by the hosted service's names.
 
 const BY_STRATEGY: Readonly<Record<string, string>> = { auth0: 'pwd', email: 'email', sms: 'sms' };
 
-/** `pwd`, `email`, `sms` or `federated`. @param strategy the connection's. */
+/** Returns `pwd`, `email`, `sms` or `federated`. @param strategy of the connection. */
 export function firstMethodOf(strategy: string): string {
   return BY_STRATEGY[strategy] ?? 'federated';
 }
 
-/** What they leave in a login's `amr` (RFC 8176 §2). */
+/** The values that each method adds to `amr` (RFC 8176 §2). */
 const AMR: Readonly<Record<string, readonly string[]>> = {
   pwd: ['pwd'],
   email: ['otp'],
@@ -15,7 +15,7 @@ const AMR: Readonly<Record<string, readonly string[]>> = {
   federated: ['pwd'],
 };
 
-/** @param method as {@link firstMethodOf} has it. */
+/** Returns the `amr` values of a method. @param method as {@link firstMethodOf} returns it. */
 export function amrOfFirst(method: string): readonly string[] {
   return AMR[method] ?? [];
 }
