@@ -1,4 +1,4 @@
-// The part of the contract on upsert, batches and queries: see storeContract.
+// The tests of upsert, batches and queries in the contract: see storeContract.
 import { expect } from 'chai';
 import type { IdentityRecord } from '../../src/records/identities.ts';
 import type { UserRecord } from '../../src/records/users.ts';
@@ -6,7 +6,7 @@ import { type Filter, type Query, type Store, UniqueKeyError } from '../../src/s
 import { anIdentity, aUser, emailKey, type Register, rejection } from './contract.ts';
 
 export function upsertCases(test: Register): void {
-  test('adds what is made of nothing, and changes what is there', async ({ store }) => {
+  test('adds the record made from undefined, and changes an existing one', async ({ store }) => {
     const users = store.collection('users');
     const count = () =>
       users.upsert('auth0|1', (user) => ({
@@ -18,7 +18,7 @@ export function upsertCases(test: Register): void {
     expect(await users.get('auth0|1')).to.include({ logins_count: 21 });
   });
 
-  test('of 50 at once where there is none loses none', async ({ store }) => {
+  test('keeps all 50 concurrent upserts of a record that does not exist yet', async ({ store }) => {
     for (const name of ['limits', 'logs'] as const) {
       const made = await Promise.all(
         Array.from({ length: 50 }, () =>
@@ -37,7 +37,7 @@ export function upsertCases(test: Register): void {
     expect((await store.collection('logs').get('a'))?.type).to.have.length(50);
   });
 
-  test('refuses another id and the key of another, and changes nothing', async ({ store }) => {
+  test("refuses a different id and another record's unique key, and changes nothing", async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('1', 'ada@a.example'));
     expect(await rejection(identities.upsert('2', () => anIdentity('3')))).to.be.instanceOf(TypeError);
@@ -46,7 +46,7 @@ export function upsertCases(test: Register): void {
     expect(await identities.count()).to.equal(1);
   });
 
-  test('makes a new record of an expired one', async ({ store }, time) => {
+  test('adds a new record where the old one has expired', async ({ store }, time) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert({ id: 'a', model: 'old', payload: {}, expiresAt: time.now / 1000 + 1 });
     time.now += 1000;
@@ -62,7 +62,7 @@ export function upsertCases(test: Register): void {
 export function batchCases(test: Register): void {
   const credential = (id: string) => ({ id, passwordHash: 'hash', history: [] });
 
-  test('makes all its writes, in order, over several collections', async ({ store, reopen }) => {
+  test('makes all its writes in order, in several collections', async ({ store, reopen }) => {
     await store.collection('identities').insert(anIdentity('old', 'ada@a.example'));
     await store.batch([
       { collection: 'identities', delete: 'old' },
@@ -77,7 +77,7 @@ export function batchCases(test: Register): void {
     expect(await again.collection('credentials').get('new')).to.deep.equal(credential('new'));
   });
 
-  test('makes none of them when one is refused', async ({ store }) => {
+  test('makes none of its writes when one is refused', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('1', 'ada@a.example'));
     const batch = store.batch([
@@ -93,7 +93,7 @@ export function batchCases(test: Register): void {
     await identities.insert(anIdentity('5', 'free@a.example'));
   });
 
-  test('keeps the writes that were under way when one is refused', async ({ store }) => {
+  test('keeps pending writes of others when one of its own is refused', async ({ store }) => {
     const identities = store.collection('identities');
     const first = identities.insert(anIdentity('1', 'ada@a.example'));
     const batch = store.batch([
@@ -106,12 +106,12 @@ export function batchCases(test: Register): void {
     expect(await identities.findBy('email', emailKey('eve@a.example'))).to.deep.equal([]);
   });
 
-  test('is not for the configuration', async ({ store }) => {
+  test('refuses collections of the configuration', async ({ store }) => {
     const batch = store.batch([{ collection: 'clients', delete: 'app' }]);
     expect(await rejection(batch)).to.be.instanceOf(TypeError);
   });
 
-  test('changes records as they are when it is made, and adds none', async ({ store }) => {
+  test('changes records as they are when the batch is made, and adds none', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('1', 'ada@a.example'));
     const named = (provider: string) => ({
@@ -128,7 +128,7 @@ export function batchCases(test: Register): void {
   });
 }
 
-/** Audiences and, as the subject of a filter, applications: the same records in both kinds of collection. */
+/** The same records as client grants (in a file, by audience) and as log events (in the database, by connection). */
 const rows: [id: string, client_id?: string, audience?: string][] = [
   ['1', 'b', 'https://api/%'],
   ['2', 'a', 'https://api/_x'],
@@ -212,7 +212,7 @@ export function queryCases(test: Register): void {
       }
     });
 
-    test(`sorts ${name}, those without the field last, and pages it`, async ({ store }) => {
+    test(`sorts ${name} with records without the field last, and pages them`, async ({ store }) => {
       await fill(store);
       expect(await ids(store, { sort: { field: 'client_id' } })).to.deep.equal(['3', '2', '5', '1', '4']);
       const descending = { field: second, descending: true };
@@ -228,7 +228,7 @@ export function queryCases(test: Register): void {
       expect(await ids(store, { where, after: '2' })).to.deep.equal(['4', '5']);
     });
 
-    test(`refuses of ${name} what is not declared`, async ({ store }) => {
+    test(`refuses fields of ${name} that are not declared`, async ({ store }) => {
       for (const query of [
         { where: { field: 'secret', equals: 'x' } },
         { where: { not: { all: [{ field: '__proto__', exists: true }] } } },
@@ -246,7 +246,7 @@ export function queryCases(test: Register): void {
     });
   }
 
-  test('sees in a query every write that has resolved, and no expired record', async ({ store }, time) => {
+  test('includes every write that has resolved, and no expired record', async ({ store }, time) => {
     const users = store.collection('users');
     const expiresAt = time.now / 1000 + 1;
     await users.insert({ ...aUser('1'), logins_count: 3, blocked: true, expiresAt });
@@ -273,14 +273,14 @@ const people: [id: string, fields: Partial<UserRecord>][] = [
   ['4', { user_metadata: { city: null, "it's": 'quoted', address: { zip: '8000' }, vip: false } }],
 ];
 
-/** What the management API searches users by. */
+/** The searches for users that the Management API makes. */
 export function searchCases(test: Register): void {
   const filled = (store: Store) =>
     Promise.all(people.map(([id, fields]) => store.collection('users').insert({ ...aUser(id), ...fields })));
   const ids = async (store: Store, query: Query) =>
     (await store.collection('users').list(query)).records.map(({ id }) => id);
 
-  test('filters users by members at any depth, and elements of arrays', async ({ store }) => {
+  test('filters users by members at any depth and by elements of arrays', async ({ store }) => {
     await filled(store);
     const expected: [Filter, string[]][] = [
       [{ field: 'user_metadata.city', equals: 'Bern' }, ['2']],
@@ -323,7 +323,9 @@ export function searchCases(test: Register): void {
     }
   });
 
-  test('filters users by an index: its values, their beginning, and what follows', async ({ store }) => {
+  test('filters users by the values of an index: equal, by prefix, and by what follows the prefix', async ({
+    store,
+  }) => {
     await filled(store);
     const expected: [Filter, string[]][] = [
       [{ index: 'search', equals: 'name\nada' }, ['1']],
@@ -369,7 +371,7 @@ export function searchCases(test: Register): void {
     expect(await ids(store, { where: { index: 'search', equals: 'name\nada' } })).to.deep.equal([]);
   });
 
-  test('gives what matches once over all pages, in any order, whichever way it is told', async ({
+  test('returns each match once over all pages in any order, with and without an index for the filter', async ({
     store,
   }, time) => {
     await filled(store);
@@ -392,7 +394,7 @@ export function searchCases(test: Register): void {
       [{ any: [begins('name', 'adam'), { all: [ad, begins('nickname', 'a')] }] }, ['2', '6', '7', '8']],
       [{ all: [{ field: 'id', from: '2' }, ad, { not: begins('name', 'ad 7') }] }, ['2', '6', '8']],
       [{ all: [{ field: 'nickname', equals: 'Add' }, ad] }, ['6', '7', '8']],
-      // Of this one no index tells all.
+      // No index covers all alternatives of this filter.
       [{ any: [begins('name', 'ad 6'), { field: 'nickname', equals: 'Add' }] }, ['6', '7', '8']],
       [begins('name', 'x'), []],
     ];
@@ -409,7 +411,7 @@ export function searchCases(test: Register): void {
     }
   });
 
-  test('sorts users in both directions, those without the field last, and counts so many at most', async ({
+  test('sorts users in both directions with users without the field last, and counts up to a maximum', async ({
     store,
   }) => {
     await filled(store);
@@ -430,7 +432,9 @@ export function searchCases(test: Register): void {
     expect(await total(3)).to.equal(3);
   });
 
-  test('refuses of users what has no single order, and names that are none', async ({ store }) => {
+  test('refuses to sort by fields with several values, and names that are not declared', async ({
+    store,
+  }) => {
     for (const query of [
       { sort: { field: 'user_metadata.city' } },
       { where: { field: 'user_metadata.a"b', exists: true } },
@@ -446,7 +450,7 @@ export function searchCases(test: Register): void {
   });
 }
 
-/** Users by what other collections say of them: only in a database. */
+/** Users filtered by records of other collections; only in a database. */
 export function heldCases(test: Register): void {
   const identity = (id: string, user: string, connection: string): IdentityRecord => ({
     ...anIdentity(id),
@@ -486,7 +490,7 @@ export function heldCases(test: Register): void {
     expect(next.records.map(({ id }) => id)).to.deep.equal(['2']);
   });
 
-  test('gives users by what is theirs and by their identities in any order', async ({ store }) => {
+  test('combines filters by users and by their identities in any order', async ({ store }) => {
     for (const [id, name] of ['Ada', 'Adam', 'Bob'].entries()) {
       await store.collection('users').insert({ ...aUser(String(id)), name });
     }
@@ -500,7 +504,7 @@ export function heldCases(test: Register): void {
     expect(await given({ any: [held, named] })).to.deep.equal(['0', '1', '2']);
   });
 
-  test('gives the same in any order where few of those that an index tells are meant, and where most are', async ({
+  test('returns the same records in any order whether few or most of the records in an index match', async ({
     store,
   }) => {
     const names = [...Array(60).keys()].map((n) => ({ n, id: `u${String((n * 7) % 60).padStart(2, '0')}` }));
@@ -536,7 +540,7 @@ export function heldCases(test: Register): void {
       const given = async (query: Query) =>
         (await store.collection('users').list({ where, order: 'any', ...query })).records.map(({ id }) => id);
       const meant = names.filter(({ n }) => isMeant(n)).map(({ id }) => id);
-      // So long a page is read at once.
+      // A page of this size is read at once.
       const all = await given({ limit: 100 });
       expect(all.toSorted(), JSON.stringify(where)).to.deep.equal(meant.toSorted());
       const told: string[] = [];
@@ -545,7 +549,7 @@ export function heldCases(test: Register): void {
     }
   });
 
-  test('counts none of those that have expired, among all users and those of a connection or an address', async ({
+  test('leaves expired users out of the total, for all users, for those of a connection and for those with a property', async ({
     store,
   }, time) => {
     const soon = time.now / 1000 + 10;

@@ -1,4 +1,4 @@
-// What the contract says of reading a whole store at one snapshot, for any engine.
+// The tests of snapshots in the contract.
 import { expect } from 'chai';
 import type { CollectionName } from '../../src/records/collections.ts';
 import type { Snapshot } from '../../src/store/contract.ts';
@@ -13,7 +13,7 @@ async function idsOf(snapshot: Snapshot, collection: CollectionName): Promise<st
 const role = (id: string) => ({ id, name: id, description: '', permissions: [] });
 
 export function snapshotCases(test: Register): void {
-  test('has all records of that snapshot, however many, and none that is written since', async ({
+  test('contains all records of its moment, however many, and none that is written later', async ({
     store,
   }) => {
     const names = Array.from({ length: 1_203 }, (_, n) => `user|${String(n).padStart(5, '0')}`);
@@ -21,7 +21,7 @@ export function snapshotCases(test: Register): void {
     await store.collection('roles').insert(role('rol_before') as never);
     const users = store.collection('users');
     await store.withSnapshot(async (snapshot) => {
-      // Others are not held up.
+      // Writes go on meanwhile.
       await users.insert(aUser('user|later'));
       await users.delete('user|00001');
       await users.update('user|01200', (current) => ({ ...current, name: 'Later' }));
@@ -34,7 +34,9 @@ export function snapshotCases(test: Register): void {
     expect(await users.get('user|00001')).to.equal(undefined);
   });
 
-  test('has none that had expired then, and those that expire while it is read', async ({ store }, time) => {
+  test('leaves out records that had expired, and keeps those that expire while it is read', async ({
+    store,
+  }, time) => {
     const artifact = (id: string, expiresAt: number) => ({ id, model: 'Session', payload: {}, expiresAt });
     const seconds = time.now / 1000;
     await store.collection('artifacts').insert(artifact('gone', seconds + 10));
@@ -47,7 +49,7 @@ export function snapshotCases(test: Register): void {
     });
   });
 
-  test('opens what is sealed, and has no counters', async ({ store }) => {
+  test('contains secrets in plain text, and no counters', async ({ store }) => {
     await store.collection('sharedSecrets').insert({ id: 'one', value: 'open' });
     await store.collection('limits').put({ id: 'x', tokens: 1, at: 1 } as never);
     await store.withSnapshot(async (snapshot) => {
@@ -58,7 +60,7 @@ export function snapshotCases(test: Register): void {
     });
   });
 
-  test('throws what is thrown while it is read, and goes on serving', async ({ store }) => {
+  test('throws what its reader throws, and the store goes on working', async ({ store }) => {
     const thrown = await store
       .withSnapshot(async () => {
         throw new Error('of the reader');

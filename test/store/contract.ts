@@ -1,4 +1,4 @@
-// The contract of src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
+// The tests of the contract in src/store/contract.ts, sentence by sentence, for any engine: see storeContract.
 import { expect } from 'chai';
 import type { Records } from '../../src/records/collections.ts';
 import type { ArtifactRecord } from '../../src/records/engine.ts';
@@ -8,7 +8,7 @@ import { type Page, type Store, UniqueKeyError } from '../../src/store/contract.
 import { batchCases, heldCases, queryCases, searchCases, upsertCases } from './contract-queries.ts';
 import { snapshotCases } from './contract-snapshot.ts';
 
-/** An engine under test: an open store, and what opens the same data again after closing it. */
+/** An engine under test: an open store, and a function that opens the same data again after closing it. */
 interface Opened {
   store: Store;
   reopen(): Promise<Store>;
@@ -22,7 +22,7 @@ export type Register = (behaviour: string, run: Case) => void;
 const connection = 'Username-Password-Authentication';
 const startSeconds = 1_800_000_000;
 
-/** A user, found by their e-mail address if any, which any number may have. */
+/** A user. The e-mail address is an index, which several users may share. */
 export function aUser(id: string, email?: string): UserRecord {
   return {
     id,
@@ -36,7 +36,7 @@ export function aUser(id: string, email?: string): UserRecord {
   };
 }
 
-/** An identity whose addresses are unique keys. */
+/** An identity, whose addresses are unique keys. */
 export function anIdentity(
   id: string,
   email?: string,
@@ -55,7 +55,7 @@ export function anIdentity(
   };
 }
 
-/** The unique key of an identity's e-mail address. */
+/** Returns the unique key of an identity's e-mail address. */
 export function emailKey(email: string): string {
   return addressKey(connection, 'email', email);
 }
@@ -69,10 +69,7 @@ function anArtifact(id: string, grantId: string, expiresAt?: number): ArtifactRe
   };
 }
 
-/**
- * Declares the contract's tests for an engine.
- * @param open opens an empty store on the given clock (epoch milliseconds)
- */
+/** Declares the contract's tests for an engine. @param open opens an empty store with the given clock (epoch milliseconds) */
 export function storeContract(name: string, open: (clock: Clock) => Promise<Opened>): void {
   const test: Register = (behaviour, run) => {
     it(behaviour, async () => {
@@ -85,7 +82,7 @@ export function storeContract(name: string, open: (clock: Clock) => Promise<Open
       }
     });
   };
-  describe(`${name} store`, () => {
+  describe(`the ${name} store`, () => {
     describe('records', () => recordCases(test));
     describe('unique keys', () => uniqueKeyCases(test));
     describe('indexes', () => indexCases(test));
@@ -93,19 +90,19 @@ export function storeContract(name: string, open: (clock: Clock) => Promise<Open
     describe('races', () => raceCases(test));
     describe('list and count', () => listCases(test));
     describe('upsert', () => upsertCases(test));
-    describe('batches', () => batchCases(test));
+    describe('batch', () => batchCases(test));
     describe('queries', () => queryCases(test));
     describe('searches', () => searchCases(test));
     describe('searches across collections', () => heldCases(test));
     describe('the revision of the configuration', () => revisionCases(test));
     describe('expiry', () => expiryCases(test));
-    describe('the records it hands out', () => ownershipCases(test));
-    describe('one moment', () => snapshotCases(test));
-    describe('closing and opening again', () => reopenCases(test));
+    describe('stored records', () => ownershipCases(test));
+    describe('a snapshot', () => snapshotCases(test));
+    describe('closing and reopening', () => reopenCases(test));
   });
 }
 
-/** What a rejected promise rejects with; fails when it resolves. */
+/** Returns what a promise rejects with; fails if it resolves. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -125,7 +122,9 @@ function revisionCases(test: Register): void {
   const organization = { id: 'org_1', name: 'one' } as Records['organizations'];
   const key: Records['signingKeys'] = { id: 'k', state: 'current', jwk: {}, x5c: [], createdAt: 0 };
 
-  test('has risen when a write to it resolves, whatever wrote', async ({ store }) => {
+  test('has risen when a write to the configuration resolves, whatever method was used', async ({
+    store,
+  }) => {
     const organizations = store.collection('organizations');
     const writes = [
       () => organizations.insert(organization),
@@ -145,7 +144,7 @@ function revisionCases(test: Register): void {
     }
   });
 
-  test('stays when anything else is written or read', async ({ store }) => {
+  test('stays the same when anything else is written or read', async ({ store }) => {
     const before = store.revision();
     await store.collection('users').insert(aUser('u'));
     await store.batch([{ collection: 'users', delete: 'u' }]);
@@ -156,17 +155,17 @@ function revisionCases(test: Register): void {
 }
 
 function recordCases(test: Register): void {
-  test('a record inserted is read back by its id', async ({ store }) => {
+  test('reads an inserted record back by its id', async ({ store }) => {
     const user = aUser('auth0|1', 'ada@example.com');
     await store.collection('users').insert(user);
     expect(await store.collection('users').get('auth0|1')).to.deep.equal(user);
   });
 
-  test('an id that was never stored gives undefined', async ({ store }) => {
+  test('returns undefined for an unknown id', async ({ store }) => {
     expect(await store.collection('users').get('auth0|none')).to.equal(undefined);
   });
 
-  test('a record is found that was not there when it was looked for before', async ({ store }) => {
+  test('finds a record whose id was looked up before it existed', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     const writes: [id: string, write: () => Promise<unknown>][] = [
       ['inserted', () => artifacts.insert(anArtifact('inserted', 'g'))],
@@ -177,7 +176,7 @@ function recordCases(test: Register): void {
     for (const [id, write] of writes) {
       for (const _ of ['before', 'after it was deleted']) {
         expect(await artifacts.get(id), id).to.equal(undefined);
-        // Looked for also while it is being written.
+        // Looks it up also while it is being written.
         await Promise.all([write(), artifacts.get(id)]);
         expect(await artifacts.get(id), id).to.deep.equal(anArtifact(id, 'g'));
         expect(await artifacts.delete(id), id).to.equal(true);
@@ -186,9 +185,7 @@ function recordCases(test: Register): void {
     }
   });
 
-  test('a record whose id was drawn at random is found by its keys, and deleted with them', async ({
-    store,
-  }) => {
+  test('finds a record with a random id by its keys, and deletes it with them', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     const token: ArtifactRecord = { id: 'drawn', model: 'AccessToken', payload: { grantId: 'g' } };
     await store.batch([{ collection: 'artifacts', insert: token }]);
@@ -200,7 +197,7 @@ function recordCases(test: Register): void {
     expect(await artifacts.findBy('grantId', 'g')).to.deep.equal([token]);
   });
 
-  test('the same id in two collections is two records', async ({ store }) => {
+  test('keeps two records with one id in two collections', async ({ store }) => {
     await store.collection('users').insert(aUser('auth0|1'));
     expect(await store.collection('credentials').get('auth0|1')).to.equal(undefined);
     await store.collection('credentials').insert({ id: 'auth0|1', passwordHash: 'hash', history: [] });
@@ -208,7 +205,7 @@ function recordCases(test: Register): void {
     expect(await store.collection('credentials').get('auth0|1')).to.include({ passwordHash: 'hash' });
   });
 
-  test('put adds a record, and replaces the whole of it the next time', async ({ store }) => {
+  test('adds a record by put, and replaces all of it at the next put', async ({ store }) => {
     const users = store.collection('users');
     await users.put({ ...aUser('auth0|1'), nickname: 'ada' });
     expect(await users.get('auth0|1')).to.include({ nickname: 'ada' });
@@ -217,7 +214,7 @@ function recordCases(test: Register): void {
     expect(await users.count()).to.equal(1);
   });
 
-  test('delete says whether there was a record, and leaves none', async ({ store }) => {
+  test('deletes a record and returns whether there was one', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1'));
     expect(await users.delete('auth0|1')).to.equal(true);
@@ -225,7 +222,7 @@ function recordCases(test: Register): void {
     expect(await users.get('auth0|1')).to.equal(undefined);
   });
 
-  test('take gives the record and leaves none', async ({ store }) => {
+  test('returns and deletes a record by take', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('code:1', 'g1'));
     expect(await artifacts.take('code:1')).to.deep.equal(anArtifact('code:1', 'g1'));
@@ -233,14 +230,16 @@ function recordCases(test: Register): void {
     expect(await artifacts.findBy('grantId', 'g1')).to.deep.equal([]);
   });
 
-  test('a record without an id is refused', async ({ store }) => {
+  test('refuses a record without an id', async ({ store }) => {
     const users = store.collection('users');
     expect(await rejection(users.insert(aUser('')))).to.be.instanceOf(TypeError);
     expect(await rejection(users.put({ ...aUser('x'), id: 7 } as never))).to.be.instanceOf(TypeError);
     expect(await users.count()).to.equal(0);
   });
 
-  test('gives a record as it was last written, however often it was read before', async ({ store }, time) => {
+  test('returns a record as it was last written, however often it was read before', async ({
+    store,
+  }, time) => {
     const users = store.collection('users');
     const user = aUser('auth0|1', 'ada@example.com');
     const name = async () => {
@@ -266,7 +265,7 @@ function recordCases(test: Register): void {
     expect(await name()).to.equal(undefined);
   });
 
-  test('text of any script, quotes, line ends and large values come back as they were', async (opened) => {
+  test('keeps text of any script, quotes, line ends and large values unchanged', async (opened) => {
     const user_metadata = {
       scripts: 'Zoë Ångström 山田太郎 עברית العربية नमस्ते e\u0301 👩🏽‍🚀',
       quoting: '"\\\'`\r\n\t\u2028</script>{"a":1},\n]}\n',
@@ -280,7 +279,7 @@ function recordCases(test: Register): void {
     expect((await again.collection('users').get(id))?.user_metadata).to.deep.equal(user_metadata);
   });
 
-  test('a key named __proto__ is data like any other', async (opened) => {
+  test('treats a key named __proto__ as data', async (opened) => {
     const user_metadata = JSON.parse('{"__proto__":{"polluted":true}}');
     await opened.store.collection('users').insert({ ...aUser('auth0|1'), user_metadata });
     const again = await opened.reopen();
@@ -291,7 +290,7 @@ function recordCases(test: Register): void {
 }
 
 function uniqueKeyCases(test: Register): void {
-  test('insert refuses a taken id, names it, and changes nothing', async ({ store }) => {
+  test('refuse an insert with a taken id, name the key, and change nothing', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert({ ...anIdentity('auth0|1', 'ada@example.com'), provider: 'first' });
     await expectTaken(identities.insert({ ...anIdentity('auth0|1', 'eve@example.com') }), 'identities', 'id');
@@ -299,7 +298,7 @@ function uniqueKeyCases(test: Register): void {
     expect(await identities.findBy('email', emailKey('eve@example.com'))).to.deep.equal([]);
   });
 
-  test('insert and put refuse a taken unique key, name it, and change nothing', async ({ store }) => {
+  test('refuse insert and put with a taken key, name the key, and change nothing', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await expectTaken(identities.insert(anIdentity('auth0|2', 'ada@example.com')), 'identities', 'email');
@@ -307,7 +306,7 @@ function uniqueKeyCases(test: Register): void {
     expect(await identities.count()).to.equal(1);
   });
 
-  test('put of an existing record refuses the key of another and leaves it as it was', async ({ store }) => {
+  test('refuse a put with the key of another record and leave the record as it was', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
@@ -316,7 +315,7 @@ function uniqueKeyCases(test: Register): void {
     expect(await identities.findBy('email', emailKey('bob@example.com'))).to.have.length(1);
   });
 
-  test('the error tells which of several unique keys is taken', async ({ store }) => {
+  test('are named in the error, where a record has several', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(
       anIdentity('auth0|1', 'ada@example.com', { username: 'ada', phone_number: '+1' }),
@@ -326,13 +325,13 @@ function uniqueKeyCases(test: Register): void {
     await expectTaken(identities.insert(other({ phone_number: '+1' })), 'identities', 'phone_number');
   });
 
-  test('records without the key do not collide', async ({ store }) => {
+  test('do not collide for records without the key', async ({ store }) => {
     await store.collection('identities').insert(anIdentity('auth0|1'));
     await store.collection('identities').insert(anIdentity('auth0|2'));
     expect(await store.collection('identities').count()).to.equal(2);
   });
 
-  test('delete, take and deleteBy free the unique keys', async ({ store }) => {
+  test('are free after delete, take and deleteBy', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await identities.delete('auth0|1');
@@ -344,7 +343,9 @@ function uniqueKeyCases(test: Register): void {
     expect(await identities.count()).to.equal(1);
   });
 
-  test('update and put free the keys they give up, and take the new ones', async ({ store }) => {
+  test('are freed by an update or put that gives them up, and taken by one that adds them', async ({
+    store,
+  }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await identities.update('auth0|1', (one) => anIdentity(one.id, 'lovelace@example.com'));
@@ -360,7 +361,9 @@ function uniqueKeyCases(test: Register): void {
     expect(found.map(({ id }) => id)).to.deep.equal(['auth0|3']);
   });
 
-  test('update refuses the key of another, and leaves the record and its keys', async ({ store }) => {
+  test('refuse an update with the key of another record, and leave the record and its keys', async ({
+    store,
+  }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
@@ -370,7 +373,7 @@ function uniqueKeyCases(test: Register): void {
     await expectTaken(identities.insert(anIdentity('auth0|3', 'bob@example.com')), 'identities', 'email');
   });
 
-  test('a key is exact: letter case and the parts of a joined key count', async ({ store }) => {
+  test('are compared exactly, with letter case and the parts of a joined key', async ({ store }) => {
     const grants = store.collection('clientGrants');
     await grants.insert({ id: '1', client_id: 'a', audience: 'b/c', scope: [] });
     await grants.insert({ id: '2', client_id: 'a', audience: 'B/c', scope: [] });
@@ -383,7 +386,7 @@ function uniqueKeyCases(test: Register): void {
 }
 
 function indexCases(test: Register): void {
-  test('findBy gives all records of a value in id order, and no others', async ({ store }) => {
+  test('return all records of a value in id order, and no others', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     for (const id of ['t:b', 't:a', 't:Z', 't:10', 't:9']) await artifacts.insert(anArtifact(id, 'g1'));
     await artifacts.insert(anArtifact('t:other', 'g2'));
@@ -391,13 +394,13 @@ function indexCases(test: Register): void {
     expect(ids).to.deep.equal(['t:10', 't:9', 't:Z', 't:a', 't:b']);
   });
 
-  test('findBy a unique key gives its one record', async ({ store }) => {
+  test('find the one record of a unique key', async ({ store }) => {
     await store.collection('identities').insert(anIdentity('auth0|1', 'ada@example.com'));
     const found = await store.collection('identities').findBy('email', emailKey('ada@example.com'));
     expect(found).to.deep.equal([anIdentity('auth0|1', 'ada@example.com')]);
   });
 
-  test('findBy an index gives a record for each of its values', async ({ store }) => {
+  test('list a record under each of its values', async ({ store }) => {
     const identities = store.collection('identities');
     const identity = anIdentity('auth0|1', 'ada@example.com', { username: 'ada' });
     await identities.insert(identity);
@@ -410,7 +413,7 @@ function indexCases(test: Register): void {
     }
   });
 
-  test('a value that no record has gives none, also where it is the name of an object member', async ({
+  test('return no record for an unused value, even one that is the name of an object member', async ({
     store,
   }) => {
     for (const value of ['', 'nobody@example.com', '__proto__', 'constructor']) {
@@ -418,12 +421,12 @@ function indexCases(test: Register): void {
     }
   });
 
-  test('an index that is not declared is an error of the caller', async ({ store }) => {
+  test('throw for an index that is not declared', async ({ store }) => {
     expect(await rejection(store.collection('users').findBy('shoe_size', '9'))).to.be.instanceOf(Error);
     expect(await rejection(store.collection('users').deleteBy('shoe_size', '9'))).to.be.instanceOf(Error);
   });
 
-  test('an index follows update, put and delete', async ({ store }) => {
+  test('follow update, put and delete', async ({ store }) => {
     const users = store.collection('users');
     const idsOf = async (email: string) => (await users.findBy('email', email)).map(({ id }) => id);
     await users.insert(aUser('auth0|1', 'ada@example.com'));
@@ -437,7 +440,7 @@ function indexCases(test: Register): void {
     expect(await idsOf('new@example.com')).to.deep.equal(['auth0|2']);
   });
 
-  test('deleteBy deletes what findBy gives and says how many', async ({ store }) => {
+  test('delete by value what findBy returns, and return how many', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     for (const id of ['a', 'b', 'c']) await artifacts.insert(anArtifact(id, 'g1'));
     await artifacts.insert(anArtifact('d', 'g2'));
@@ -446,7 +449,7 @@ function indexCases(test: Register): void {
     expect((await artifacts.list()).records.map(({ id }) => id)).to.deep.equal(['d']);
   });
 
-  test('deleteBy works by a unique key', async ({ store }) => {
+  test('delete by a unique key', async ({ store }) => {
     const identities = store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     expect(await identities.deleteBy('email', emailKey('ada@example.com'))).to.equal(1);
@@ -455,7 +458,7 @@ function indexCases(test: Register): void {
 }
 
 function updateCases(test: Register): void {
-  test('gives the new record, which is then what is read', async ({ store }) => {
+  test('returns the new record, which is then read', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1'));
     const updated = await users.update('auth0|1', ({ id }) => ({ ...aUser(id), name: 'Ada' }));
@@ -463,7 +466,7 @@ function updateCases(test: Register): void {
     expect(await users.get('auth0|1')).to.deep.equal(updated);
   });
 
-  test('of no record gives undefined and does not call the function', async ({ store }) => {
+  test('returns undefined for a missing record and does not call the function', async ({ store }) => {
     let called = false;
     const updated = await store.collection('users').update('auth0|none', ({ id }) => {
       called = true;
@@ -474,7 +477,7 @@ function updateCases(test: Register): void {
     expect(await store.collection('users').count()).to.equal(0);
   });
 
-  test('throws on what the function throws, and leaves the record', async ({ store }) => {
+  test('throws what the function throws, and leaves the record', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1', 'ada@example.com'));
     const fault = new Error('no');
@@ -487,7 +490,7 @@ function updateCases(test: Register): void {
     expect(await users.get('auth0|1')).to.include({ name: 'still writable' });
   });
 
-  test('refuses another id, and leaves the record', async ({ store }) => {
+  test('refuses a different id, and leaves the record', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1'));
     expect(await rejection(users.update('auth0|1', () => aUser('auth0|2')))).to.be.instanceOf(TypeError);
@@ -495,7 +498,7 @@ function updateCases(test: Register): void {
     expect(await users.get('auth0|2')).to.equal(undefined);
   });
 
-  test('100 at once on one counter lose none', async ({ store }) => {
+  test('keeps all of 100 concurrent changes of one counter', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1'));
     const results = await Promise.all(
@@ -508,7 +511,7 @@ function updateCases(test: Register): void {
     expect(await users.get('auth0|1')).to.include({ logins_count: 100 });
   });
 
-  test('keeps count in a collection that need not survive a crash, too', async ({ store, reopen }) => {
+  test('counts correctly in a collection that is kept in memory only', async ({ store, reopen }) => {
     const limits = store.collection('limits');
     await limits.insert({ id: 'ip', tokens: 100, at: 0 });
     const spend = () => limits.update('ip', ({ tokens, ...rest }) => ({ ...rest, tokens: tokens - 1 }));
@@ -523,14 +526,14 @@ function updateCases(test: Register): void {
 function raceCases(test: Register): void {
   const racers = Array.from({ length: 50 }, (_, n) => n);
 
-  test('of 50 takes exactly one gets the record', async ({ store }) => {
+  test('give the record to exactly one of 50 concurrent takes', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('code:1', 'g1'));
     const taken = await Promise.all(racers.map(() => artifacts.take('code:1')));
     expect(taken.filter((record) => record !== undefined)).to.deep.equal([anArtifact('code:1', 'g1')]);
   });
 
-  test('of takes and deletes together exactly one has the record', async ({ store }) => {
+  test('let exactly one of concurrent takes and deletes have the record', async ({ store }) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('code:1', 'g1'));
     const results = await Promise.all([
@@ -541,7 +544,7 @@ function raceCases(test: Register): void {
     expect(results.filter(Boolean)).to.have.length(1);
   });
 
-  test('of 50 inserts of one id exactly one succeeds', async ({ store }) => {
+  test('let exactly one of 50 concurrent inserts of one id succeed', async ({ store }) => {
     const users = store.collection('users');
     const results = await Promise.allSettled(
       racers.map((n) => users.insert(aUser('auth0|1', `${n}@a.example`))),
@@ -550,7 +553,9 @@ function raceCases(test: Register): void {
     expect(await users.count()).to.equal(1);
   });
 
-  test('of 50 inserts of one unique key exactly one succeeds, the others are told', async ({ store }) => {
+  test('let exactly one of 50 concurrent inserts of one unique key succeed, and reject the others with the error', async ({
+    store,
+  }) => {
     const identities = store.collection('identities');
     const results = await Promise.allSettled(
       racers.map((n) => identities.insert(anIdentity(`auth0|${n}`, 'ada@a.example'))),
@@ -565,7 +570,7 @@ function raceCases(test: Register): void {
 function listCases(test: Register): void {
   const ids = ['10', '9', 'A', 'B|1', 'Z', 'a', 'a|1', 'b', 'é', '中'];
 
-  test('pages come in id order (by character code), each record once', async ({ store }) => {
+  test('return pages in id order (by character code), with each record once', async ({ store }) => {
     const users = store.collection('users');
     for (const id of [...ids].reverse()) await users.insert(aUser(id));
     const seen: string[] = [];
@@ -582,7 +587,7 @@ function listCases(test: Register): void {
     expect(seen).to.deep.equal(ids);
   });
 
-  test('a page that ends with the last record has no next', async ({ store }) => {
+  test('return no next for a page that ends with the last record', async ({ store }) => {
     const users = store.collection('users');
     for (const id of ['a', 'b', 'c', 'd']) await users.insert(aUser(id));
     const first = await users.list({ limit: 2 });
@@ -593,18 +598,18 @@ function listCases(test: Register): void {
     expect(await users.list({ limit: 2, after: 'd' })).to.deep.equal({ records: [] });
   });
 
-  test('a page goes on after an id that is no longer there', async ({ store }) => {
+  test('continue after an id that no longer exists', async ({ store }) => {
     const users = store.collection('users');
     for (const id of ['a', 'b', 'c']) await users.insert(aUser(id));
     await users.delete('b');
     expect((await users.list({ after: 'b' })).records.map(({ id }) => id)).to.deep.equal(['c']);
   });
 
-  test('a page has 50 records unless said otherwise; thousands come in order', async ({ store }) => {
+  test('return 50 records by default, and thousands in order', async ({ store }) => {
     const logs = store.collection('logs');
     const numbers = Array.from({ length: 3000 }, (_, n) => (n * 1753) % 3000);
     const idOf = (n: number) => `log${String(n).padStart(5, '0')}`;
-    // Not all at once: a database that is behind takes no more, after a while.
+    // In groups: an overloaded database refuses requests that wait too long.
     const some = async (all: number[], work: (n: number) => Promise<unknown>) => {
       for (let at = 0; at < all.length; at += 200) await Promise.all(all.slice(at, at + 200).map(work));
     };
@@ -621,12 +626,12 @@ function listCases(test: Register): void {
     expect(rest).to.deep.equal(Array.from({ length: 1000 }, (_, n) => idOf(n * 3)));
   });
 
-  test('an empty collection has an empty page', async ({ store }) => {
+  test('return an empty page for an empty collection', async ({ store }) => {
     expect(await store.collection('users').list()).to.deep.equal({ records: [] });
     expect(await store.collection('users').count()).to.equal(0);
   });
 
-  test('count follows inserts and deletes', async ({ store }) => {
+  test('count inserted and deleted records', async ({ store }) => {
     const users = store.collection('users');
     for (const id of ['a', 'b', 'c']) await users.insert(aUser(id));
     await users.delete('b');
@@ -637,7 +642,7 @@ function listCases(test: Register): void {
 function expiryCases(test: Register): void {
   const expiresAt = startSeconds + 60;
 
-  test('a record is there until the second it expires, and gone from then on', async ({ store }, time) => {
+  test('keeps a record until the second it expires', async ({ store }, time) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
     time.now = expiresAt * 1000 - 1;
@@ -646,7 +651,7 @@ function expiryCases(test: Register): void {
     expect(await artifacts.get('t:1')).to.equal(undefined);
   });
 
-  test('an expired record is invisible to every method', async ({ store }, time) => {
+  test('hides an expired record from every method', async ({ store }, time) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
     await artifacts.insert(anArtifact('t:2', 'g1'));
@@ -661,7 +666,7 @@ function expiryCases(test: Register): void {
     expect(await artifacts.deleteBy('grantId', 'g1')).to.equal(1);
   });
 
-  test('an expired record is gone where records need not survive a crash, too', async ({ store }, time) => {
+  test('hides an expired record of a collection that is kept in memory only', async ({ store }, time) => {
     const limits = store.collection('limits');
     await limits.insert({ id: 'ip', tokens: 1, at: 0, expiresAt });
     time.now = expiresAt * 1000;
@@ -671,7 +676,7 @@ function expiryCases(test: Register): void {
     expect(await limits.get('ip')).to.include({ tokens: 2 });
   });
 
-  test('the id of an expired record is free', async ({ store }, time) => {
+  test('frees the id of an expired record', async ({ store }, time) => {
     const artifacts = store.collection('artifacts');
     await artifacts.insert(anArtifact('t:1', 'g1', expiresAt));
     time.now = expiresAt * 1000;
@@ -680,7 +685,7 @@ function expiryCases(test: Register): void {
     expect(await artifacts.findBy('grantId', 'g2')).to.have.length(1);
   });
 
-  test('the unique keys of an expired record are free for insert, put and update', async (opened, time) => {
+  test('frees the unique keys of an expired record for insert, put and update', async (opened, time) => {
     const identities = opened.store.collection('identities');
     for (const name of ['a', 'b', 'c']) {
       await identities.insert({ ...anIdentity(`old|${name}`, `${name}@a.example`), expiresAt });
@@ -698,7 +703,7 @@ function expiryCases(test: Register): void {
     expect(await again.count()).to.equal(3);
   });
 
-  test('update and put move the expiry, or end it', async ({ store }, time) => {
+  test('is moved or removed by update and put', async ({ store }, time) => {
     const artifacts = store.collection('artifacts');
     for (const id of ['later', 'never', 'sooner']) await artifacts.insert(anArtifact(id, 'g1', expiresAt));
     await artifacts.update('later', ({ id }) => anArtifact(id, 'g1', expiresAt + 3600));
@@ -713,7 +718,7 @@ function expiryCases(test: Register): void {
     expect(await artifacts.count()).to.equal(1);
   });
 
-  test('an expiry survives opening again, before it is due and after', async (opened, time) => {
+  test('survives reopening the store, before and after it is due', async (opened, time) => {
     await opened.store.collection('artifacts').insert(anArtifact('t:1', 'g1', expiresAt));
     await opened.store.collection('artifacts').insert(anArtifact('t:2', 'g1', expiresAt + 3600));
     const second = await opened.reopen();
@@ -726,7 +731,7 @@ function expiryCases(test: Register): void {
 }
 
 function ownershipCases(test: Register): void {
-  test('what is done to an object after it was stored does not reach the store', async ({ store }) => {
+  test('are not affected by changes to an object after it was stored', async ({ store }) => {
     const users = store.collection('users');
     const inserted = { ...aUser('auth0|1', 'ada@example.com'), user_metadata: { tags: ['a'] } };
     const inserting = users.insert(inserted);
@@ -737,7 +742,7 @@ function ownershipCases(test: Register): void {
     expect(read).to.deep.include({ email: 'ada@example.com', user_metadata: { tags: ['a'] } });
   });
 
-  test('what is done to the object that update made does not reach the store', async ({ store }) => {
+  test('are not affected by changes to the object that an update returned', async ({ store }) => {
     const users = store.collection('users');
     await users.insert(aUser('auth0|1'));
     const made = { ...aUser('auth0|1'), user_metadata: { tags: ['a'] } };
@@ -746,12 +751,12 @@ function ownershipCases(test: Register): void {
     expect((await users.get('auth0|1'))?.user_metadata).to.deep.equal({ tags: ['a'] });
   });
 
-  test('what is done to a record that was read does not reach the store', async ({ store }) => {
+  test('are not affected by changes to a record that was read', async ({ store }) => {
     const users = store.collection('users');
     await users.insert({ ...aUser('auth0|1', 'ada@example.com'), user_metadata: { tags: ['a'] } });
     const spoil = (user: unknown) => {
       const record = user as { email: string; user_metadata: { tags: string[] } };
-      // An engine may hand out frozen records, or copies.
+      // An engine may return frozen records or copies.
       for (const change of [
         () => record.user_metadata.tags.push('b'),
         () => (record.email = 'eve@a.example'),
@@ -776,7 +781,7 @@ function ownershipCases(test: Register): void {
     expect(read).to.deep.include({ email: 'ada@example.com', user_metadata: { tags: ['a'] } });
   });
 
-  test('a property that is undefined is not stored', async ({ store }) => {
+  test('have no properties that are undefined', async ({ store }) => {
     const users = store.collection('users');
     await users.insert({ ...aUser('auth0|1'), user_metadata: { gone: undefined, there: null } });
     expect((await users.get('auth0|1'))?.user_metadata).to.have.all.keys('there');
@@ -784,7 +789,7 @@ function ownershipCases(test: Register): void {
 }
 
 function reopenCases(test: Register): void {
-  test('everything written is there again, with its keys and indexes', async (opened) => {
+  test('keeps everything that was written, with its keys and indexes', async (opened) => {
     const identities = opened.store.collection('identities');
     await identities.insert(anIdentity('auth0|1', 'ada@example.com'));
     await identities.insert(anIdentity('auth0|2', 'bob@example.com'));
@@ -804,7 +809,7 @@ function reopenCases(test: Register): void {
     await again.insert(anIdentity('auth0|4', 'eve@example.com'));
   });
 
-  test('changes go on over several openings', async (opened) => {
+  test('keeps changes over several openings', async (opened) => {
     let store = opened.store;
     for (let n = 0; n < 4; n++) {
       await store.collection('users').insert(aUser(`auth0|${n}`, `${n}@a.example`));
@@ -814,7 +819,7 @@ function reopenCases(test: Register): void {
     expect((await store.collection('users').list()).records).to.deep.equal([aUser('auth0|3', '3@a.example')]);
   });
 
-  test('close waits for the writes under way', async (opened) => {
+  test('waits for pending writes', async (opened) => {
     const users = opened.store.collection('users');
     const writes = Array.from({ length: 20 }, (_, n) => users.insert(aUser(`auth0|${n}`)));
     const again = await opened.reopen();
@@ -822,7 +827,9 @@ function reopenCases(test: Register): void {
     expect(await again.collection('users').count()).to.equal(20);
   });
 
-  test('an open store is ready; a closed one is not, and refuses reads and writes', async ({ store }) => {
+  test('is ready while the store is open; a closed store is not, and refuses reads and writes', async ({
+    store,
+  }) => {
     await store.ready();
     const users = store.collection('users');
     await store.close();

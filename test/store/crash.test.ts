@@ -10,15 +10,15 @@ import { openStore } from '../../src/store/open.ts';
 import { findAll, type Report } from './processes/crash-writer.ts';
 
 const program = fileURLToPath(new URL('./processes/crash-writer.ts', import.meta.url));
-/** One at each moment takes a few seconds; `npm run test:long` asks for more. */
+/** A few kills take some seconds; `npm run test:long` makes more. */
 const kills = Number(process.env.KILLS ?? 5);
 
-/** What each record may be: as last acknowledged or, where a write was cut short, as that would have made it. */
+/** The allowed values of each record: the last acknowledged one or, if a write was interrupted, the one it would have written. */
 type Expected = Map<string, (string | null)[]>;
 
-/** When a run is killed: while it opens what the one before has left, after a while, or at any time. */
+/** When a run is killed: while it opens what the previous one left, after some writes, or at any time. */
 type Moment = 'opening' | 'late' | 'any';
-/** What it has written before it is killed late, however slow the machine is. */
+/** The number of acknowledged writes before a late kill, however slow the machine is. */
 const LATE = 300;
 const moments: Moment[] = ['any', 'late', 'any', 'opening', 'any'];
 
@@ -27,7 +27,7 @@ interface Seen {
   verified: boolean;
 }
 
-/** Runs the writer on a directory, kills it at a random moment, and follows its report till the end. */
+/** Runs the writer on a directory, kills it at a random moment, and reads its report to the end. */
 async function runAndKill(dataDir: string, run: number, moment: Moment, expected: Expected): Promise<Seen> {
   const child = spawn(process.execPath, [program, dataDir, String(run)], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -65,7 +65,7 @@ function follow(report: Report, expected: Expected, seen: Seen): void {
   }
 }
 
-/** A line of the report; undefined for one that the kill cut short. */
+/** Parses a line of the report; undefined for a line that the kill cut off. */
 function parse(line: string): Report | undefined {
   try {
     return JSON.parse(line);
@@ -84,10 +84,10 @@ function verify(expected: Expected, found: [string, string][]): void {
   }
 }
 
-describe('the embedded store killed while it writes', function () {
+describe('the embedded store, killed while it writes', function () {
   this.timeout(600_000 + kills * 10_000);
 
-  it(`keeps every acknowledged write over ${kills} kills, and always opens`, async () => {
+  it(`keeps every acknowledged write over ${kills} kills, and opens after each`, async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-crash-'));
     try {
       const expected: Expected = new Map();

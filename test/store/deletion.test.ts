@@ -1,4 +1,4 @@
-// What has expired is deleted, but not by a clock that is ahead for a while.
+// Expired records are deleted, but not by a clock that is temporarily ahead.
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const START = 1_800_000_000_000;
 
-describe('what has expired is deleted by a clock that', () => {
-  /** How long the process has run, and how far its clock is wrong, milliseconds. */
+describe('the clock by which expired records are deleted', () => {
+  /** How long the process has run, and how far its clock is wrong, in milliseconds. */
   let passed: number;
   let wrong: number;
   let deletion: () => number;
@@ -27,13 +27,13 @@ describe('what has expired is deleted by a clock that', () => {
     [passed, wrong] = [0, 0];
     begin();
   });
-  /** Time goes by; the store looks at the clock again and again. */
+  /** Lets time pass while the store reads the clock again and again. */
   const passes = (time: number) => {
     for (const end = passed + time; passed < end; deletion()) passed += Math.min(10 * SECOND, end - passed);
   };
   const isRight = () => expect(deletion()).to.equal(START + passed);
 
-  it('knows no time in the first hour: whether the one that a process begins at is right, nobody knows', () => {
+  it('trusts no time in the first hour, since the time at which a process starts may be wrong', () => {
     passes(59 * MINUTE);
     expect(deletion()).to.equal(0);
     passes(MINUTE);
@@ -41,7 +41,7 @@ describe('what has expired is deleted by a clock that', () => {
   });
 
   for (const [what, leap] of Object.entries({ 'an hour': HOUR, 'a day': DAY, 'a year': 365 * DAY })) {
-    it(`goes on at its pace while the time is ${what} ahead and is put right within the hour`, () => {
+    it(`keeps its pace while the machine's clock is ${what} ahead and is corrected within an hour`, () => {
       passes(HOUR);
       wrong = leap;
       isRight();
@@ -49,21 +49,21 @@ describe('what has expired is deleted by a clock that', () => {
       isRight();
       wrong = 0;
       isRight();
-      // Each leap counts for an hour of its own.
+      // Each jump starts an hour of its own.
       wrong = leap;
       passes(59 * MINUTE);
       isRight();
     });
   }
 
-  it('follows a leap after an hour: it was the old time that was wrong', () => {
+  it('follows a jump that lasts for an hour, since then the old time was wrong', () => {
     passes(HOUR);
     wrong = DAY;
     passes(HOUR + 10 * SECOND);
     expect(deletion()).to.equal(START + passed + DAY);
   });
 
-  it('follows no time that leaps again and again, further or back', () => {
+  it('does not follow a clock that jumps repeatedly, ahead or back', () => {
     passes(HOUR);
     for (const leap of [3, 2, 5, 1]) {
       wrong = leap * DAY;
@@ -72,7 +72,7 @@ describe('what has expired is deleted by a clock that', () => {
     }
   });
 
-  it('follows one that is put forward a little at a time, and one that is put back, at once', () => {
+  it('follows small corrections ahead, and any correction back, at once', () => {
     passes(HOUR);
     for (let n = 0; n < 5; n += 1) {
       wrong += 50 * SECOND;
@@ -82,7 +82,7 @@ describe('what has expired is deleted by a clock that', () => {
     expect(deletion()).to.equal(START + passed - DAY);
   });
 
-  /** Processes that run one after another: each is left what the one before it noted. */
+  /** Runs one process after another, each with the state that the previous one stored. */
   const runs = (long: number, down: number) => {
     const begins = START + passed + wrong;
     const left = note;
@@ -100,22 +100,22 @@ describe('what has expired is deleted by a clock that', () => {
     note = undefined;
   });
 
-  it('counts where no process lives for an hour: they have run for one since it was so late', () => {
+  it('trusts a time after processes have run for an hour in total since, where none lives for an hour', () => {
     for (let n = 0; n < 6; n += 1) expect(runs(10 * MINUTE, DAY).told).to.equal(0);
-    // Six of ten minutes have run since the first began, and that time counts.
+    // Six processes have run for ten minutes each since the first began, so that time is trusted.
     runs(10 * MINUTE, DAY);
     expect(note?.believed).to.be.within(START, START + HOUR);
     for (let n = 0; n < 12; n += 1) runs(10 * MINUTE, DAY);
     expect(note?.believed).to.be.within(START + 6 * DAY, START + passed);
   });
 
-  it('was believed a moment before by another process', () => {
+  it('trusts the start time at once if another process trusted a time just before', () => {
     runs(HOUR, 10 * SECOND);
     const { begins, told } = runs(MINUTE, 10 * SECOND);
     expect(told).to.equal(begins);
   });
 
-  it('is not believed by one that begins while it is a year ahead, however often', () => {
+  it("is not moved ahead by short-lived processes while the machine's clock is a year ahead", () => {
     runs(HOUR, 10 * SECOND);
     wrong = 365 * DAY;
     for (let n = 0; n < 5; n += 1) runs(10 * MINUTE, 10 * SECOND);
@@ -128,7 +128,7 @@ describe('what has expired is deleted by a clock that', () => {
     expect(note?.believed).to.be.at.most(START + passed);
   });
 
-  it('takes no note that is none', () => {
+  it('ignores a stored state that is malformed', () => {
     for (const text of [
       undefined,
       '',
@@ -140,7 +140,7 @@ describe('what has expired is deleted by a clock that', () => {
       expect(parseState(text), text).to.equal(undefined);
   });
 
-  it('has the embedded store keep what a wrong time hides, and delete all else', async () => {
+  it('makes the embedded store keep records that a wrong clock hides, and delete all other expired ones', async () => {
     const dataDir = await mkdtemp(join(SCRATCH, 'gatehouse-deletion-'));
     const clock = () => START + passed + wrong;
     const store = await openStore({ dataDir, clock, elapsed: () => passed });
@@ -163,7 +163,7 @@ describe('what has expired is deleted by a clock that', () => {
     passed += MINUTE;
     await until(() => existsSync(join(dataDir, 'deletion-time')), every(50));
     await store.close();
-    // The next process believes what this one has.
+    // The next process trusts the time that this one has stored.
     const began = passed;
     const next = await openStore({ dataDir, clock, elapsed: () => passed - began });
     await next

@@ -5,7 +5,7 @@ import { SCRATCH } from '../support/scratch-directory.ts';
 import { storeContract } from './contract.ts';
 
 describe('embedded', () => {
-  /** An empty store: its tables take longer to make than all else of a test. */
+  /** An empty store to copy: creating its tables takes longer than the rest of a test. */
   let empty: string;
   before(async () => {
     empty = await mkdtemp(join(SCRATCH, 'gatehouse-store-'));

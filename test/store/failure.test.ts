@@ -11,7 +11,7 @@ import type { FullDiskReport } from './processes/full-disk-writer.ts';
 
 const program = (name: string) => fileURLToPath(new URL(`./processes/${name}.ts`, import.meta.url));
 
-/** Runs a program under a limit of the shell's; what it reports. */
+/** Runs a program with a limit set by the shell, and returns its report. */
 async function limited<T>(limit: string, name: string, dataDir: string): Promise<T> {
   const command = `ulimit ${limit}; exec "$0" "$1" "$2"`;
   const { stdout } = await promisify(execFile)('sh', [
@@ -31,7 +31,7 @@ async function usersIn(dataDir: string): Promise<string[]> {
   return records.map(({ id }) => id).sort();
 }
 
-// Lifting the limit of a process that runs is a matter of Linux.
+// Only Linux can lift the limit of a running process (prlimit).
 const onLinux = process.platform === 'linux' ? describe : describe.skip;
 
 onLinux('the embedded store on a disk that refuses to write', () => {
@@ -40,12 +40,12 @@ onLinux('the embedded store on a disk that refuses to write', () => {
 
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), 'gatehouse-full-'));
-    // No file may grow beyond 2048 blocks of 512 or 1024 bytes, whichever the shell counts in.
+    // Limits files to 2048 blocks of 512 or 1024 bytes, depending on the shell.
     report = await limited('-S -f 2048', 'full-disk-writer', dataDir);
   });
   after(() => rm(dataDir, { recursive: true }));
 
-  it('rejects the write, and shows what is on disk and nothing else', () => {
+  it('rejects the write, and shows exactly what is on disk', () => {
     expect(report.refused).not.to.deep.equal([]);
     expect([...report.visible].sort()).to.deep.equal(
       report.acknowledged.filter((id) => id !== 'later').sort(),
@@ -54,27 +54,27 @@ onLinux('the embedded store on a disk that refuses to write', () => {
     expect(report.emailIsFree).to.equal(true);
   });
 
-  it('takes back an update as it takes back an insert', () => {
+  it('undoes a refused update as well as a refused insert', () => {
     expect(report.counter).to.equal(0);
   });
 
-  it('names the file, is not ready, and says so once until it can be written again', () => {
+  it('names the file in the error, is not ready, and logs one recovery for each failure', () => {
     expect(report.laterWrite).to.match(/gatehouse\.db: /);
     expect(report.ready).to.match(/gatehouse\.db: /);
     const [errors, recoveries] = report.logged;
     expect(errors).to.equal(recoveries);
   });
 
-  it('is ready and can be written again as soon as there is room, without a restart', () => {
+  it('is ready and writes again as soon as there is space, without a restart', () => {
     expect(report.afterwards).to.deep.equal({ ready: 'resolved', write: 'resolved' });
   });
 
-  it('opens again with all that was acknowledged and nothing that was refused', async () => {
+  it('opens again with everything that was acknowledged and nothing that was refused', async () => {
     expect(await usersIn(dataDir)).to.deep.equal([...report.acknowledged].sort());
   });
 });
 
-describe('the embedded store of a process without a file descriptor to spare', () => {
+describe('the embedded store in a process without a free file descriptor', () => {
   let dataDir: string;
   let report: DescriptorReport;
 
@@ -84,18 +84,18 @@ describe('the embedded store of a process without a file descriptor to spare', (
   });
   after(() => rm(dataDir, { recursive: true }));
 
-  it('goes on writing what grows, past every checkpoint', () => {
+  it('goes on writing to the database, past every checkpoint', () => {
     expect(report.refused).to.deep.equal([]);
     expect(report.ready).to.equal('resolved');
   });
 
-  it('refuses a change to the configuration, takes it back, and makes it once there is one again', () => {
+  it('refuses and undoes a change of the configuration, and accepts it once a descriptor is free', () => {
     expect(report.configuration.meanwhile).to.match(/EMFILE/);
     expect(report.configuration.visible).to.equal(false);
     expect(report.configuration.afterwards).to.equal('resolved');
   });
 
-  it('opens again with all that was acknowledged', async () => {
+  it('opens again with everything that was acknowledged', async () => {
     expect(await usersIn(dataDir)).to.deep.equal([...report.acknowledged].sort());
   });
 });

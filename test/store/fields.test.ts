@@ -1,5 +1,5 @@
-// Fields that records are sorted by are columns of their own: a store of a release that had none gets them, and they
-// follow each change.
+// Fields that records are sorted by are separate columns. A store of a release without them gets them, and they follow
+// each change.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const user = (id: string, email?: string): UserRecord => ({
   logins_count: 0,
 });
 
-describe('fields with an index', () => {
+describe('indexed fields', () => {
   let dataDir: string;
   let store: Store;
   const open = async () => {
@@ -39,7 +39,7 @@ describe('fields with an index', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it('follow a change, also one made of a change that is not yet durable', async () => {
+  it('follow a change, even one based on a change that is not durable yet', async () => {
     const users = await open();
     await users.insert(user('a', 'z@example.test'));
     await users.insert(user('b', 'm@example.test'));
@@ -54,7 +54,7 @@ describe('fields with an index', () => {
     expect((await sorted())[1]).to.include({ id: 'a', logins_count: 1 });
   });
 
-  it('are made of the records of an older release, and follow those from then on', async () => {
+  it('are filled from the records of an older release, and follow later changes', async () => {
     const before = await open();
     await before.insert(user('a', 'z@example.test'));
     await before.insert(user('b', 'm@example.test'));
@@ -78,7 +78,7 @@ describe('fields with an index', () => {
     expect(await ids()).to.deep.equal(['c', 'd', 'b', 'a']);
   });
 
-  it('are joined by an index that an older release had not, while the keys that there are stay as they are', async () => {
+  it('get an index that an older release did not have, while existing keys are not rewritten', async () => {
     const before = await open();
     await before.insert({ ...user('a', 'a@example.test'), last_login: '2026-11-20T09:00:00.000Z' });
     await before.insert({ ...user('b'), last_login: '2026-11-21T09:00:00.000Z' });
@@ -101,8 +101,8 @@ describe('fields with an index', () => {
   });
 });
 
-describe('declared fields with an index', () => {
-  it('are texts: the columns of both databases are', () => {
+describe('declared indexed fields', () => {
+  it('are texts, as the columns of both databases are', () => {
     for (const [name, { indexed = [], fields = {} }] of collectionSpecs())
       for (const field of indexed) expect(fields[field], `${name}.${field}`).to.equal('text');
   });

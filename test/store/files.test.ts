@@ -58,14 +58,14 @@ describe('the embedded store on disk', () => {
     return store;
   }
 
-  /** What a kill at this moment would leave: a copy of the files of an open store. */
+  /** Copies the files of an open store, as a kill at this moment would leave them. */
   async function crashImage(): Promise<string> {
     const image = join(root, 'crashed');
     await cp(dataDir, image, { recursive: true });
     return image;
   }
 
-  /** A closed store with an application and so many users. */
+  /** Creates and closes a store with an application and this many users. */
   async function filled(users = 3): Promise<void> {
     const store = await begin();
     await store.collection('clients').insert(application);
@@ -84,7 +84,7 @@ describe('the embedded store on disk', () => {
   const refusal = async (directory = dataDir) => String(await rejection(begin(directory)));
   const userCount = async (directory = dataDir) => (await begin(directory)).collection('users').count();
 
-  it('is readable by its owner alone, whatever the umask', async () => {
+  it('can only be read by its owner, whatever the umask', async () => {
     const before = process.umask(0);
     try {
       const store = await begin();
@@ -101,7 +101,7 @@ describe('the embedded store on disk', () => {
     }
   });
 
-  it('is a database and a readable file for each collection of the configuration', async () => {
+  it('consists of a database and a readable file for each collection of the configuration', async () => {
     await filled();
     const files = ['gatehouse.db', ...configuration.map((name) => `${name}.json`)];
     expect(await readdir(join(dataDir, 'store'))).to.have.members(files);
@@ -110,14 +110,14 @@ describe('the embedded store on disk', () => {
     expect(document.records).to.deep.equal([application]);
   });
 
-  it('keeps in memory counters and the configuration alone: log events and whatever else grows are in the database', () => {
+  it('keeps only counters and the configuration in memory, and log events and everything that grows in the database', () => {
     const kept = (where: string) =>
       collectionSpecs().flatMap(([name, spec]) => (spec.kept === where ? [name] : []));
     expect(kept('memory')).to.deep.equal(['tries', 'limits']);
     expect(kept('configuration').sort()).to.deep.equal(configuration);
   });
 
-  it('holds nothing of counters, nor of a record that was deleted or has expired', async () => {
+  it('contains no counters and no deleted or expired records', async () => {
     let now = clock();
     const store = await begin(dataDir, { clock: () => now, elapsed: () => now });
     await store.collection('limits').insert({ id: 'ip', tokens: 4711, at: 0 });
@@ -125,7 +125,7 @@ describe('the embedded store on disk', () => {
     await store.collection('users').delete('deleted-one');
     await store.collection('users').insert({ ...aUser('expired-one'), expiresAt: now / 1000 + 1 });
     now += HOUR;
-    // The purge, once a second, takes it out.
+    // The purge, once a second, deletes it.
     while (existsIn(file('gatehouse.db'), 'expired-one'))
       await new Promise((resolve) => setTimeout(resolve, 50));
     await store.close();
@@ -134,7 +134,7 @@ describe('the embedded store on disk', () => {
       expect(bytes.includes(gone), gone).to.equal(false);
   });
 
-  it('has after a crash all that was acknowledged', async () => {
+  it('contains after a crash everything that was acknowledged', async () => {
     const store = await begin();
     const users = store.collection('users');
     for (const n of [1, 2, 3]) await users.insert(aUser(`user${n}`, `${n}@a.example`));
@@ -149,7 +149,7 @@ describe('the embedded store on disk', () => {
     expect((await again.collection('clients').list()).records).to.deep.equal([application]);
   });
 
-  it('opens when it was killed while it wrote a file of the configuration, or made a store', async () => {
+  it('opens after it was killed while writing a file of the configuration or creating a store', async () => {
     await filled();
     await writeFile(file('clients.json.tmp'), '{"half":');
     await mkdir(join(dataDir, 'store.new'));
@@ -161,7 +161,7 @@ describe('the embedded store on disk', () => {
     expect(await userCount(empty)).to.equal(0);
   });
 
-  it('has files of its own where an older release knew fewer collections', async () => {
+  it('creates the files of collections that an older release did not have', async () => {
     await filled();
     for (const name of ['documents.json', 'roles.json']) await unlink(file(name));
     const database = new DatabaseSync(file('gatehouse.db'));
@@ -173,7 +173,7 @@ describe('the embedded store on disk', () => {
     expect(await (await begin()).collection('roles').count()).to.equal(1);
   });
 
-  it('opens a copy that SQLite made while it was written', async () => {
+  it('opens from a copy that SQLite made while the store was in use', async () => {
     const store = await begin();
     await store.collection('users').insert(aUser('user1'));
     const image = join(root, 'backup');
@@ -186,12 +186,12 @@ describe('the embedded store on disk', () => {
     expect(await userCount(image)).to.equal(1);
   });
 
-  it('are written anew without what was deleted, while they are read and written', async () => {
+  it('is compacted without leaving deleted data in its files, while it is read and written', async () => {
     const store = await begin();
     const users = store.collection('users');
     const ids = Array.from({ length: 300 }, (_, i) => `auth0|${i}`);
     await Promise.all(ids.map((id) => users.put({ ...aUser(id), name: `never-to-be-kept-${id}` })));
-    // Some stay, so that pages are joined and what was on them is moved about.
+    // Some records stay, so that pages are merged and their content is moved.
     const gone = ids.filter((_, i) => i % 7 !== 0);
     await Promise.all(ids.map((id) => users.put({ ...aUser(id), name: 'Kept' })));
     await Promise.all(gone.map((id) => users.delete(id)));
@@ -205,8 +205,8 @@ describe('the embedded store on disk', () => {
     }
   });
 
-  describe('damaged', () => {
-    it('in a file of the configuration is refused with the name, and without its content', async () => {
+  describe('with damage', () => {
+    it('names the file of the configuration and refuses to open, without quoting its content', async () => {
       await filled();
       const intact = await readFile(file('clients.json'), 'utf8');
       const faults: [damaged: string, message: RegExp][] = [
@@ -227,7 +227,7 @@ describe('the embedded store on disk', () => {
       expect(await userCount()).to.equal(3);
     });
 
-    it('in the database is refused with its name: wherever its structure is, or cut short', async () => {
+    it('names a database whose structure is damaged anywhere, or that is cut off, and refuses to open', async () => {
       await filled(300);
       const intact = await readFile(file('gatehouse.db'));
       for (const [at, message] of [
@@ -247,7 +247,7 @@ describe('the embedded store on disk', () => {
       expect(await userCount()).to.equal(300);
     });
 
-    it('in a large database is found while it serves: it is not ready, and nothing is written', async () => {
+    it('finds damage in a large database while it is in use: it is not ready, and refuses writes', async () => {
       await filled(300);
       const bytes = await readFile(file('gatehouse.db'));
       bytes.fill(0xa5, bytes.length - 4096);
@@ -262,7 +262,7 @@ describe('the embedded store on disk', () => {
       ).to.match(/gatehouse\.db: /);
     });
 
-    it('in a record is found when it is read, by whatever method, and named; others are served', async () => {
+    it('finds and names a damaged record when any method reads it, and serves the others', async () => {
       await filled(3);
       const bytes = await readFile(file('gatehouse.db'));
       const at = bytes.indexOf('"created_at":"2026', bytes.indexOf('"id":"user1"'));
@@ -296,7 +296,7 @@ describe('the embedded store on disk', () => {
       expect((await users.list()).records.map(({ id }) => id)).to.deep.equal(['user0', 'user2']);
     });
 
-    it('in the time beside a record takes nothing away that has not expired', async () => {
+    it('deletes no record whose expiry column is damaged before its own expiry', async () => {
       const store = await begin();
       const later = clock() / 1000 + 7200;
       for (const id of ['damaged', 'expired']) {
@@ -310,13 +310,13 @@ describe('the embedded store on disk', () => {
       let passed = 0;
       const again = await begin(dataDir, { clock: () => clock() + 1000 + passed, elapsed: () => passed });
       passed = HOUR;
-      // The purge, once a second, takes the other out.
+      // The purge, once a second, deletes the other one.
       while (existsIn(file('gatehouse.db'), 'expired'))
         await new Promise((resolve) => setTimeout(resolve, 50));
       expect(await again.collection('users').get('damaged')).to.include({ id: 'damaged' });
     });
 
-    it('is a file that is missing', async () => {
+    it('refuses to open without one of its files', async () => {
       await filled();
       for (const name of ['gatehouse.db', 'tenant.json', 'clients.json', 'roles.json']) {
         const intact = await readFile(file(name));
@@ -327,7 +327,7 @@ describe('the embedded store on disk', () => {
       expect(await userCount()).to.equal(3);
     });
 
-    it('is a store without its write-ahead log, after a crash', async () => {
+    it('refuses to open after a crash without its write-ahead log', async () => {
       await (await begin()).collection('users').insert(aUser('user1'));
       const image = await crashImage();
       await unlink(file('gatehouse.db-wal', image));
@@ -336,7 +336,7 @@ describe('the embedded store on disk', () => {
       expect(await userCount(image)).to.equal(0);
     });
 
-    it('is a write-ahead log with whole changes behind the damage; one cut short by a crash is none', async () => {
+    it('refuses to open a write-ahead log with intact changes behind damage, but opens one cut off by a crash', async () => {
       const users = (await begin()).collection('users');
       for (const n of [1, 2, 3, 4]) await users.insert(aUser(`user${n}`));
       const image = await crashImage();
@@ -353,7 +353,7 @@ describe('the embedded store on disk', () => {
       expect(await userCount(image)).to.equal(3);
     });
 
-    it('is a database of a newer release, or of something else', async () => {
+    it('refuses a database of a newer release, and one of another program', async () => {
       await filled();
       for (const [pragma, message] of [
         ['user_version = 4', /gatehouse\.db: store format 4 .* newer release/],
@@ -368,8 +368,8 @@ describe('the embedded store on disk', () => {
     });
   });
 
-  describe('repaired', () => {
-    it('keeps what can be read, and the damaged file aside', async () => {
+  describe('after a repair', () => {
+    it('contains what could be read, and keeps the damaged files', async () => {
       await filled(300);
       const bytes = await readFile(file('gatehouse.db'));
       const page = Math.floor(bytes.indexOf('"id":"user150"') / 4096);
@@ -395,7 +395,7 @@ describe('the embedded store on disk', () => {
       expect((await store.collection('clients').list()).records).to.have.length(1);
     });
 
-    it('changes nothing where all is well, and needs the server to be stopped', async () => {
+    it('is unchanged if it was intact; the repair refuses while a server is running', async () => {
       await filled();
       expect(await repairStore(dataDir)).to.deep.equal([]);
       await begin();
@@ -404,7 +404,7 @@ describe('the embedded store on disk', () => {
   });
 });
 
-/** Whether a row of a record is there, seen by another connection. */
+/** Returns whether the row of a record exists, as another connection sees it. */
 function existsIn(path: string, id: string): boolean {
   const database = new DatabaseSync(path, { readOnly: true });
   try {

@@ -1,5 +1,5 @@
-// How queries are answered: by the indexes of the fields that are declared to have one; and the same by the engine in
-// memory, which needs none.
+// Queries use the indexes of the fields that are declared as indexed; the engine in memory answers them the same
+// without indexes.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ describe('queries of the database', () => {
   });
 
   for (const { name, spec, field } of indexed) {
-    it(`of ${name} by ${field} use its index, to filter and to sort`, () => {
+    it(`of ${name} by ${field} use the field's index to filter and to sort`, () => {
       const where: Filter[] = [
         { field, equals: 'x' },
         { field, in: ['x', 'y'] },
@@ -51,7 +51,7 @@ describe('queries of the database', () => {
           const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters);
           const text = plan.map(({ detail }) => detail).join('\n');
           expect(text, sql).to.match(new RegExp(`USING (COVERING )?INDEX ${name}_by_${field}`));
-          // Only what is equal is put in order by the id.
+          // A temporary order is only allowed for sorting equal values by id.
           if (query.sort !== undefined) expect(text, sql).not.to.match(/TEMP B-TREE FOR ORDER BY/);
         }
       }
@@ -70,7 +70,7 @@ describe('queries in memory', () => {
         () => undefined,
         () => undefined,
       );
-      // Of the store no more is used here.
+      // The tests use no other part of the store.
       const store = { collection: () => users } as unknown as Store;
       await run({ store, reopen: async () => store, cleanup: async () => {} }, time);
     }),

@@ -1,4 +1,4 @@
-// Work that one process at a time does. Several processes are several sets of leases over one store.
+// Work for one process at a time. Several processes are simulated by several sets of leases over one store.
 import { expect } from 'chai';
 import { systemRandom } from '../../src/runtime/random.ts';
 import type { Store } from '../../src/store/contract.ts';
@@ -16,7 +16,7 @@ describe('leases', () => {
     createLeases({ store: over, clock: () => now, random: systemRandom });
   const never = () => new Promise<void>(() => {});
 
-  it('go to one of fifty who ask at once, and to another when it is done', async () => {
+  it('are given to one of fifty concurrent callers, and to another when its work is done', async () => {
     let end = () => {};
     const work = () => new Promise<void>((resolve) => (end = resolve));
     const asked = Array.from({ length: 50 }, () => process().ifFree('work', work));
@@ -29,12 +29,12 @@ describe('leases', () => {
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
-  it('are not in the way of other work', async () => {
+  it('do not block work of another name', async () => {
     void process().ifFree('one', never);
     expect(await process().ifFree('other', async () => {})).to.equal(true);
   });
 
-  it('end soon after a process that never gave them back', async () => {
+  it('expire soon after a process that never returned them', async () => {
     void process().ifFree('work', never);
     now += 29_000;
     expect(await process().ifFree('work', async () => {})).to.equal(false);
@@ -42,13 +42,13 @@ describe('leases', () => {
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
-  it('are given back to processes whose clocks are a day behind', async () => {
+  it('are free for a process whose clock is a day behind, once another has returned them', async () => {
     const ahead = createLeases({ store, clock: () => now + 86_400_000, random: systemRandom });
     expect(await ahead.ifFree('work', async () => {})).to.equal(true);
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
-  it('of a process that was killed while its clock was a year ahead are taken by one of fifty when nobody has renewed them', async () => {
+  it('of a killed process whose clock was a year ahead are taken over by one of fifty, if nobody renews them', async () => {
     const ahead = createLeases({ store, clock: () => now + 365 * 86_400_000, random: systemRandom });
     void ahead.ifFree('work', never);
     const others = Array.from({ length: 50 }, () => process());
@@ -65,7 +65,7 @@ describe('leases', () => {
     now += 29_000;
     await ask();
     expect(taken).to.equal(0);
-    // It is at work, and says so.
+    // The holder is still working and renews its lease.
     await store
       .collection('leases')
       .update('work', (held) => ({ ...held, expiresAt: (held.expiresAt ?? 0) + 10 }));
@@ -79,7 +79,7 @@ describe('leases', () => {
     expect(taken).to.equal(1);
   });
 
-  it('are given back by work that fails', async () => {
+  it('are returned when the work fails', async () => {
     const failed = process().ifFree('work', async () => {
       throw new Error('no');
     });
@@ -87,7 +87,7 @@ describe('leases', () => {
     expect(await process().ifFree('work', async () => {})).to.equal(true);
   });
 
-  it('are waited for in turn', async () => {
+  it('make callers of afterOthers work one at a time', async () => {
     let atWork = 0;
     let most = 0;
     const work = async () => {
@@ -99,7 +99,7 @@ describe('leases', () => {
     expect(most).to.equal(1);
   });
 
-  it('cost a store that nobody else has nothing', async () => {
+  it('use no records in a store that no other process can open', async () => {
     const alone: Store = { ...store, exclusive: true, collection: () => expect.fail('the store was asked') };
     const leases = process(alone);
     expect(

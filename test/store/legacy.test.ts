@@ -11,13 +11,13 @@ import { aUser, rejection } from './contract.ts';
 const clock = () => 1_800_000_000_000;
 const application = { client_id: 'app', name: 'App', id: 'app' };
 
-/** A line of a journal, with its checksum. */
+/** A line of a journal with its checksum. */
 function line(value: unknown): string {
   const json = JSON.stringify(value);
   return `${crc32(json).toString(16).padStart(8, '0')} ${json}\n`;
 }
 
-/** As users had them in that format. */
+/** A user as stored in that format. */
 const identities = [{ provider: 'auth0', user_id: '3', connection: 'users', isSocial: false }];
 
 const header = (segment: number) => line({ format: 'gatehouse-journal', version: 1, segment });
@@ -27,7 +27,7 @@ function snapshot(collection: string, through: number, records: object[]): strin
   return `${head},"records":[\n${records.map((one) => JSON.stringify(one)).join(',\n')}\n]}\n`;
 }
 
-describe('a store of the old format', () => {
+describe('a store of the legacy format', () => {
   let dataDir: string;
   const open: Store[] = [];
   const file = (name: string) => join(dataDir, 'store', name);
@@ -38,7 +38,7 @@ describe('a store of the old format', () => {
     await writeFile(file('lock'), '');
     await writeFile(file('users.json'), snapshot('users', 2, [aUser('1', 'ada@a.example'), aUser('2')]));
     await writeFile(file('clients.json'), snapshot('clients', 2, [application]));
-    // A fold was cut short: the segment is part of the snapshots and still there.
+    // A segment that the snapshots already contain, left by an interrupted compaction.
     await writeFile(file('journal-00000002.log'), header(2) + line({ collection: 'users', delete: ['1'] }));
     await writeFile(
       file('journal-00000003.log'),
@@ -49,7 +49,7 @@ describe('a store of the old format', () => {
           put: { id: 'a', model: 'm', payload: {}, expiresAt: 1_800_000_000 },
         }) +
         line({ collection: 'artifacts', put: { id: 'b', model: 'm', payload: { grantId: 'g' } } }) +
-        // A collection of earlier releases, which this one has no place for.
+        // A collection of earlier releases that no longer exists.
         line({ collection: 'oobChallenges', put: { id: 'o', user_id: '3' } }),
     );
     await appendFile(file('journal-00000003.log'), '0123abcd {"collection":"us');
@@ -80,7 +80,7 @@ describe('a store of the old format', () => {
     expect(await store.collection('artifacts').count()).to.equal(1);
   }
 
-  it('is taken over at the first start, once, and kept aside', async () => {
+  it('is converted at the first start, once, and kept aside', async () => {
     const store = await begin();
     await expectTaken(store);
     expect(await readdir(join(dataDir, 'store.old'))).to.include.members([
@@ -92,7 +92,7 @@ describe('a store of the old format', () => {
     expect(await (await begin()).collection('users').count()).to.equal(1);
   });
 
-  it('has no room for what is kept no more, nor has a database of an earlier release', async () => {
+  it('is converted without collections that no longer exist, which are also dropped from a newer database', async () => {
     await (await begin()).close();
     const tables = () => {
       const database = new DatabaseSync(file('gatehouse.db'));
@@ -110,7 +110,7 @@ describe('a store of the old format', () => {
     expect(tables()).to.deep.equal([]);
   });
 
-  it('is taken over also when an earlier start was killed before, between or after the two renames', async () => {
+  it('is converted even if an earlier start was killed before, between or after the two renames', async () => {
     await mkdir(join(dataDir, 'store.new'));
     await writeFile(join(dataDir, 'store.new', 'gatehouse.db'), 'half');
     await (await begin()).close();
@@ -118,7 +118,7 @@ describe('a store of the old format', () => {
     await expectTaken(await begin());
   });
 
-  it('is refused, and left as it is, when it is damaged', async () => {
+  it('is refused and left unchanged when it is damaged', async () => {
     for (const [name, content, message] of [
       [
         'journal-00000003.log',

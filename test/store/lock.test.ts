@@ -24,7 +24,7 @@ describe('the embedded store and a second process', () => {
     await rm(dataDir, { recursive: true });
   });
 
-  /** Starts a process that opens the store; its first line, `open` or the reason. */
+  /** Starts a process that opens the store; its first line is `open` or the reason why not. */
   async function start(directory: string): Promise<{ child: ChildProcess; answer: string }> {
     const child = spawn(process.execPath, [program, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
     children.push(child);
@@ -38,7 +38,7 @@ describe('the embedded store and a second process', () => {
     await once(child, 'exit');
   }
 
-  it('refuses the second with a clear message, and leaves the first as it is', async () => {
+  it('refuses the second process with a clear message, and leaves the first one undisturbed', async () => {
     const store = await openStore({ dataDir, clock: Date.now });
     const { answer } = await start(dataDir);
     expect(answer).to.match(/store is in use/);
@@ -57,7 +57,7 @@ describe('the embedded store and a second process', () => {
     await store.close();
   });
 
-  it('refuses to open twice in one process, which does not weaken the lock', async () => {
+  it('refuses to open twice in one process, and keeps the lock', async () => {
     const store = await openStore({ dataDir, clock: Date.now });
     expect(await rejection(openStore({ dataDir, clock: Date.now }))).to.match(/in use/);
     expect((await start(dataDir)).answer).to.match(/in use/);
@@ -65,7 +65,7 @@ describe('the embedded store and a second process', () => {
     await (await openStore({ dataDir, clock: Date.now })).close();
   });
 
-  it('refuses it though the lock file was deleted', async () => {
+  it('refuses the second process even if the lock file was deleted', async () => {
     const store = await openStore({ dataDir, clock: Date.now });
     await rm(join(dataDir, 'lock'));
     expect((await start(dataDir)).answer).to.match(/gatehouse\.db: .*in use/);
@@ -74,7 +74,7 @@ describe('the embedded store and a second process', () => {
     expect((await start(dataDir)).answer).to.equal('open');
   });
 
-  it('is not hindered by a process that was killed', async () => {
+  it('opens after the first process was killed', async () => {
     const { child, answer } = await start(dataDir);
     expect(answer).to.equal('open');
     expect(await rejection(openStore({ dataDir, clock: Date.now }))).to.match(/in use/);

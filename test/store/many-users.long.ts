@@ -1,4 +1,4 @@
-// A store of 200,000 users: opened in under a second, and the server that runs on it ends in time.
+// A store with 200,000 users opens in under a second, and a server on it ends in time.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { aUser } from './contract.ts';
 const users = 200_000;
 const padding = 'x'.repeat(500);
 
-describe(`a store of ${users} users`, function () {
+describe(`a store with ${users} users`, function () {
   this.timeout(900_000);
   let cwd: string;
   let dataDir: string;
@@ -31,7 +31,7 @@ describe(`a store of ${users} users`, function () {
   });
   after(() => rm(cwd, { recursive: true, force: true }));
 
-  it('is open in under a second', async function () {
+  it('opens in under a second', async function () {
     const started = performance.now();
     const store = await openStore({ dataDir, clock: Date.now });
     const ms = performance.now() - started;
@@ -41,7 +41,7 @@ describe(`a store of ${users} users`, function () {
     expect(ms).to.be.below(1_000);
   });
 
-  it('lets a server end on SIGTERM within ten seconds, amid requests that write', async function () {
+  it('lets a server end within ten seconds of SIGTERM, amid requests that write', async function () {
     const starting = performance.now();
     const server = await runServer({ cwd });
     const start = performance.now() - starting;

@@ -11,7 +11,7 @@ import { aUser } from './contract.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const caches = join(repository, 'node_modules', '.cache');
 
-/** Emits the engine as the published package has it: JavaScript, below node_modules. */
+/** Compiles the engine to JavaScript below node_modules, as in the published package. */
 async function emit(directory: string): Promise<string> {
   const configuration = {
     extends: join(repository, 'tsconfig.json'),
@@ -26,7 +26,7 @@ async function emit(directory: string): Promise<string> {
 }
 
 describe('the embedded store in the published package', () => {
-  it('opens, writes in its thread and closes as JavaScript', async () => {
+  it('opens, writes in its thread and closes, as JavaScript', async () => {
     await mkdir(caches, { recursive: true });
     const directory = await mkdtemp(join(caches, 'gatehouse-store-'));
     try {

@@ -1,4 +1,4 @@
-// The contract of a store over a PostgreSQL, each test in a database of its own.
+// The tests of the contract for a PostgreSQL store, each in a database of its own.
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openPostgres } from '../../src/store/sql/postgres-store.ts';
@@ -6,12 +6,12 @@ import { type Cluster, copyDatabase } from '../support/postgres.ts';
 import { SCRATCH } from '../support/scratch-directory.ts';
 import { storeContract } from './contract.ts';
 
-/** @param urlOf the address by which a database of the cluster is used. */
+/** @param urlOf returns the URL for connecting to a database of the cluster. */
 export function postgresContract(
   name: string,
   { cluster, urlOf }: { cluster(): Cluster; urlOf(database: string): string },
 ): void {
-  /** An empty store, and the directory of its key: its tables take longer to make than all else of a test. */
+  /** An empty database and the directory of its key, to copy: creating its tables takes longer than the rest of a test. */
   const template = 'store_template';
   let empty: string;
   before(async () => {
@@ -45,7 +45,7 @@ export function postgresContract(
       },
       cleanup: async () => {
         await store.close();
-        // A pooler keeps its connections.
+        // A pooler would keep connections to the template.
         await cluster().query(`DROP DATABASE ${database} WITH (FORCE)`);
         await rm(dataDir, { recursive: true });
       },

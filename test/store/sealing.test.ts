@@ -1,4 +1,4 @@
-// Secrets at rest: see src/store/sealing. What is stored of them is looked at byte by byte.
+// Secrets at rest (src/store/sealing). The tests search the stored bytes for them.
 import { randomBytes } from 'node:crypto';
 import { cp, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -100,13 +100,13 @@ describe('secrets in the embedded store', () => {
       expect(await store.collection(name).get(record.id)).to.deep.equal(record);
     }
   }
-  /** Changes rows behind the store's back. */
+  /** Changes rows bypassing the store. */
   function inDatabase(work: (database: DatabaseSync) => void): void {
     const database = new DatabaseSync(file('gatehouse.db'));
     work(database);
     database.close();
   }
-  /** Changes a file of the configuration as somebody does who can write it. */
+  /** Changes a file of the configuration as someone who can write to the disk could. */
   async function editConfiguration(
     name: string,
     edit: (records: Record<string, never>[]) => void,
@@ -119,7 +119,7 @@ describe('secrets in the embedded store', () => {
     await writeFile(file(name), `${body},"digest":"${sha256(body)}"}\n`);
   }
 
-  it('are nowhere on disk, while it runs, after changes and after it; all else stays readable', async () => {
+  it('are nowhere on disk in plain text, while the store runs, after changes and after it is closed; other data stays readable', async () => {
     const store = await filled();
     await expectNoSecrets();
     await store.collection('clients').update('app', (one) => ({ ...one, client_secret: secret('changed') }));
@@ -136,7 +136,7 @@ describe('secrets in the embedded store', () => {
     await expectRecords(await begin());
   });
 
-  it('are of no key and of no field that is filtered by', () => {
+  it('are not part of any key or of any field that can be filtered by', () => {
     for (const [name, { sealed = [], fields = {} }] of Object.entries(collections)) {
       const within = (field: string) =>
         (sealed as string[]).some(
@@ -146,7 +146,7 @@ describe('secrets in the embedded store', () => {
     }
   });
 
-  it('are sealed anew at each write, though they are the same', async () => {
+  it('are encrypted anew at each write, even if they have not changed', async () => {
     const store = await filled();
     const stored = async () =>
       JSON.parse(await readFile(file('clients.json'), 'utf8')).records[0].client_secret;
@@ -158,14 +158,14 @@ describe('secrets in the embedded store', () => {
     expect(await stored()).not.to.deep.equal(before);
   });
 
-  it('may have the form of a sealed value', async () => {
+  it('may themselves have the form of a sealed value', async () => {
     const options = { client_secret: { sealed: 'c2VhbGVk' } };
     await (await begin()).collection('connections').insert({ ...connection, options } as never);
     await close();
     expect((await (await begin()).collection('connections').get('con_1'))?.options).to.deep.equal(options);
   });
 
-  it('that were moved to another record, or member, are refused by name', async () => {
+  it('that were moved to another record or member are refused by name', async () => {
     const store = await filled();
     await store.collection('signingKeys').insert({ ...signingKey, id: 'other', state: 'next' } as never);
     await store.collection('clients').insert({ ...client, id: 'other', client_id: 'other' } as never);
@@ -189,7 +189,7 @@ describe('secrets in the embedded store', () => {
     expect(await refusal()).to.match(/client_secret of "app" in clients cannot be opened/);
   });
 
-  it('that somebody put there open are not taken from the database', async () => {
+  it('that somebody wrote to the database unsealed are refused', async () => {
     await filled();
     await close();
     inDatabase((database) => {
@@ -202,7 +202,7 @@ describe('secrets in the embedded store', () => {
   });
 
   describe('of an older release', () => {
-    /** Makes the store what the release before left: open, without checksums. */
+    /** Returns the store to the state of the previous release: unsealed, without checksums. */
     async function older(): Promise<void> {
       await filled();
       await close();
@@ -228,14 +228,14 @@ describe('secrets in the embedded store', () => {
       expect(await readFile(file('gatehouse.db'), 'latin1')).to.contain('very-secret-signing');
     }
 
-    it('are sealed at the first start, and nothing of them is left', async () => {
+    it('are sealed at the first start, and nothing of the plain text is left', async () => {
       await older();
       const store = await begin();
       await expectNoSecrets();
       await expectRecords(store);
     });
 
-    it('are sealed also when that was cut short after the database', async () => {
+    it('are sealed even if that was interrupted after the database', async () => {
       await older();
       const open = await readFile(file('clients.json'));
       await begin();
@@ -251,7 +251,7 @@ describe('secrets in the embedded store', () => {
     const one = keyOf(randomBytes(32));
     const other = keyOf(randomBytes(32));
 
-    it('need no key file, and open with that key alone', async () => {
+    it('need no key file, and open only with that key', async () => {
       await filled({ secretsKey: one });
       await close();
       expect(await readdir(dataDir)).not.to.include('keys');
@@ -260,7 +260,7 @@ describe('secrets in the embedded store', () => {
       await expectRecords(await begin({ secretsKey: one }));
     });
 
-    it('is read in hexadecimal digits and in either base64, and is 32 bytes', () => {
+    it('accept a key of 32 bytes in hexadecimal digits and in either base64', () => {
       const bytes = Buffer.alloc(32, 0xfb);
       for (const encoding of ['hex', 'base64', 'base64url'] as const) {
         expect(parseKey(bytes.toString(encoding))?.export(), encoding).to.deep.equal(bytes);
@@ -268,7 +268,7 @@ describe('secrets in the embedded store', () => {
       }
     });
 
-    it('are sealed with another key by a command, from file to setting, to another, and back', async () => {
+    it('are sealed with another key by a command: from file to setting, to another setting, and back', async () => {
       await filled();
       const random = systemRandom;
       const running = resealStore({ dataDir, given: one, before: undefined, random });
@@ -289,13 +289,14 @@ describe('secrets in the embedded store', () => {
       await expectNoSecrets();
     });
 
-    it('cut short while they are sealed anew are refused, and go on with both keys', async () => {
+    it('refuse to open after an interrupted change of keys, until the command is run again with both keys', async () => {
       await filled({ secretsKey: one });
       await close();
       const clients = await readFile(file('clients.json'));
       await cp(file('gatehouse.db'), join(root, 'before.db'));
       await resealStore({ dataDir, given: other, before: one, random: systemRandom });
-      // What a kill in between leaves: some files with one key, some with the other, and the database with both noted.
+      // What a kill in between leaves: some files with one key, some with the other, and the check values of both in
+      // the database.
       await writeFile(file('clients.json'), clients);
       const checkOf = (path: string) => {
         const database = new DatabaseSync(path);
@@ -316,7 +317,7 @@ describe('secrets in the embedded store', () => {
     });
   });
 
-  it('whose key is lost for good are given up, and nothing else', async () => {
+  it('whose key is lost are removed by a command, and nothing else', async () => {
     await filled();
     await close();
     await rename(join(dataDir, 'keys'), join(root, 'lost'));

@@ -1,4 +1,4 @@
-// A search that takes too long is given up, and holds up no other.
+// A search that takes too long is abandoned and does not delay others.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { QueryTimeout } from '../../src/store/contract.ts';
 import { type SearchThreads, searchThreads } from '../../src/store/sql/search-threads.ts';
 import { startThread } from '../../src/store/sql/sqlite-thread.ts';
 
-/** Counts for many seconds, but not for ever: nothing can stop it. */
+/** Counts for many seconds, but not for ever, because nothing can stop it. */
 const count = (to: number) => ({
   read: {
     sql: `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT ${to}) SELECT count(*) AS n FROM n`,
@@ -48,7 +48,7 @@ describe('searches of the store', () => {
   });
 
   onLinux('leave the processor to logins where both want it', async () => {
-    // proc_pid_stat(5): the 19th field is the nice value, here of a thread; the second may hold spaces.
+    // proc_pid_stat(5): the 19th field is the nice value, here of a thread. The second field may contain spaces.
     const niceOf = (stat: string) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16]);
     const ofThreads = () =>
       readdirSync('/proc/self/task').map((id) => niceOf(readFileSync(`/proc/self/task/${id}/stat`, 'utf8')));
@@ -60,7 +60,7 @@ describe('searches of the store', () => {
     expect(niceOf(readFileSync(`/proc/self/task/${process.pid}/stat`, 'utf8'))).to.equal(own);
   });
 
-  it('are given up when their time is over, and others go on', async () => {
+  it('are rejected at their time limit, and others go on', async () => {
     open(300);
     const many = await Promise.all([1, 2, 3, 4, 5, 6].map(() => outcome(threads.ask(count(9_000_000)))));
     for (const one of many) expect(one).to.be.instanceOf(QueryTimeout);
@@ -71,7 +71,7 @@ describe('searches of the store', () => {
     expect(await again()).to.deep.equal([{ n: 7 }]);
   });
 
-  it('that fail are told, and the thread is used again', async () => {
+  it('that fail report the error, and their thread is used again', async () => {
     open(30_000);
     const wrong = await outcome(threads.ask({ read: { sql: 'SELECT * FROM nowhere', parameters: [] } }));
     expect(wrong).to.be.instanceOf(Error).and.not.instanceOf(QueryTimeout);

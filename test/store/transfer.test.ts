@@ -1,4 +1,4 @@
-// Filling a store with the records of another: whole or not used, and again after it was cut short.
+// Filling a store from another: it is only used when complete, and an interrupted attempt can be repeated.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe('filling a store with another', () => {
 
   const open = (name: string, isFilling = true) =>
     openStore({ dataDir: join(directory, name), clock, isFilling });
-  /** The source, that breaks off after so many parts. */
+  /** The source, which fails after this many parts. */
   async function* parts(most = Number.POSITIVE_INFINITY): AsyncGenerator<Part> {
     const all: Part[] = [];
     await source.withSnapshot(async (snapshot) => {
@@ -44,7 +44,7 @@ describe('filling a store with another', () => {
       (error: Error) => error.message,
     );
 
-  it('is not used while it is half filled, and goes on where it was', async () => {
+  it('refuses to open a half filled store, and continues where it was interrupted', async () => {
     const all: Part[] = [];
     for await (const part of parts()) all.push(part);
     const half = all.findIndex(({ collection }) => collection === 'users') + 2;
@@ -62,7 +62,7 @@ describe('filling a store with another', () => {
     await whole.close();
   });
 
-  it('refuses one that holds anything, and changes nothing in it', async () => {
+  it('refuses a store that holds anything, and leaves it unchanged', async () => {
     const other = await open('other', false);
     await other.collection('users').insert(aUser('user|other'));
     expect(await failure(fillStore(other, parts()))).to.contain('not empty: it has users');
@@ -71,7 +71,7 @@ describe('filling a store with another', () => {
     await (await open('other', false)).close();
   });
 
-  it('says so when the copy is another than the source, and does not let it be used', async () => {
+  it('reports when the copy differs from the source, and keeps it from being opened', async () => {
     const target = await open('wrong');
     const lossy: Store = {
       ...target,

@@ -1,4 +1,4 @@
-// Where what a command puts out is written: `gatehouse export -o`, `gatehouse users export -o`.
+// Where commands write their output: `gatehouse export -o`, `gatehouse users export -o`.
 import { execFileSync } from 'node:child_process';
 import {
   chmod,
@@ -28,7 +28,7 @@ describe('the output of a command', () => {
     root = await mkdtemp(join(tmpdir(), 'gatehouse-output-'));
     const shared = join(root, 'shared');
     await mkdir(shared);
-    // As /tmp is.
+    // The mode of /tmp.
     await chmod(shared, 0o1777);
     output = join(shared, 'users.json');
     target = join(root, 'target');
@@ -36,15 +36,15 @@ describe('the output of a command', () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it('goes where an own link leads, which stays one', async () => {
+  it("follows the user's own symbolic link and keeps it", async () => {
     await symlink(target, output);
     await writeOutput(output, ['users']);
     expect(await readFile(target, 'utf8')).to.equal('users');
     expect((await lstat(output)).isSymbolicLink()).to.equal(true);
   });
 
-  it("goes by no link or pipe of somebody else's in a directory of all", async function () {
-    // Nobody else can give files away.
+  it("is not written through another user's link or pipe in a directory like /tmp", async function () {
+    // Only root can give files to another user.
     if (process.getuid?.() !== 0) this.skip();
     await symlink(target, output);
     await lchown(output, NOBODY, NOBODY);
@@ -54,7 +54,7 @@ describe('the output of a command', () => {
     execFileSync('mkfifo', [pipe]);
     await chown(pipe, NOBODY, NOBODY);
     expect(String(await rejection(writeOutput(pipe, ['users'])))).to.contain('belongs to another user');
-    // What they put in a directory of their own is theirs to decide.
+    // In a directory of their own, other users decide.
     await lchown(join(root, 'shared'), NOBODY, NOBODY);
     await writeOutput(output, ['users']);
     expect(await readFile(target, 'utf8')).to.equal('users');

@@ -1,11 +1,11 @@
-// Writes to a store until it is killed, and says on standard output, synchronously: what it found on
-// opening, what it is about to make of a record, and that this was acknowledged. See crash.test.ts.
+// Writes to a store until it is killed. Reports on standard output, synchronously, what it found on opening, what it is
+// about to write, and each acknowledgment. See crash.test.ts.
 import { writeSync } from 'node:fs';
 import type { Collection, Store } from '../../../src/store/contract.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { aUser } from '../contract.ts';
 
-/** A line of the report; `value` is what tells one state of a record from another, null that it is gone. */
+/** A line of the report; `value` identifies the state of a record, null that it is deleted. */
 export type Report =
   | { opening: true }
   | { found: [key: string, value: string][] }
@@ -16,7 +16,7 @@ const writers = 6;
 const idsPerWriter = 12;
 const padding = 'x'.repeat(700);
 
-/** How a test record of each collection is made, and its value read. */
+/** Makes a test record of each collection, and reads its value. */
 const kinds = {
   users: {
     make: (id: string, value: string) => ({
@@ -62,7 +62,7 @@ const kinds = {
 type Kind = keyof typeof kinds;
 const kindNames: Kind[] = ['users', 'credentials', 'artifacts', 'organizations'];
 
-/** All that the writers keep in a store: `<collection>/<id>` and the record's value. */
+/** Everything that the writers keep in a store: `<collection>/<id>` and the record's value. */
 export async function findAll(store: Store): Promise<[key: string, value: string][]> {
   const found: [string, string][] = [];
   for (const kind of kindNames) {
@@ -72,7 +72,7 @@ export async function findAll(store: Store): Promise<[key: string, value: string
   return found;
 }
 
-/** Has left the process when it returns, also where the pipe is full and does not block. */
+/** Writes a line completely before it returns, even if the pipe is full and does not block. */
 function report(line: Report): void {
   let data = Buffer.from(`${JSON.stringify(line)}\n`);
   while (data.length > 0) {
@@ -85,7 +85,7 @@ function report(line: Report): void {
   }
 }
 
-/** One writer, alone on its ids, so that the order of its writes to each is known. */
+/** One writer with ids of its own, so that the order of writes to each record is known. */
 async function write(store: Store, writer: number, run: string): Promise<never> {
   for (let n = 0; ; n++) {
     const kind = kindNames[n % kindNames.length] ?? 'users';

@@ -1,4 +1,4 @@
-// Writes while the process has no file descriptor left (its parent limits them), and reports what the store did, as
+// Writes while the process has no free file descriptor (its parent limits them), and reports what the store did as
 // JSON: see failure.test.ts.
 import { closeSync, openSync } from 'node:fs';
 import { openStore } from '../../../src/store/open.ts';
@@ -6,7 +6,7 @@ import { aUser } from '../contract.ts';
 
 export interface DescriptorReport {
   acknowledged: string[];
-  /** Why writes were refused. */
+  /** The reasons why writes were refused. */
   refused: string[];
   ready: string;
   /** A change to a file of the configuration. */
@@ -19,7 +19,7 @@ const outcome = async (promise: Promise<unknown>) =>
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 
-/** Takes every descriptor there is; what gives them back. */
+/** Takes all free file descriptors; returns a function that frees them. */
 function takeAll(): () => void {
   const taken: number[] = [];
   try {

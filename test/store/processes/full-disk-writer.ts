@@ -1,5 +1,5 @@
-// Writes until the disk refuses (its parent limits the size of files), then has the limit lifted, and reports, as
-// JSON, what the store did: see failure.test.ts.
+// Writes until the disk refuses (its parent limits the size of files), then has the limit lifted, and reports what the
+// store did as JSON: see failure.test.ts.
 import { execFileSync } from 'node:child_process';
 import { openStore } from '../../../src/store/open.ts';
 import { aUser } from '../contract.ts';
@@ -7,17 +7,17 @@ import { aUser } from '../contract.ts';
 export interface FullDiskReport {
   acknowledged: string[];
   refused: string[];
-  /** What reads give after the failure. */
+  /** What reads return after the failure. */
   visible: string[];
-  /** A read of a refused record that was under way when the disk refused. */
+  /** A read of a refused record, started before the refusal. */
   readMeanwhile: boolean;
   counter: number | undefined;
   ready: string;
   laterWrite: string;
   emailIsFree: boolean;
-  /** Errors and warnings that were logged before there was room, and after. */
+  /** The numbers of errors and warnings logged before there was space, and after. */
   logged: [before: number, after: number];
-  /** Once there is room again. */
+  /** After there is space again. */
   afterwards: { ready: string; write: string };
 }
 
@@ -39,7 +39,7 @@ async function main(dataDir: string): Promise<FullDiskReport> {
   let counted = 0;
   let readMeanwhile = false;
   const padding = 'x'.repeat(9000);
-  // What is left between a large write that is refused and a small one fills up, too.
+  // Small writes fill the space that a refused large write left.
   let ready = 'resolved';
   for (let round = 0; ready === 'resolved'; round++) {
     await Promise.all(

@@ -1,4 +1,4 @@
-// Opens a store and keeps it open until it is killed; says `open`, or why not.
+// Opens a store and keeps it open until it is killed; prints `open`, or the reason why not.
 import { openStore } from '../../../src/store/open.ts';
 
 try {
